@@ -25,9 +25,9 @@ const base = {
   testRunner: '<rootDir>/test/support/jest/test-runner.mjs',
 };
 
-const postgres = {
-  globalSetup: '<rootDir>/test/support/jest/start-postgres.mjs',
-  globalTeardown: '<rootDir>/test/support/jest/stop-postgres.mjs',
+const servers = {
+  globalSetup: '<rootDir>/test/support/jest/start-servers.mjs',
+  globalTeardown: '<rootDir>/test/support/jest/stop-servers.mjs',
 };
 
 // Rules whose tests take long: pictures, passes, live updates, many records, several processes, and what processes notice
@@ -49,7 +49,7 @@ export default {
     },
     {
       ...base,
-      ...postgres,
+      ...servers,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
       testPathIgnorePatterns: ['<rootDir>/test/(full|long)/', `<rootDir>/${SLOW_RULES}[.]`],
@@ -57,7 +57,7 @@ export default {
     // Whole histories, killed processes, silences: minutes each.
     {
       ...base,
-      ...postgres,
+      ...servers,
       displayName: 'long',
       testMatch: ['<rootDir>/test/long/**/*.e2e-spec.ts'],
     },
@@ -65,7 +65,7 @@ export default {
     // them for a part that few changes touch.
     {
       ...base,
-      ...postgres,
+      ...servers,
       displayName: 'full',
       testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts', `<rootDir>/${SLOW_RULES}.e2e-spec.ts`],
     },

@@ -14,7 +14,7 @@ import { stampBody } from './stamp-body.mjs';
  */
 const config = readConfig(process.env);
 const source = await createDataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(getPool(source), config);
+const store = new PostgresEventStore(getPool(source));
 
 const accountId = Number(process.argv[2]);
 const count = Number(process.argv[3]);

@@ -47,13 +47,14 @@ export async function fillCustomers({ url, accountId, cardId, count }) {
         ['customers', customers],
         ['customer_cards', cards],
       ]) {
-        const { projectionVersion } = table === 'customers' ? customer : customerCard;
-        await client.query(
-          `insert into ${table} (id, account_id, revision, hash, projection_version, state)
-           select x.id, $2, 0, '\\x00', $3, x.state
-           from jsonb_to_recordset($1) as x(id bigint, state jsonb)`,
-          [JSON.stringify(rows), accountId, projectionVersion],
-        );
+        const { projectionVersion: v } = table === 'customers' ? customer : customerCard;
+        const written = rows.map(({ id, state }) => {
+          return { t: table, s: '', id, a: accountId, r: 0, h: '00', v, st: state };
+        });
+        await client.query(`select es.write_read_models(array[$1], $2, array[''])`, [
+          table,
+          JSON.stringify(written),
+        ]);
       }
     }
     for (const sequence of ['customers_id', 'customer_cards_id']) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal, sleep } from '../scripts/processes.mjs';
-import { cpuTime } from './cpu-time.mjs';
+import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { loadNow } from './dispatchers.mjs';
 import { table, us, whole } from './figures.mjs';
 import { enrolMany, openStore, setUpInkpad, startApi, untilAnswered } from './inkpad.mjs';
@@ -73,7 +73,18 @@ async function measure(stage, plan) {
   const api = await timed(() => startApi(stage, service, { flags: plan.flags }));
   const dispatcher = await timed(() => startDispatcher(stage, service, plan));
   await untilQuiet(stage, dispatcher.pid);
-  await sleep(plan.idleSeconds * 1_000, stage.abort.signal);
+  const { used } = await cpuTimeOf(
+    {
+      api: () => cpuTime(api.pid),
+      dispatcher: () => cpuTime(dispatcher.pid),
+      PostgreSQL: () => cpuTimeOfFamily(stage.postgres.pid),
+    },
+    () => sleep(plan.idleSeconds * 1_000, stage.abort.signal),
+  );
+  const [{ connections }] = await stage.query(
+    service.url,
+    `select count(*) as connections from pg_stat_activity where application_name like 'inkpad %'`,
+  );
   const idle = { api: memoryOf(api.pid), dispatcher: memoryOf(dispatcher.pid) };
   const busy = await underLoad(stage, service, { api, dispatcher }, plan);
   await untilQuiet(stage, dispatcher.pid);
@@ -102,6 +113,10 @@ async function measure(stage, plan) {
     `${MAX_MB[name]}`,
   ]);
   console.log(table([heading, ...rows]));
+  const perSecond = Object.entries(used).map(
+    ([name, micros]) => `${name} ${(micros / 1_000 / plan.idleSeconds).toFixed(1)}`,
+  );
+  console.log(`idle: ${connections} connections; ms of CPU a second: ${perSecond.join(', ')}`);
   const over = Object.keys(MAX_MB).filter((name) => idle[name] > MAX_MB[name]);
   for (const name of over) {
     console.log(`FAIL: an idle ${name} takes ${whole(idle[name])} MiB (at most ${MAX_MB[name]})`);

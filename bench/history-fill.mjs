@@ -21,7 +21,7 @@ const accountId = 1;
 
 const config = readConfig(process.env);
 const source = await createDataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(getPool(source), config);
+const store = new PostgresEventStore(getPool(source));
 const masterKeys = new MasterKeys(getPool(source), config);
 await masterKeys.onModuleInit();
 const keys = new PersonalKeys(getPool(source), masterKeys, customerSubjects);
@@ -110,6 +110,5 @@ await Promise.all(
   }),
 );
 await getPool(source).query('vacuum analyze');
-masterKeys.onModuleDestroy();
 await store.onApplicationShutdown();
 await source.destroy();

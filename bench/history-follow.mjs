@@ -19,7 +19,7 @@ const BATCH = { history: 1_000, tree: 2_000 };
 
 const config = readConfig(process.env);
 const source = await createDataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(getPool(source), config);
+const store = new PostgresEventStore(getPool(source));
 // Integers as the service reads them.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const writer = new pg.Pool({ connectionString: config.databaseUrl, max: 1 });

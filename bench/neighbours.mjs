@@ -395,7 +395,8 @@ function createRequests({ ids }, { id, method, path, body, names }) {
       ? [{ from: `${day(700)}T00:00:00Z`, to: `${day(0)}T00:00:00Z` }]
       : []),
   ];
-  const files = ['customers.csv', 'history.ndjson'];
+  // Not the history, whose entries from `fillHistory` have positions other than their events.
+  const files = ['customers.csv', 'customer_cards.ndjson'];
   const count = Math.max(REAL_CUSTOMERS, queries.length);
   return Array.from({ length: count }, (_, i) => {
     const query = new URLSearchParams(queries[i % queries.length]).toString();

@@ -17,7 +17,7 @@ const FIGURES = {
   commitGroup: 64,
   few: 16,
   lanes: 4,
-  walBytes: 3_800,
+  walBytes: 3_700,
   diskBytes: 3_000,
 };
 const LOADS = [

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal, sleep } from '../scripts/processes.mjs';
 import { StatisticsTable } from '../dist/libs/loyalty/statistics/src/statistics-table.service.js';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/src/store-recounts.service.js';
 import { StatisticsVerification } from '../dist/libs/loyalty/statistics/src/statistics-verification.service.js';
 import { fillCustomers } from './customers-fill.mjs';
-import { median, ms, spread, table, whole } from './figures.mjs';
-import { startInkpad } from './inkpad.mjs';
+import { median, ms, quantile, ratio, spread, table, whole } from './figures.mjs';
+import { enrolMany, startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 
 const MAX_MS = 300;
@@ -14,6 +14,9 @@ const EVENTS_PER_CUSTOMER = 20;
 const YEARS = 2;
 /** As many of them are counted one after another. */
 const MAX_COUNTED = 100_000;
+const STAMPED_CUSTOMERS = 200;
+const STAMPS_PER_SECOND = 15;
+const ALONE_MS = 10_000;
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */
 export function run(args) {
@@ -32,7 +35,9 @@ export function run(args) {
 }
 
 async function measure(stage, { events, rounds }) {
-  const { url, accountId, port, token } = await startInkpad(stage, 'bench_statistics');
+  const service = await startInkpad(stage, 'bench_statistics');
+  const { url, accountId, port, token } = service;
+  const stampPaths = await enrolMany(service.enrol, STAMPED_CUSTOMERS);
   const [{ card_id: cardId }] = await stage.query(url, 'select min(id) as card_id from cards');
   const customers = Math.ceil(events / EVENTS_PER_CUSTOMER);
   console.error(`writing ${whole(customers)} customers and ${whole(events)} events …`);
@@ -90,10 +95,61 @@ async function measure(stage, { events, rounds }) {
       ...questions.map(({ name, times }) => [name, spread(times, ms)]),
     ]),
   );
+  await measureRecount(stage, service, stampPaths);
   const slow = questions.filter(({ times }) => median(times) > MAX_MS);
   for (const { name, times } of slow) console.log(`FAIL: ${name}: ${ms(median(times))} ms`);
   if (slow.length === 0) console.log(`PASS: each in at most ${MAX_MS} ms`);
   return slow.length === 0 ? 0 : 1;
+}
+
+/** Measures what a change of the time zone costs the store's stamps while a dispatcher counts the store anew. */
+async function measureRecount(stage, { url, env, accountId, port, token }, stampPaths) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const send = async (path, init) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers, ...init });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${init.method} ${path}: ${text}`);
+  };
+  const stamp = { method: 'POST', body: '{"stamps":1}' };
+  const stampUntil = async (hasEnded) => {
+    const times = [];
+    for (let due = performance.now(); !hasEnded(); due += 1000 / STAMPS_PER_SECOND) {
+      await sleep(Math.max(0, due - performance.now()));
+      const path = stampPaths[times.length % stampPaths.length];
+      times.push(await timed(() => send(path, stamp)));
+    }
+    return times;
+  };
+  const stampFor = (durationMs) => {
+    const end = performance.now() + durationMs;
+    return stampUntil(() => performance.now() > end);
+  };
+  stage.start('dist/apps/dispatcher/src/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
+  await stampFor(ALONE_MS);
+  const alone = await stampFor(ALONE_MS);
+  const readGeneration = async () =>
+    (
+      await stage.query(url, 'select generation from statistics_stores where account_id = $1', [
+        accountId,
+      ])
+    )[0].generation;
+  const generation = await readGeneration();
+  let isCounted = false;
+  const counting = timed(async () => {
+    await send(`/api/v1/accounts/${accountId}`, {
+      method: 'PATCH',
+      body: JSON.stringify({ account: { time_zone: 'Asia/Tokyo' } }),
+    });
+    while ((await readGeneration()) === generation) await sleep(200);
+    isCounted = true;
+  });
+  const beside = await stampUntil(() => isCounted);
+  const seconds = (await counting) / 1000;
+  const compare = (share) =>
+    `${ms(quantile(beside, share))} ms, ${ratio(quantile(beside, share) / quantile(alone, share))} times as long as without`;
+  console.log(
+    `counted anew in ${whole(seconds)} s while ${whole(beside.length)} stamps went on: p50 ${compare(0.5)}; p95 ${compare(0.95)}`,
+  );
 }
 
 /** The stampings of two years as the history has them, at two locations and by day, in the order of the log. */

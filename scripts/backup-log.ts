@@ -17,12 +17,13 @@ import { writeSealed } from './sealed-file.js';
 
 const PAGE = 1_000;
 
-type StreamEnd = { accountId: number; revision: number; hash: string };
+/** The table that PostgreSQL has of the history, which the log of another engine takes the place of. */
+export const LOG_TABLE = 'es.events';
 
-/** A column of `es.events` or `es.streams` as text, from an event or the end of a stream. */
-type Columns<R> = Record<string, (row: R) => string | number>;
+type Row = StoredEvent & { number: number };
 
-const EVENT_COLUMNS: Columns<StoredEvent & { number: number }> = {
+/** The columns of LOG_TABLE as text. */
+const COLUMNS: Record<string, (row: Row) => string | number> = {
   tx: () => TX,
   pos: ({ number }) => number,
   stream_id: ({ stream }) => stream,
@@ -37,25 +38,15 @@ const EVENT_COLUMNS: Columns<StoredEvent & { number: number }> = {
   recorded_at: ({ meta }) => meta.recordedAt,
 };
 
-const STREAM_COLUMNS: Columns<StreamEnd & { stream: string }> = {
-  stream_id: ({ stream }) => stream,
-  account_id: ({ accountId }) => accountId,
-  revision: ({ revision }) => revision,
-  hash: ({ hash }) => `\\x${hash}`,
-};
-
-/** The tables that PostgreSQL has of the history, which the log of another engine takes the place of. */
-export const LOG_TABLES = ['es.events', 'es.streams'];
-
 export type WrittenLog = {
-  tables: Manifest['tables'];
+  table: Manifest['tables'][number];
   log: Manifest['log'];
   positions: LoggedPosition[];
 };
 
 /**
- * Writes the log of another engine, up to a position, as PostgreSQL's tables of the history are backed up: the files
- * hold what `COPY` would have written there.
+ * Writes the log of another engine, up to a position, as PostgreSQL's table of the history is backed up: the file
+ * holds what `COPY` would have written there.
  * @param positions that the database stores; each is named by the last event at or before it
  */
 export async function writeLog(
@@ -63,14 +54,16 @@ export async function writeLog(
   { store, end, positions }: { store: EventStore; end: Position; positions: string[] },
   progress: Progress,
 ): Promise<WrittenLog> {
-  const streams = new Map<string, StreamEnd>();
+  const table = tables.find(({ name }) => name === LOG_TABLE);
+  if (!table) throw new Error(`there is no table ${LOG_TABLE}`);
+  const revisions = new Map<string, number>();
   const logged = new LoggedPositions(positions);
   let events = 0;
   let last: StoredEvent | undefined;
   const numbered = async function* () {
     for await (const page of readPages(store, end)) {
       for (const event of page) {
-        noteEnd(streams, event);
+        noteRevision(revisions, event);
         logged.pass(event);
         last = event;
       }
@@ -79,28 +72,12 @@ export async function writeLog(
       progress.add(page.length);
     }
   };
-  const write = async <R>(name: string, columns: Columns<R>, rows: AsyncIterable<R[]>) => {
-    const table = tables.find((one) => one.name === name);
-    if (!table) throw new Error(`there is no table ${name}`);
-    const file = `${name}.sealed`;
-    const text = Readable.from(renderRows(table, columns, rows));
-    return { table, file, sealed: await writeSealed(join(folder, file), key, name, text) };
-  };
-  const written = [
-    { ...(await write('es.events', EVENT_COLUMNS, numbered())), rows: () => events },
-    {
-      ...(await write('es.streams', STREAM_COLUMNS, toPages(streams))),
-      rows: () => streams.size,
-    },
-  ];
+  const file = `${LOG_TABLE}.sealed`;
+  const text = Readable.from(renderRows(table, numbered()));
+  const sealed = await writeSealed(join(folder, file), key, LOG_TABLE, text);
   progress.end();
   return {
-    tables: written.map(({ table, file, sealed, rows }) => ({
-      ...table,
-      rows: rows(),
-      file,
-      ...sealed,
-    })),
+    table: { ...table, rows: events, file, ...sealed },
     log: {
       events,
       last: last ? { stream: last.stream, revision: last.revision, hash: last.hash } : null,
@@ -123,40 +100,24 @@ async function* readPages(store: EventStore, end: Position): AsyncGenerator<Stor
   }
 }
 
-async function* toPages(
-  streams: Map<string, StreamEnd>,
-): AsyncGenerator<(StreamEnd & { stream: string })[]> {
-  let page: (StreamEnd & { stream: string })[] = [];
-  for (const [stream, end] of streams) {
-    page.push({ stream, ...end });
-    if (page.length < PAGE) continue;
-    yield page;
-    page = [];
-  }
-  yield page;
-}
-
 /** @throws ConfigError when the stream has lost events, as after a truncation */
-function noteEnd(streams: Map<string, StreamEnd>, event: StoredEvent): void {
-  const { stream, revision, hash, meta } = event;
-  const before = streams.get(stream);
-  const next = before ? before.revision + 1 : 0;
+function noteRevision(revisions: Map<string, number>, { stream, revision }: StoredEvent): void {
+  const next = (revisions.get(stream) ?? -1) + 1;
   if (revision !== next) {
     throw new ConfigError(
       `${stream}: event ${next} is missing in KurrentDB (EventStoreDB): npm run verify lists what is.`,
     );
   }
-  streams.set(stream, { accountId: before?.accountId ?? meta.accountId, revision, hash });
+  revisions.set(stream, revision);
 }
 
 /** Renders rows in the text format of `COPY`. */
-async function* renderRows<R>(
+async function* renderRows(
   { name, columns }: Table,
-  expressions: Columns<R>,
-  pages: AsyncIterable<R[]>,
+  pages: AsyncIterable<Row[]>,
 ): AsyncGenerator<Buffer> {
   const fields = columns.map((column) => {
-    const expression = expressions[column];
+    const expression = COLUMNS[column];
     if (!expression) throw new Error(`the log has nothing for ${name}.${column}`);
     return expression;
   });

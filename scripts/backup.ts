@@ -17,7 +17,7 @@ import { connectFirst, describeDatabase } from '#database/first-connection.js';
 import { createDatabaseClient } from '#database/database-client.js';
 import { findSealingKeyRow } from '#database/master-keys.js';
 import type { Position } from '#event-store/port/event-store.js';
-import { LOG_TABLES, writeLog } from './backup-log.js';
+import { LOG_TABLE, writeLog } from './backup-log.js';
 import {
   checkFiles,
   FORMAT,
@@ -133,13 +133,13 @@ async function write(
   const sealing = findMasterKey(config, state.fingerprint);
   const [id, key] = [randomUUID(), randomBytes(32)];
   const head = await readDatabaseFacts(client);
-  const copied = tables.filter(({ name }) => !end || !LOG_TABLES.includes(name));
+  const copied = tables.filter(({ name }) => !end || name !== LOG_TABLE);
   let written = await writeTables(client, copied, folder, key);
   const files = await writeLocalFiles(local, folder, key);
   const days = await listPartitionDays(client);
   let positions = end ? [] : await readLoggedPositions(client);
   let history: Manifest['log'] = {
-    events: written.find(({ name }) => name === 'es.events')?.rows ?? 0,
+    events: written.find(({ name }) => name === LOG_TABLE)?.rows ?? 0,
     last: head.last,
   };
   const stored = end ? await listPositions(client) : [];
@@ -148,7 +148,7 @@ async function write(
     const progress = new Progress('events', head.expected);
     const source = { store: log.store, end, positions: stored };
     const read = await writeLog({ folder, key, tables }, source, progress);
-    written = [...written, ...read.tables];
+    written = [...written, read.table];
     ({ positions, log: history } = read);
   }
   const manifest = {

@@ -128,7 +128,7 @@ function checkPaths(file, text) {
         if (owner === undefined || owner === path.dirname(file)) continue;
         const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
         errors.push(
-          `${file}:${line + 1} reads a path into the state of ${table}: add a generated column, which ${owner} owns`,
+          `${file}:${line + 1} reads a path into the state of ${table}: add a column that is generated (of customer_cards: derived) from it, which ${owner} owns`,
         );
       }
     } else ts.forEachChild(node, visit);

@@ -3,11 +3,16 @@ import type pg from 'pg';
 import type { Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { inTransaction } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { RemainingWrites } from '#event-store/commands/remaining-writes.js';
+import { StreamConflictResolver } from '#event-store/commands/stream-conflict-resolver.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { EventStoreDbHistoryWriter } from '#event-store/eventstoredb/eventstoredb-history-writer.js';
+import { closeIntent, findDamaged, unsealIntent } from '#event-store/eventstoredb/intents.js';
 import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
+import { isAppended } from '#event-store/eventstoredb/stream-heads.js';
 import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
 import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -16,6 +21,7 @@ import {
   type EventStore,
   type Head,
   type Position,
+  type Write,
 } from '#event-store/port/event-store.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
@@ -50,13 +56,13 @@ export class EngineMove {
 
   /** @param masterKeys that are loaded */
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: DatabasePool,
     config: Config & { eventStoreUrl: string },
     masterKeys: MasterKeys,
     private readonly to: Engine,
   ) {
     this.keys = new PersonalKeys(pool, masterKeys, customerSubjects);
-    this.postgres = new PostgresEventStore(pool, config);
+    this.postgres = new PostgresEventStore(pool);
     this.eventstoredb = new EventStoreDbEventStore(pool, this.keys, config, readModels);
     if (to === 'postgres') {
       const writer = new PostgresHistoryWriter(pool);
@@ -89,13 +95,33 @@ export class EngineMove {
     await applyPositions(this.pool, this.to, copied);
   }
 
+  /** Completes in PostgreSQL the commits of which a damaged stream on KurrentDB has only a part. */
+  async completeCommits(): Promise<void> {
+    const rows = new ReadModels(this.pool, this.postgres, this.keys);
+    new StreamConflictResolver(this.postgres, rows, this.keys, readModels).onModuleInit();
+    for (const stored of await findDamaged(this.pool)) {
+      const intent = await unsealIntent(this.keys, stored);
+      const { accountId, writes } = intent.content;
+      const append = async (write: Write) => {
+        if (await isAppended(this.postgres, write)) return;
+        await this.postgres.commit({ accountId, writes: [write] });
+      };
+      const [first, ...rest] = writes;
+      if (!first) continue;
+      await append(first);
+      const appended = await new RemainingWrites({ append }, this.postgres).append(first, rest);
+      await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes: appended } });
+    }
+  }
+
   async close(): Promise<void> {
     await this.writer?.close();
     await this.eventstoredb.onApplicationShutdown();
     await this.postgres.onApplicationShutdown();
   }
 
-  private async isMoved(): Promise<boolean> {
+  /** Tells whether an earlier run has switched to the target. */
+  async isMoved(): Promise<boolean> {
     const { rowCount } = await this.pool.query(
       'select from es.checkpoints where subscription = $1',
       [MARKERS[this.to]],
@@ -119,9 +145,12 @@ export async function hasEventStoreDbHistory(
   }
 }
 
-/** Refuses to move while a commit is unfinished: events that a dead process was about to append would be missing. */
+/**
+ * Refuses to move while a commit is unfinished: events that a dead process was about to append would be missing. One that
+ * waits for a repair is completed after the move.
+ */
 async function refuseOpenIntents(pool: pg.Pool): Promise<void> {
-  const { rowCount } = await pool.query('select from es.intents limit 1');
+  const { rowCount } = await pool.query('select from es.intents where damage is null limit 1');
   if (rowCount === 0) return;
   throw new ConfigError(
     'A commit to KurrentDB (EventStoreDB) is unfinished. Run the dispatcher with EVENT_STORE_URL for a minute, stop it, and try again.',
@@ -155,7 +184,7 @@ async function countExpectedEvents(pool: pg.Pool | pg.ClientBase): Promise<numbe
 
 /** Updates the read models. With PostgreSQL, unlike with EventStoreDB, none may lag behind its stream. */
 export async function catchUpReadModels(
-  pool: pg.Pool,
+  pool: DatabasePool,
   store: EventStore,
   keys: PersonalKeys,
   streams: Map<string, Head>,

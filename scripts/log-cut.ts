@@ -3,11 +3,10 @@ import type { Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { connectFirst } from '#database/first-connection.js';
+import { LOCKS } from '#database/locks.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import type { EventStore, Position } from '#event-store/port/event-store.js';
 
-/** `es.wait_for_backup` shares it. */
-const BACKUP_LOCK = 727093;
 /** How long commits may wait until those that have begun are finished. */
 const HOLD_MS = 3_000;
 const POLL_MS = 10;
@@ -55,7 +54,7 @@ async function tryCut<R>(
   store: EventStore,
   takeSnapshot: () => Promise<R>,
 ): Promise<{ snapshot: R; end: Position } | undefined> {
-  if (await hasIntents(gate, `where created_at < now() - ${OLD}`)) return undefined;
+  if (await hasIntents(gate, `and created_at < now() - ${OLD}`)) return undefined;
   await gate.query('begin');
   try {
     // The server lets commits go on even if this process is stopped.
@@ -77,7 +76,8 @@ async function tryCut<R>(
 /** @returns false when commits that were beginning did not let it have the lock in time */
 async function lock(gate: DatabaseClient): Promise<boolean> {
   try {
-    await gate.query('select pg_advisory_xact_lock($1)', [BACKUP_LOCK]);
+    // `es.wait_for_backup` shares it.
+    await gate.query('select pg_advisory_xact_lock($1)', [LOCKS.backup]);
     return true;
   } catch (error) {
     if (isRolledBackForRetry(error)) return false;
@@ -85,7 +85,10 @@ async function lock(gate: DatabaseClient): Promise<boolean> {
   }
 }
 
+/** Tells whether a commit is unfinished. One that waits for a repair is completed after a restore as well. */
 async function hasIntents(gate: DatabaseClient, condition = ''): Promise<boolean> {
-  const { rowCount } = await gate.query(`select from es.intents ${condition} limit 1`);
+  const { rowCount } = await gate.query(
+    `select from es.intents where damage is null ${condition} limit 1`,
+  );
   return rowCount !== 0;
 }

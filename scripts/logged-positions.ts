@@ -28,11 +28,15 @@ const SELECT_POSITIONS = `
     order by e.tx desc, e.pos desc limit 1
   ) e on true`;
 
-const createMoveSql = (table: string, column: string) => `
-  update ${table} t
-  set ${column} = ${createPositionSql(TX, 'coalesce(e.pos, 0)')}
+/** Finds the events of all columns at once: no index has their ids. */
+const SELECT_PRESENT = `
+  select p.position, ${createPositionSql(TX, 'coalesce(e.pos, 0)')} as present
   from unnest($1::text[], $2::uuid[]) as p (position, event_id)
-  left join es.events e on e.event_id = p.event_id
+  left join es.events e on e.event_id = p.event_id`;
+
+const createMoveSql = (table: string, column: string) => `
+  update ${table} t set ${column} = p.present
+  from unnest($1::text[], $2::text[]) as p (position, present)
   where t.${column} = p.position`;
 
 export async function readLoggedPositions(client: pg.ClientBase): Promise<LoggedPosition[]> {
@@ -49,10 +53,11 @@ export async function moveLoggedPositions(
   client: pg.ClientBase,
   positions: LoggedPosition[],
 ): Promise<void> {
-  const mapped = [
+  const { rows } = await client.query<{ position: string; present: string }>(SELECT_PRESENT, [
     positions.map(({ position }) => position),
     positions.map(({ event_id }) => event_id),
-  ];
+  ]);
+  const values = [rows.map(({ position }) => position), rows.map(({ present }) => present)];
   for (const [table, column] of POSITION_COLUMNS)
-    await client.query(createMoveSql(table, column), mapped);
+    await client.query(createMoveSql(table, column), values);
 }

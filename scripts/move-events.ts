@@ -56,14 +56,18 @@ async function move(
   await masterKeys.onModuleInit();
   const moving = new EngineMove(pool, config, masterKeys, to);
   try {
-    const copied = await moving.copy();
+    // An earlier run may have been killed after the switch. What it has completed in PostgreSQL, KurrentDB lacks.
+    const isOver = to === 'postgres' && (await moving.isMoved());
+    const copied = isOver ? undefined : await moving.copy();
     await refuseWhileConnected(guard, createApplicationName(config, COPY));
-    await moving.switchOver(copied);
+    if (copied) await moving.switchOver(copied);
+    if (to === 'postgres') await moving.completeCommits();
     console.log(
-      `${to} holds all ${copied.events} events of ${copied.heads.size} streams, ${copied.copied} of them copied in this run; order, ids and hashes match`,
+      copied
+        ? `${to} holds all ${copied.events} events of ${copied.heads.size} streams, ${copied.copied} of them copied in this run; order, ids and hashes match`
+        : 'postgres holds the history since an earlier run, and every commit is complete',
     );
   } finally {
-    masterKeys.onModuleDestroy();
     await moving.close();
     await database.destroy();
   }

@@ -17,8 +17,7 @@ const CONNECTING_FILES = {
   'libs/platform/http/src/shared-counts.ts': 'Redis: always direct',
   'libs/platform/event-store/src/eventstoredb/eventstoredb-connection.ts':
     'KurrentDB: always direct',
-  'libs/platform/event-store/src/eventstoredb/server-version.ts': 'KurrentDB: always direct',
-  'libs/platform/event-store/src/eventstoredb/tls-mismatch.ts': 'KurrentDB: always direct',
+  'libs/platform/event-store/src/eventstoredb/event-store-wait.ts': 'KurrentDB: always direct',
 };
 
 /** Modules that open connections, but for these of their exports. */

@@ -1,3 +1,4 @@
+import { ProcessLink } from '#database/process-link.js';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
 import { readModels } from '../apps/read-models.js';
@@ -15,7 +16,8 @@ export function withFilling(
   return withVerification(async (services) => {
     const { config, pool, store, keys } = services;
     // It writes what it decrypts, so erasures wait until this thread has forgotten the person's key.
-    const erasures = new ErasureWatch(pool, keys, config);
+    const link = new ProcessLink(config, 'script');
+    const erasures = new ErasureWatch(pool, keys, link);
     const client = await connectForFilling(config);
     try {
       await erasures.onModuleInit();
@@ -23,6 +25,7 @@ export function withFilling(
       await work(services, new StagingBuilder(client, store, keys, ownReadModels, claims));
     } finally {
       await erasures.onModuleDestroy();
+      await link.onApplicationShutdown();
       await client.end();
     }
   });

@@ -3,6 +3,7 @@ import type { Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { createDataSource, getPool } from '#database/data-source.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import { connectFirst } from '#database/first-connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { markFinishedRestore } from '#database/unfinished-restore.js';
@@ -36,12 +37,12 @@ export async function finishHistory(
   if (config.eventStoreUrl !== null || engine === 'eventstoredb') {
     const source = createDataSource(config, 'restore copy');
     await connectFirst(config.databaseUrl, () => source.initialize());
-    const masterKeys = new MasterKeys(getPool(source), config, true);
+    const masterKeys = new MasterKeys(getPool(source), config, undefined, true);
     try {
       await masterKeys.onModuleInit();
       const { eventStoreUrl } = config;
       // Before a move, which starts the catch-up of read models at the end of the log.
-      if (engine === 'eventstoredb') await catchUp(getPool(source), config, masterKeys);
+      if (engine === 'eventstoredb') await catchUp(getPool(source), masterKeys);
       if (eventStoreUrl !== null)
         await moveToKurrentDb(
           getPool(source),
@@ -49,7 +50,6 @@ export async function finishHistory(
           masterKeys,
         );
     } finally {
-      masterKeys.onModuleDestroy();
       await source.destroy();
     }
   }
@@ -57,17 +57,17 @@ export async function finishHistory(
     if (config.eventStoreUrl !== null) {
       // KurrentDB has them now.
       await withoutTriggers(guard, 'es.events', () => guard.query('truncate es.events'));
-      await guard.query('truncate es.streams');
     }
     await markFinishedRestore(guard);
   });
 }
 
 /** Catches up read models: with KurrentDB some may be behind their streams, also in a backup. */
-async function catchUp(pool: pg.Pool, config: Config, masterKeys: MasterKeys): Promise<void> {
-  const store = new PostgresEventStore(pool, config);
+async function catchUp(pool: DatabasePool, masterKeys: MasterKeys): Promise<void> {
+  const store = new PostgresEventStore(pool);
   const { rows } = await pool.query<Head & { stream: string }>(
-    `select stream_id as stream, revision, encode(hash, 'hex') as hash from es.streams`,
+    `select distinct on (stream_id) stream_id as stream, revision, encode(hash, 'hex') as hash from es.events
+     order by stream_id, revision desc`,
   );
   const heads = new Map(rows.map(({ stream, revision, hash }) => [stream, { revision, hash }]));
   try {
@@ -79,7 +79,7 @@ async function catchUp(pool: pg.Pool, config: Config, masterKeys: MasterKeys): P
 }
 
 async function moveToKurrentDb(
-  pool: pg.Pool,
+  pool: DatabasePool,
   config: Config & { eventStoreUrl: string },
   masterKeys: MasterKeys,
 ): Promise<void> {

@@ -1,5 +1,10 @@
 import type { Config } from '#configuration/config.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import {
+  DamagedHistoryError,
+  getErrorMessage,
+  NotFoundError,
+  RejectedError,
+} from '#kernel/errors.js';
 import { findScriptReporter, renderLogLine } from '#kernel/log-lines.js';
 import { describeStartError, printFailure, reportUnhandled } from '#kernel/start-error.js';
 import { describeDatabase } from '#database/first-connection.js';
@@ -37,6 +42,8 @@ function endWithStarter(): void {
 
 function describeExpectedError(error: unknown): string | undefined {
   if (error instanceof RejectedError || error instanceof NotFoundError) return error.message;
+  if (error instanceof DamagedHistoryError)
+    return `${getErrorMessage(error.cause)} (docs/operating.md, Streams that others have changed)`;
   if (isConnectionLoss(error)) return `The connection to the database was lost: ${error.message}.`;
   const refused = findDatabaseError(error);
   if (refused?.code === SQLSTATE.insufficientPrivilege) {

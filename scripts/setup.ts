@@ -22,9 +22,10 @@ runScript(async () => {
 /** Waits for KurrentDB as for the database, because the first store begins the history. */
 async function waitForEvents(): Promise<void> {
   const config = readConfig(process.env);
-  if (config.eventStoreUrl === null) return;
+  const { eventStoreUrl } = config;
+  if (eventStoreUrl === null) return;
   const { waitForEventStore } = await import('#event-store/eventstoredb/event-store-wait.js');
-  await waitForEventStore(config, (line) => console.error(line));
+  await waitForEventStore(eventStoreUrl, config, (line) => console.error(line));
 }
 
 async function hasTokens(): Promise<boolean> {

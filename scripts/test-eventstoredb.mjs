@@ -8,14 +8,14 @@ import { endWithParent } from './npm-parent.mjs';
 /**
  * `npm run test:eventstoredb`: every suite that works on the event store of the tests, on KurrentDB. That is the server that
  * EVENT_STORE_URL names, or else the emulator. `-- core` runs those in which the engine matters most, as CI does, and
- * `-- stamping` those with that in their path.
+ * `-- stamping tokens` those with one of these in their path.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 const CORE = [
   'contract/(by-code|corrections|customer-cards|customer-filters|customers|idempotency-keys|if-exists|imports|receipts)',
   'contract/(redeeming|redemptions|staff-reversals|stamping|wallet)',
-  '(concurrency|customer-search|handle-command|history|idempotency)',
+  '(concurrency|customer-search|handle-command|history|idempotency|stamp-budget)',
   'full/(card-messages|crash|geocoding|log-verification|pass-changes|passes|webhooks)',
   'long/(erasure|erasure-after-merge|history-import-persons|merging|repeated-erasure)',
 ];
@@ -29,24 +29,29 @@ const LEFT_OUT = {
     'long/half-open-connections',
     'wire',
   ],
-  'measures what a stamp takes on PostgreSQL': ['stamp-budget'],
-  'starts programs without the settings of the engine': ['contract/versions'],
-  'needs the dispatcher of the shared service, which is on PostgreSQL': ['contract/openapi-pages'],
-  'counts events in the tables that they have in PostgreSQL': [
+  'uses cached cards, which only a commit to PostgreSQL can check': ['full/read-model-cache'],
+  'reads the metric of what holds back readers of the log, which only PostgreSQL has': ['logs'],
+  'runs npm start, which gets no settings of the engine': ['full/start-killed'],
+  'reads the tables that events have in PostgreSQL': [
+    'event-feed',
+    'full/staging-builder',
     'long/imports',
     'long/process-deaths',
     'long/rebase-positions',
   ],
 };
 
+/** Opens the event store of the tests, whatever else a suite starts. */
+const OPENS_ENGINE = /\b(?:useService|useSharedService)\(|TEST_ENGINE/;
+/** What starts an emulator for one suite. */
+const OWN_SERVER = /emulators[/]eventstoredb[/](?:as-process|cluster|server)[.]mjs$/;
+/** Gives programs the settings of the engine that TEST_ENGINE names. */
+const SETS_ENGINE = /\b(?:createTestEnvironment|testConfig)\(/;
 const DEFINES_ENGINE = 'test/support/database/database.ts';
-const OWN_SERVER = 'emulators/eventstoredb/';
-/** What opens the event store of the tests, on the engine that TEST_ENGINE names, or depends on that name. */
-const ASKS_FOR_ENGINE = /\btestEngine\(|TEST_ENGINE/;
 const IMPORT = /^(?:import|export) (?!type)[^;]*?from '(\.[^']+)';$/gms;
 
 endWithParent();
-const [scope = ''] = process.argv.slice(2);
+const scopes = process.argv.slice(2);
 const suites = fs
   .readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.e2e-spec.ts'))
@@ -61,11 +66,13 @@ for (const file of reasons.keys()) {
   if (!suites.includes(file)) throw new Error(`${file} does not exist: correct LEFT_OUT`);
 }
 const core = new RegExp(`^test/(${CORE.join('|')})[.]e2e-spec[.]ts$`);
-const isInScope = (file) => (scope === 'core' ? core.test(file) : file.includes(scope));
+const isInScope = (file) =>
+  scopes.length === 0 ||
+  scopes.some((scope) => (scope === 'core' ? core.test(file) : file.includes(scope)));
 const chosen = suites.filter((file) => isInScope(file) && findReason(file) === undefined);
 printLeftOut(suites.filter((file) => !chosen.includes(file)));
 if (chosen.length === 0) {
-  console.error(`No suite that can run on KurrentDB has "${scope}" in its path.`);
+  console.error(`No suite that can run on KurrentDB has "${scopes.join('" or "')}" in its path.`);
   process.exit(1);
 }
 
@@ -83,19 +90,23 @@ child.once('close', (code) => process.exit(code ?? 1));
 /** @returns {string | undefined} why a suite is left out */
 function findReason(file) {
   if (reasons.has(file)) return reasons.get(file);
-  if (ASKS_FOR_ENGINE.test(read(file))) return undefined;
-  if (listImports(file).some((name) => name.includes(OWN_SERVER))) {
+  const text = read(file);
+  if (OPENS_ENGINE.test(text)) return undefined;
+  if (text.includes('PostgresEventStore')) return 'opens the engine of PostgreSQL itself';
+  const files = [...addImports(file)];
+  if (files.some((name) => OWN_SERVER.test(name))) {
     return 'starts an emulator of its own, on any engine';
   }
-  return opensEngine(file) ? undefined : 'opens no event store of the tests';
+  const setsEngine = (name) => name !== DEFINES_ENGINE && SETS_ENGINE.test(read(name));
+  return files.some(setsEngine) ? undefined : 'opens no event store of the tests';
 }
 
-/** Tells whether a file opens the engine, or imports one that does. */
-function opensEngine(file, seen = new Set()) {
-  if (seen.has(file)) return false;
-  seen.add(file);
-  if (file !== DEFINES_ENGINE && ASKS_FOR_ENGINE.test(read(file))) return true;
-  return listImports(file).some((name) => name.endsWith('.ts') && opensEngine(name, seen));
+/** Adds a file to those that it and they import, direct or not. */
+function addImports(file, files = new Set()) {
+  if (files.has(file)) return files;
+  files.add(file);
+  for (const name of listImports(file)) addImports(name, files);
+  return files;
 }
 
 /** @returns {string[]} the files of the tests that a file imports, types alone left out */
@@ -124,5 +135,6 @@ function printLeftOut(files) {
     console.log(`Left out, ${names.length} suites: ${reason}: ${names.join(', ')}.`);
   }
   const others = files.filter((file) => !isInScope(file)).length;
-  if (others > 0) console.log(`Left out, ${others} suites: not in the scope "${scope}".`);
+  if (others > 0)
+    console.log(`Left out, ${others} suites: without "${scopes.join('" or "')}" in their path.`);
 }

@@ -53,7 +53,6 @@ export async function withVerification<R>(
     const strays = new OrphanedStreams(pool, store, rows, readModels);
     return await work({ config, pool, store, keys, verification, strays });
   } finally {
-    masterKeys.onModuleDestroy();
     await store.onApplicationShutdown();
     await source.destroy();
   }

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
 import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.service.js';
 import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
-import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
-import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import { FINISH, type Result } from '../libs/outbound/dispatch/src/finish-statement.js';
+import { LOAD, toDelivery, type LoadedRow } from '../libs/outbound/dispatch/src/load-statements.js';
 import { createDatabaseClient } from '#database/database-client.js';
 import { decideAfterAttempt, decideAfterManualAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database/database.js';
@@ -61,15 +61,14 @@ async function createDeliveries(
     failingSince,
   );
   await enqueue(body.id, store.accountId, count);
-  const request = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
   const dispatcherId = 1;
   await query(
     "insert into webhook_queues (subscription_id, dispatcher_id, due_at) values ($1, $2, 'infinity')",
     body.id,
     dispatcherId,
   );
-  const pending = dispatcher.get(PendingDeliveries, { strict: false });
-  const { deliveries } = await pending.load(dispatcherId, [request]);
+  const rows = await query<LoadedRow>(LOAD.text, dispatcherId, [body.id], [0], [count], [0]);
+  const deliveries = rows.flatMap((row) => (row.id === null ? [] : [toDelivery(row)]));
   expect(deliveries).toHaveLength(count);
   return [body.id, ...deliveries];
 }
@@ -165,6 +164,72 @@ describe('delivery attempts', () => {
     expect(
       await query('select attempt from webhook_attempts where delivery_id = $1', delivery?.id),
     ).toEqual([{ attempt: 1 }]);
+  });
+
+  it('are all shown in order: the one that ended the delivery, earlier ones and those made by hand', async () => {
+    const [id, delivery] = await createDeliveries(null, 1);
+    if (!delivery) throw new Error('one was enqueued');
+    await results.record(createResult(delivery, 500, null));
+    await results.record(await createManualResult(delivery, 502, AT));
+    await results.record(createResult({ ...delivery, tries: 1 }, 204, null));
+    await results.record(await createManualResult(delivery, 503, AT));
+    await results.record(await createManualResult(delivery, 200, AT));
+    const columns = 'attempt, kind, status, error';
+    const attempts = [
+      { attempt: 1, kind: 'scheduled', status: 500, error: 'Responded with 500' },
+      { attempt: 2, kind: 'manual', status: 502, error: 'Responded with 502' },
+      { attempt: 3, kind: 'scheduled', status: 204, error: null },
+      { attempt: 4, kind: 'manual', status: 503, error: 'Responded with 503' },
+      { attempt: 5, kind: 'manual', status: 200, error: null },
+    ];
+    expect(
+      await query(
+        `select ${columns} from webhook_attempts where subscription_id = $1 order by attempt`,
+        id,
+      ),
+    ).toEqual(attempts);
+    expect(
+      await query(
+        'select status, attempts_count, attempt from webhook_finished where subscription_id = $1',
+        id,
+      ),
+    ).toEqual([{ status: 'delivered', attempts_count: 5, attempt: 3 }]);
+  });
+
+  it.each([
+    ['a success', 200, null, 'delivered'],
+    ['a 410', 410, null, 'cancelled'],
+    ['the last failure', 500, LONG_AGO, 'failed'],
+  ] as const)('that end their delivery are in its row: %s', async (_what, code, since, status) => {
+    const [id, delivery] = await createDeliveries(since, 1);
+    await results.record(createResult(delivery, code, since));
+    expect(
+      await query(
+        'select status, attempts_count, attempt, response_status from webhook_finished where subscription_id = $1',
+        id,
+      ),
+    ).toEqual([{ status, attempts_count: 1, attempt: 1, response_status: code }]);
+    expect(
+      await query('select from webhook_other_attempts where subscription_id = $1', id),
+    ).toEqual([]);
+  });
+
+  it('that were not made are not shown when they end their delivery', async () => {
+    const [id, delivery] = await createDeliveries(null, 1);
+    const result = createResult(delivery, 200, null);
+    const outcome = { kind: 'missing' } as const;
+    await results.record({
+      ...result,
+      attempted: { ...result.attempted, outcome, url: null },
+      next: { ...result.next, delivery: { status: 'failed' } },
+    });
+    expect(
+      await query(
+        'select status, attempts_count from webhook_deliveries where subscription_id = $1',
+        id,
+      ),
+    ).toEqual([{ status: 'failed', attempts_count: 0 }]);
+    expect(await query('select from webhook_attempts where subscription_id = $1', id)).toEqual([]);
   });
 
   describe('that do not count', () => {
@@ -380,8 +445,8 @@ describe('delivery attempts', () => {
     await query(`
       create function refuse() returns trigger language plpgsql as
       $$ begin raise exception 'refused'; end $$`);
-    await query(`create trigger refuse before insert on webhook_attempts for each row
-      when (new.delivery_id = ${rejectedDelivery?.id}) execute function refuse()`);
+    await query(`create trigger refuse before insert on webhook_finished for each row
+      when (new.id = ${rejectedDelivery?.id}) execute function refuse()`);
     const outcomes = await Promise.allSettled(
       deliveries.map((delivery) => results.record(createResult(delivery, 200, null))),
     );
@@ -394,6 +459,12 @@ describe('delivery attempts', () => {
       rejectedDelivery?.subscriptionId,
     );
     expect(pendingRows).toEqual([{ id: rejectedDelivery?.id }]);
+  });
+
+  it('are recorded without comparing each with all others of their group', async () => {
+    const plan = await query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${FINISH.text}`);
+    const lines = plan.map((row) => row['QUERY PLAN']);
+    expect(lines.filter((line) => line.includes('Join Filter'))).toEqual([]);
   });
 
   it('wait while their subscription is locked, without delaying other subscriptions', async () => {

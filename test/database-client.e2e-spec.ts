@@ -3,7 +3,6 @@ import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
-import { startChecks } from '#database/connection-checks.js';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 
@@ -63,27 +62,4 @@ it('a DatabaseClient passes callbacks and pg.Query on to the driver', async () =
   const query = client.query(new pg.Query('select 2 as two'));
   const row = await new Promise((resolve) => query.on('row', resolve));
   expect(row).toEqual({ two: 2 });
-});
-
-it('a checked connection runs one query at a time, also after one that fails', async () => {
-  const checked = createDatabaseClient(database.url, 'test');
-  await checked.connect();
-  const send = checked.query.bind(checked) as (statement: unknown) => Promise<unknown>;
-  let running = 0;
-  let maxRunning = 0;
-  checked.query = ((statement: unknown) => {
-    maxRunning = Math.max(maxRunning, ++running);
-    return send(statement).finally(() => running--);
-  }) as typeof checked.query;
-  const query = startChecks(checked);
-  const results = await Promise.allSettled(
-    ['select 1 as one', 'select nothing', 'select 3 as three'].map((text) => query({ text })),
-  );
-  expect(results).toMatchObject([
-    { value: [{ one: 1 }] },
-    { status: 'rejected' },
-    { value: [{ three: 3 }] },
-  ]);
-  expect(maxRunning).toBe(1);
-  await checked.end();
 });

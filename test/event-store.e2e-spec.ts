@@ -19,7 +19,7 @@ async function open() {
   const database = await createTestDatabase();
   const config = testConfig(database.url);
   const source = await createDataSource(config, 'test').initialize();
-  const store = new PostgresEventStore(getPool(source), config);
+  const store = new PostgresEventStore(getPool(source));
   return {
     database,
     store,
@@ -111,7 +111,7 @@ describe('the PostgreSQL event store', () => {
     const line = await DatabaseProxy.to(database.url);
     const config = testConfig(line.url);
     const source = await createDataSource(config, 'test').initialize();
-    const remote = new PostgresEventStore(getPool(source), config);
+    const remote = new PostgresEventStore(getPool(source));
     hangUp = async () => {
       await remote.onApplicationShutdown();
       await source.destroy();
@@ -223,6 +223,45 @@ describe('the PostgreSQL event store', () => {
     expect(events.map((storedEvent) => storedEvent.stream)).toEqual([stream]);
   });
 
+  it('delivers an event that was not announced while another subscriber catches up', async () => {
+    const from = await store.head();
+    const backlog = Array.from({ length: 200 }, () => newStream());
+    await Promise.all(backlog.map((stream) => append(stream)));
+    const stop = new AbortController();
+    let handledCount = 0;
+    const streams: string[] = [];
+    const subscriptions = [
+      store.subscribe({
+        after: from,
+        batch: 1,
+        signal: stop.signal,
+        onEvents: async () => {
+          handledCount++;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        },
+      }),
+      store.subscribe({
+        after: await store.head(),
+        batch: 50,
+        signal: stop.signal,
+        onEvents: async (page) => void streams.push(...page.map(({ stream }) => stream)),
+      }),
+    ];
+    await eventually(
+      () => handledCount,
+      (count) => count > 10,
+    );
+    const stream = newStream();
+    await append(stream);
+    await eventually(
+      () => streams,
+      (all) => all.includes(stream),
+    );
+    expect(handledCount).toBeLessThan(backlog.length);
+    stop.abort();
+    await Promise.all(subscriptions);
+  });
+
   it('delivers the revisions of a stream in order while writers interleave', async () => {
     const from = await store.head();
     const stream = newStream();
@@ -291,10 +330,10 @@ describe('the PostgreSQL event store', () => {
   it('stores a commit once when its connection is lost while it runs', async () => {
     const stream = newStream();
     const [head] = await append(stream);
-    const blocker = new pg.Client(database.url);
+    const blocker = new pg.Client(database.ownerUrl);
     await blocker.connect();
     await blocker.query('begin');
-    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [stream]);
+    await blocker.query('lock table es.events in share mode');
     const pendingCommit = store.commit({
       accountId: 1,
       writes: [{ stream, expected: head ?? null, events: [event('B')] }],
@@ -326,18 +365,16 @@ describe('the PostgreSQL event store', () => {
       await createStream(newStream()),
       await createStream(newStream()),
     ] as const;
-    const [conflicting, blocked] = group;
+    const [conflicting] = group;
     const createCommit = (place: typeof conflicting) => ({
       accountId: 1,
       writes: [{ ...place, events: [event('B')] }],
     });
     await store.commit(createCommit(conflicting));
-    const blocker = new pg.Client(database.url);
+    const blocker = new pg.Client(database.ownerUrl);
     await blocker.connect();
     await blocker.query('begin');
-    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [
-      blocked.stream,
-    ]);
+    await blocker.query('lock table es.events in share mode');
     // Commits of one turn of the event loop share a transaction, which waits for the lock.
     const results = Promise.allSettled(group.map((place) => remote.commit(createCommit(place))));
     const inFlight = () =>
@@ -361,6 +398,77 @@ describe('the PostgreSQL event store', () => {
       for await (const storedEvent of store.readStream(stream)) types.push(storedEvent.type);
       expect(types).toEqual(['A', 'B']);
     }
+  });
+
+  it.each([
+    ['commits', 'rejects one commit of a group, and writes the others'],
+    ['rolls back', 'writes every commit of a group'],
+  ])(
+    'waits for another process that continues a stream at the same time: when that %s, it %s',
+    async (end) => {
+      const createStream = async () => {
+        const stream = newStream();
+        const [expected = null] = await append(stream);
+        return { stream, expected };
+      };
+      const places = [await createStream(), await createStream(), await createStream()] as const;
+      const alone = await createStream();
+      const other = new pg.Client(database.url);
+      await other.connect();
+      await other.query('begin');
+      const streams = [places[1].stream, alone.stream];
+      await other.query(
+        `insert into es.events
+         select pg_current_xact_id(), nextval('es.global_seq'), stream_id, 1, gen_random_uuid(), 'Other', 1, 1, '{}',
+           '{}', sha256('other'), now()
+         from unnest($1::text[]) stream_id`,
+        [streams],
+      );
+      const commit = (place: typeof alone) =>
+        store.commit({ accountId: 1, writes: [{ ...place, events: [event('B'), event('C')] }] });
+      const countWaiting = () =>
+        database.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+      const lone = Promise.allSettled([commit(alone)]);
+      await eventually(countWaiting, ({ rowCount }) => rowCount === 1);
+      const group = Promise.allSettled(places.map(commit));
+      await eventually(countWaiting, ({ rowCount }) => rowCount === 2);
+      await other.query(end === 'commits' ? 'commit' : 'rollback');
+      await other.end();
+      const results = [...(await group), ...(await lone)];
+      const lost = new Set(end === 'commits' ? [1, 3] : []);
+      const rejected = { status: 'rejected', reason: expect.any(ConflictError) };
+      const fulfilled = { status: 'fulfilled', value: [{ revision: 2 }] };
+      expect(results).toMatchObject(results.map((_, i) => (lost.has(i) ? rejected : fulfilled)));
+      const types = async (stream: string) => {
+        const list: string[] = [];
+        for await (const stored of store.readStream(stream)) list.push(stored.type);
+        return list.join('');
+      };
+      expect(await Promise.all([...places, alone].map(({ stream }) => types(stream)))).toEqual(
+        results.map((_, i) => (lost.has(i) ? 'AOther' : 'ABC')),
+      );
+    },
+  );
+
+  it('continues a stream only after the event with the expected hash, alone and in a group', async () => {
+    const stream = newStream();
+    const [head] = await append(stream);
+    const others = [newStream(), newStream()];
+    const hash = head?.hash.replace(/^./, (first) => (first === '0' ? '1' : '0')) ?? '';
+    const commit = () =>
+      store.commit({
+        accountId: 1,
+        writes: [{ stream, expected: { revision: 0, hash }, events: [event('B')] }],
+      });
+    await expect(commit()).rejects.toThrow(ConflictError);
+    const [first, ...rest] = await Promise.allSettled([
+      commit(),
+      ...others.map((name) => append(name)),
+    ]);
+    expect(first).toMatchObject({ reason: expect.any(ConflictError) });
+    expect(rest.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
   });
 
   it('lets commits to several streams share a transaction, and writes each of them whole or not at all', async () => {
@@ -409,18 +517,14 @@ describe('the PostgreSQL event store', () => {
   });
 
   it('writes no claim before the events of its transaction', async () => {
-    const client = new pg.Client(database.url);
+    const client = new pg.Client(database.ownerUrl);
     await client.connect();
     const stream = newStream();
     const other = newStream();
-    await append(other);
-    // The row's lock makes the commit wait at its append; its claim comes later.
+    const [head] = await append(other);
+    // The lock makes the commit wait at its append; its claim comes later.
     await client.query('begin');
-    await client.query('select 1 from es.streams where stream_id = $1 for update', [other]);
-    const [head] = (await readHead(other)).map(({ revision, hash }) => ({
-      revision,
-      hash: hash.toString('hex'),
-    }));
+    await client.query('lock table es.events in share mode');
     const pendingCommit = store.commit({
       accountId: 1,
       writes: [
@@ -445,19 +549,11 @@ describe('the PostgreSQL event store', () => {
     await client.end();
     await pendingCommit;
   });
-
-  async function readHead(stream: string) {
-    const { rows } = await database.query<{ revision: number; hash: Buffer }>(
-      'select revision, hash from es.streams where stream_id = $1',
-      [stream],
-    );
-    return rows;
-  }
 });
 
 function createCommitArguments(stream: string, newEvent: ReturnType<typeof event>): string[] {
   const hash = 'ab'.repeat(32);
-  const heads = [{ s: stream, a: 1, x: -1, p: null, n: 1, h: hash }];
+  const heads = [{ s: stream, x: -1, p: null }];
   const events = [
     {
       s: stream,

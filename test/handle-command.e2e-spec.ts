@@ -16,13 +16,7 @@ import {
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
 import type { ReadModel } from '#event-store/read-models/read-models.js';
-import {
-  testConfig,
-  createTestDatabase,
-  testEngine,
-  type TestDatabase,
-  type TestEngine,
-} from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
 
 /** The smallest aggregate that can reject a command: a counter that never goes below zero. */
@@ -49,14 +43,13 @@ const context: CommandContext = {
 };
 
 let database: TestDatabase;
-let engine: TestEngine;
 /** Two pipelines that share nothing, as in two api processes. */
 let here: Awaited<ReturnType<typeof openProcess>>;
 let there: Awaited<ReturnType<typeof openProcess>>;
 let ids = 0;
 
 async function openProcess() {
-  const config = testConfig(database.url, engine.environment);
+  const config = testConfig(database.url);
   const { close, ...process } = await openStore(config, streamKinds('counter', 'notes'));
   const { store, rows, keys, responses } = process;
   const metrics = new PipelineMetrics(new Registry());
@@ -66,14 +59,12 @@ async function openProcess() {
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  engine = await testEngine();
   here = await openProcess();
   there = await openProcess();
 });
 afterAll(async () => {
   await here.close();
   await there.close();
-  await engine.stop();
   await database.close();
 });
 
@@ -425,6 +416,23 @@ describe('commands with an Idempotency-Key', () => {
     const response = await countKeyed(there, id, 101, theirs);
     expect(response.state.steps).toEqual([1, 10, 100, 102, 101]);
     expect(await claimAgain(theirs)).toMatchObject({ state: 'done', body: toJson(response) });
+  });
+
+  it('have their keys once when several processes claim many of them at the same time', async () => {
+    const keys = Array.from({ length: 100 }, (_, i) => here.responses.fingerprint(`many ${i}`));
+    const claim = (process: typeof here, key: Buffer) => {
+      const keyed = { key, holder: createId(), status: 200, isStored: false };
+      return process.responses.claimKey(keyed, REQUEST);
+    };
+    const claims = await Promise.all([
+      ...keys.flatMap((key) => [claim(here, key), claim(here, key)]),
+      ...keys.toReversed().map((key) => claim(there, key)),
+    ]);
+    const states = claims.map(({ state }) => state).sort();
+    expect(states).toEqual([
+      ...keys.map(() => 'ours'),
+      ...keys.flatMap(() => ['running', 'running']),
+    ]);
   });
 
   it('are executed once when two requests with one key wait for the same commit', async () => {

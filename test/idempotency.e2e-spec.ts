@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
+import { DatabasePool } from '#database/database-pool.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
@@ -57,16 +59,16 @@ describe('a request with an Idempotency-Key', () => {
   it('is executed once when it and the request that took over its key wait for the same commit', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
-    const { query, url } = service.running.database;
+    const { query, ownerUrl } = service.running.database;
     const stamp = (key: string) => stampUnder(key, store, path);
     const readHolders = async () => {
       const { rows } = await query('select holder from es.stored_responses where status is null');
       return rows.map(({ holder }) => String(holder)).sort();
     };
-    const other = new pg.Client(url);
+    const other = new pg.Client(ownerUrl);
     await other.connect();
     await other.query('begin');
-    await other.query('lock table es.streams, es.intents in exclusive mode');
+    await other.query('lock table es.events, es.intents in exclusive mode');
     const first = stamp('first');
     await eventually(readHolders, ({ length }) => length === 1);
     const silent = stamp('silent');
@@ -83,6 +85,26 @@ describe('a request with an Idempotency-Key', () => {
     expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(2);
   });
 
+  it('has its key released later when that fails at first', async () => {
+    const store = await service.newStore();
+    const { path } = await enrol(store);
+    const missing = path.replace(/\d+$/, '999999999');
+    const { query } = service.running.database;
+    const listKeys = async () =>
+      (await query('select key from es.stored_responses where status is null')).rows;
+    await query(`create function fails() returns trigger language plpgsql as $$
+      begin raise exception 'the database is away'; end $$`);
+    await query(`create trigger fails before delete on es.stored_responses
+      for each row execute function fails()`);
+    try {
+      expectFailure(await stampUnder('of nobody', store, missing), 404, 'not_found');
+      expect(await listKeys()).toHaveLength(1);
+    } finally {
+      await query('drop function fails cascade');
+    }
+    await eventually(listKeys, ({ length }) => length === 0);
+  });
+
   it('gets 409 instead of its refusal when another request has taken over its key', async () => {
     const store = await service.newStore();
     const { path, rewards } = await enrol(store, { rewards: [5] });
@@ -92,6 +114,36 @@ describe('a request with an Idempotency-Key', () => {
     expectFailure(await sendAndLoseKey(redeem), 409, 'idempotency_in_progress');
   });
 
+  it.each(['br', 'gzip', 'identity'])(
+    'is replayed when it committed nothing and its large response was sent as %s',
+    async (encoding) => {
+      const store = await service.newStore();
+      const { customerCard } = await enrol(store);
+      const operation = { operation: 'stamp', customer_card_id: customerCard.id, stamps: 1 };
+      const send = (accepted: string) =>
+        store.send(
+          'POST',
+          `${store.store}/batch?dry_run=true`,
+          { operations: Array.from({ length: 20 }, () => operation) },
+          { 'idempotency-key': 'large', 'accept-encoding': accepted },
+        );
+      const first = await send(encoding);
+      expect([first.status, first.headers.get('content-encoding') ?? 'identity']).toEqual([
+        200,
+        encoding,
+      ]);
+      for (const accepted of ['br', 'gzip', 'identity']) {
+        const { status, headers, text } = await send(accepted);
+        expect([status, headers.get('content-encoding') ?? 'identity', text]).toEqual([
+          200,
+          accepted,
+          first.text,
+        ]);
+        expect(headers.get('idempotent-replayed')).toBe('true');
+      }
+    },
+  );
+
   it('is replayed when its lifetime is extended while expired responses are being deleted', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
@@ -99,14 +151,14 @@ describe('a request with an Idempotency-Key', () => {
     const stamp = () => stampUnder('daily', store, path);
     await stamp();
     await query(`update es.stored_responses set expires_at = now() - interval '1 second'`);
-    const pool = new pg.Pool({ connectionString: url, application_name: 'prune' });
+    const pool = new DatabasePool({ connectionString: url, application_name: 'prune' });
     const config = testConfig(url);
     const masterKeys = new MasterKeys(pool, config);
     const responses = new StoredResponses(
       pool,
       masterKeys,
       new PersonalKeys(pool, masterKeys, customerSubjects),
-      new ProcessSession(pool, config),
+      new ProcessSession(pool, new ProcessLink(config, 'test')),
     );
     const other = await pool.connect();
     await other.query('begin');

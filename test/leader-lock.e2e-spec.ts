@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { LeaderLock } from '#database/leader-lock.js';
+import { ProcessLink } from '#database/process-link.js';
 import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 
@@ -25,9 +26,9 @@ afterEach(async () => {
 });
 afterAll(() => database.close());
 
-function start(locks = LOCKS): Process {
+function start(locks = LOCKS, link = new ProcessLink(testConfig(database.url), 'test')): Process {
   const stopping = new AbortController();
-  const lock = new LeaderLock(testConfig(database.url));
+  const lock = new LeaderLock(link);
   const led = new Set<number>();
   const ends = new Map<number, () => void>();
   const running = locks.map((number) =>
@@ -43,6 +44,7 @@ function start(locks = LOCKS): Process {
   const stop = async () => {
     stopping.abort();
     await Promise.all(running);
+    await link.onApplicationShutdown();
   };
   const process = { lock, led, stepDown: (number: number) => ends.get(number)?.(), stop };
   processes.push(process);
@@ -100,4 +102,59 @@ it('all locks are held again after the connection was cut, each by one process',
     ([current]) => current?.pid !== holder?.pid && current?.locks === 3,
   );
   await waitUntilLed(one);
+});
+
+it('locks are granted although what the link reads cannot be read', async () => {
+  const link = new ProcessLink(testConfig(database.url), 'test');
+  link.join({ columns: '(select count(*) from missing) as missing', receive: () => undefined });
+  await waitUntilLed(start(LOCKS, link));
+  expect(await listHolders()).toHaveLength(1);
+});
+
+it('a request that the server refuses is made again on the same connection, with the other locks', async () => {
+  const link = new ProcessLink(testConfig(database.url), 'test');
+  const { lock, led } = start([990_001], link);
+  await waitUntilLed({ led } as Process, [990_001]);
+  const { current } = link;
+  const stopping = new AbortController();
+  try {
+    await database.query('revoke execute on function pg_try_advisory_lock(bigint) from public');
+    let requestCount = 0;
+    link.onPoll(() => requestCount++);
+    const other = lock.lead({ name: 'other', lock: 990_002 }, stopping.signal, async (leading) => {
+      led.add(990_002);
+      await new Promise<void>((resolve) => leading.addEventListener('abort', () => resolve()));
+    });
+    await eventually(
+      () => requestCount,
+      (count) => count > 2,
+    );
+    expect([[...led], link.current === current]).toEqual([[990_001], true]);
+    await database.query('grant execute on function pg_try_advisory_lock(bigint) to public');
+    await waitUntilLed({ led } as Process, [990_001, 990_002]);
+    expect(link.current).toBe(current);
+    stopping.abort();
+    await other;
+  } finally {
+    await database.query('grant execute on function pg_try_advisory_lock(bigint) to public');
+  }
+});
+
+it('work that fails is told to end before the lock is released', async () => {
+  const link = new ProcessLink(testConfig(database.url), 'test');
+  const stopping = new AbortController();
+  let isTold = false;
+  await new LeaderLock(link).lead(
+    { name: 'failing', lock: 990_001 },
+    stopping.signal,
+    (leading) => {
+      leading.addEventListener('abort', () => {
+        isTold = true;
+        stopping.abort();
+      });
+      return Promise.reject(new Error('a part of the work has failed'));
+    },
+  );
+  expect(isTold).toBe(true);
+  await link.onApplicationShutdown();
 });

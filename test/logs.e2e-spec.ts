@@ -68,6 +68,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
     }));
     const store = await owner.newStore();
     const environment = createTestEnvironment(database.url, {
+      ...owner.environment,
       LOG_FORMAT: 'json',
       LOG_LEVEL: 'debug',
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',

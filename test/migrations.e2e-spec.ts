@@ -3,18 +3,28 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { getMigrationNames, migrate, type Migration } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { testConfig, createTestEnvironment } from './support/database/database.js';
-import { runNode } from './support/services/program.js';
+import { startProgram } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrolWithPage } from './support/browser/web-card.js';
 
-/** Migrations of a later release: another column, and another read model. */
+/** Migrations of a later release: another derived column, and another read model. */
 class Vouchers implements MigrationInterface {
   readonly name = 'Vouchers9999999999999';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      alter table customer_cards
-        add stamps_count int generated always as ((state ->> 'stampsCount')::int) stored;
+      alter table customer_cards add stamps_count int;
+      drop function es.derive_customer_cards(jsonb);
+      create function es.derive_customer_cards(state jsonb) returns table (
+        customer_id bigint, card_id bigint, code text, uuid uuid, redeemed_reward_ids jsonb, balance bigint,
+        unlocked_count bigint, merged_into bigint, stamps_count int
+      ) language sql immutable as $$
+      select (state ->> 'customerId')::bigint, (state ->> 'cardId')::bigint, state ->> 'code', (state ->> 'uuid')::uuid,
+        state -> 'redeemedRewardIds', (state ->> 'stampsCount')::bigint, jsonb_array_length(state -> 'unlocked'),
+        (state -> 'mergedInto' ->> 'id')::bigint, (state ->> 'stampsCount')::int
+      $$;
+      update customer_cards c
+      set stamps_count = (select d.stamps_count from es.derive_customer_cards(c.state) d);
       create sequence vouchers_id as bigint;
       create table vouchers (
         id bigint primary key,
@@ -64,7 +74,7 @@ describe('migrations', () => {
     expect(await readStampCounts()).toEqual([{ id: card.customerCard.id, stamps_count: 6 }]);
     const ready = await fetch(`${service.baseUrl}/health/ready`);
     expect(ready.status).toBe(200);
-    const verify = runNode(['dist/scripts/verify.js'], createTestEnvironment(service.database.url));
-    expect(verify).toMatchObject({ status: 0 });
+    const environment = createTestEnvironment(service.database.url, service.environment);
+    expect(await startProgram('dist/scripts/verify.js', environment).exitCode).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import pg from 'pg';
 import { readModels } from '../apps/read-models.js';
+import { DatabasePool } from '#database/database-pool.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
@@ -23,7 +23,9 @@ beforeAll(async () => {
     STREAMS,
   ]);
   await database.query(
-    `insert into es.streams select 'card-' || n, 1, 0, sha256(n::text::bytea) from generate_series(1, $1::int) n`,
+    `insert into es.events
+     select '3', n, 'card-' || n, 0, gen_random_uuid(), 'A', 1, 1, '{}', '{}', sha256(n::text::bytea), now()
+     from generate_series(1, $1::int) n`,
     [STREAMS],
   );
   await database.query('vacuum analyze');
@@ -42,6 +44,20 @@ it('the search for orphaned streams finds a missing read model and reads fewer t
   });
   const read = await eventually(countReads, (rows) => rows >= STREAMS - 1);
   expect(read).toBeLessThan(2 * STREAMS);
+});
+
+it('the search for orphaned streams names those of an unknown aggregate', async () => {
+  await database.query('insert into rows_of_cards values (4711) on conflict do nothing');
+  await database.query(
+    `insert into es.events
+     select '3', 0, 'nothing-1', 0, gen_random_uuid(), 'A', 1, 1, '{}', '{}', sha256('nothing'), now()`,
+  );
+  await withOrphanedStreams(async (orphanedStreams) => {
+    expect(await orphanedStreams.find(false)).toEqual({
+      differences: ['nothing-1: no aggregate with that name'],
+      repaired: 0,
+    });
+  });
 });
 
 it('the search in a log names streams without a read model, whatever their names', async () => {
@@ -67,10 +83,12 @@ it('the search in a log names streams without a read model, whatever their names
 async function withOrphanedStreams(
   work: (orphanedStreams: OrphanedStreams) => Promise<void>,
 ): Promise<void> {
-  const pool = new pg.Pool({ connectionString: database.ownerUrl });
+  const pool = new DatabasePool({ connectionString: database.ownerUrl });
+  // A pool ends before its connections are closed: closing the database may end them.
+  pool.on('error', () => undefined);
   try {
     const config = testConfig(database.ownerUrl);
-    const store = new PostgresEventStore(pool, config);
+    const store = new PostgresEventStore(pool);
     const keys = new PersonalKeys(pool, new MasterKeys(pool, config), customerSubjects);
     const tables = readModels
       .filter(({ table }) => table === 'cards')

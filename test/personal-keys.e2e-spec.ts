@@ -22,7 +22,6 @@ beforeAll(async () => {
   await masterKeys.onModuleInit();
   openKeys = () => new PersonalKeys(getPool(source), masterKeys, customerSubjects);
   close = async () => {
-    masterKeys.onModuleDestroy();
     await source.destroy();
     await database.close();
   };

@@ -1,14 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mock } from 'node:test';
 import fastify from 'fastify';
+import type pg from 'pg';
 import { Registry } from 'prom-client';
-import { inTransaction, query } from '#database/connection.js';
+import { inTransaction, query, queryForGroup } from '#database/connection.js';
 import { DatabasePool } from '#database/database-pool.js';
 import { DatabaseWait, runWithWait } from '#database/database-waits.js';
+import { ProcessLink } from '#database/process-link.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import type { AuthenticatedRequest } from '#http/caller.js';
-import { enterAccount, followDatabaseUse } from '#http/database-share.js';
+import { shareDatabase } from '#http/database-share.js';
+import type { ErrorsFilter } from '#http/errors.filter.js';
+import { HttpMetrics } from '#http/http-metrics.js';
+import { OpenRequests } from '#http/open-requests.js';
 import { OverloadError } from '#kernel/errors.js';
-import { createTestDatabase, type TestDatabase } from './support/database/database.js';
+import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 
 const SIZE = 10;
@@ -106,11 +111,15 @@ describe('the connections of a pool', () => {
   it.each([{ readsMuch: false }, { readsMuch: true }])(
     'reads at once what all stores wait for, although a store with slow statements was first: %j',
     async (use) => {
-      const maintenance = new Maintenance(pool, new Registry());
+      const maintenance = new Maintenance(
+        pool,
+        new ProcessLink(testConfig(database.url), 'test'),
+        new Registry(),
+      );
       await whileBlocked(async (release) => {
         const slow = Array.from({ length: 20 }, () => runFor(1, block, use));
         await eventually(countBlocked, (count) => count === (use.readsMuch ? 1 : 4));
-        const requests = [1, 2].map((owner) => runFor(owner, () => maintenance.find(), use));
+        const requests = [1, 2].map((owner) => runFor(owner, async () => maintenance.find(), use));
         expect(await Promise.all(requests)).toEqual([undefined, undefined]);
         await release();
         await Promise.all(slow);
@@ -155,10 +164,14 @@ describe('the connections of a pool', () => {
 
   it('gives a store one at once while 50 requests of strangers in a network are slow', async () => {
     const server = fastify();
-    followDatabaseUse(server);
+    const metrics = new HttpMetrics(new Registry());
+    new OpenRequests().install(server, testConfig(database.url), {
+      metrics,
+      errors: {} as ErrorsFilter,
+    });
     server.get('/page', () => block());
     server.get('/store', (request) => {
-      enterAccount(request as AuthenticatedRequest, 1);
+      shareDatabase(request, 1);
       return query(pool, { text: 'select 1 as n' });
     });
     const get = (url: string, remoteAddress: string) => server.inject({ url, remoteAddress });
@@ -208,7 +221,7 @@ describe('the connections of a pool', () => {
     const small = new DatabasePool({
       connectionString: database.url,
       max: 2,
-      connectionTimeoutMillis: 200,
+      connectionTimeoutMillis: 1_000,
     });
     const first = await small.connect();
     const second = await small.connect();
@@ -229,5 +242,102 @@ describe('the connections of a pool', () => {
     broken.release(new Error('broken'));
     const all = Array.from({ length: 30 }, () => runFor(1, respond));
     expect(await Promise.all(all)).toHaveLength(30);
+  });
+});
+
+describe('a connection that a commit keeps', () => {
+  const take = (from: DatabasePool) =>
+    new Promise<pg.PoolClient>((resolve, reject) => {
+      from.acquireForCommit((error, client) => (client ? resolve(client) : reject(error)));
+    });
+  const readPid = async (client: pg.PoolClient) =>
+    (await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid;
+  let small: DatabasePool;
+
+  beforeEach(() => {
+    small = new DatabasePool({ connectionString: database.url, max: 2 });
+    small.on('error', () => undefined);
+  });
+  afterEach(() => small.end());
+
+  it('is used again, although requests have all slots', async () => {
+    const client = await take(small);
+    const pid = await readPid(client);
+    small.releaseAfterCommit(client);
+    await whileBlocked(async (release) => {
+      const text = 'select pg_advisory_xact_lock_shared(7)';
+      const slow = Array.from({ length: 3 }, () => runFor(1, () => query(small, { text })));
+      await eventually(countBlocked, (count) => count === 1);
+      const again = await take(small);
+      expect(await readPid(again)).toBe(pid);
+      small.releaseAfterCommit(again);
+      await release();
+      await Promise.all(slow);
+    });
+  });
+
+  it('goes to a request that finds no other', async () => {
+    const clients = [await take(small), await take(small)];
+    for (const client of clients) small.releaseAfterCommit(client);
+    expect(small.unusedCount).toBe(2);
+    const select = () => query(small, { text: 'select 1 as one' });
+    expect(await Promise.all([select(), select(), select()])).toHaveLength(3);
+    expect(small.totalCount).toBe(2);
+  });
+
+  it('goes to a request that waits when its commit ends', async () => {
+    const clients = [await take(small), await take(small)];
+    const waiting = query(small, { text: 'select 1 as one' });
+    for (const client of clients) small.releaseAfterCommit(client);
+    expect(await waiting).toEqual([{ one: 1 }]);
+  });
+
+  it('is closed when no commit has needed it for a while, except for one', async () => {
+    mock.timers.enable({ apis: ['setInterval'] });
+    const idle = new DatabasePool({
+      connectionString: database.url,
+      max: 3,
+      idleTimeoutMillis: 50,
+    });
+    try {
+      const clients = [await take(idle), await take(idle), await take(idle)];
+      for (const client of clients) idle.releaseAfterCommit(client);
+      mock.timers.tick(30_000);
+      idle.releaseAfterCommit(await take(idle));
+      expect(idle.unusedCount).toBe(3);
+      mock.timers.tick(60_000);
+      await eventually(
+        () => idle.totalCount,
+        (count) => count === 1,
+      );
+    } finally {
+      mock.timers.reset();
+      await idle.end();
+    }
+  });
+
+  it('runs the statements of groups, also after one that fails, until it breaks', async () => {
+    const run = (expression: string) =>
+      queryForGroup(small, { text: `select ${expression} as result` });
+    const [first] = await run('pg_backend_pid()');
+    await expect(run('1 / 0')).rejects.toThrow('division by zero');
+    expect(await run('pg_backend_pid()')).toEqual([first]);
+    await expect(run('pg_terminate_backend(pg_backend_pid())')).rejects.toThrow('terminating');
+    expect(await run('pg_backend_pid()')).not.toEqual([first]);
+    expect(small.totalCount).toBe(1);
+  });
+
+  it('is replaced when it breaks', async () => {
+    const client = await take(small);
+    const pid = await readPid(client);
+    small.releaseAfterCommit(client);
+    await database.query('select pg_terminate_backend($1)', [pid]);
+    await eventually(
+      () => small.totalCount,
+      (count) => count === 0,
+    );
+    const next = await take(small);
+    expect(await readPid(next)).not.toBe(pid);
+    small.releaseAfterCommit(next);
   });
 });

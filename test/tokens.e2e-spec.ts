@@ -117,7 +117,7 @@ describe('API tokens', () => {
     expect((await store.get(store.store)).status).toBe(200);
     await query(
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and application_name = 'inkpad listen inkpad_identity'`,
+       where datname = current_database() and application_name like 'inkpad api % link %'`,
     );
     // Not by a command, which would notify the api.
     await query('update api_tokens set revoked_at = now() where id = $1', [id]);

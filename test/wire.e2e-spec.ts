@@ -143,6 +143,8 @@ describe('security headers', () => {
     expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
     expect(headers.get('content-security-policy')).toMatch(/default-src 'none'/);
     expect(headers.get('strict-transport-security')).toMatch(/max-age=31536000/);
+    // Browsers heed it for documents alone.
+    expect(headers.has('cross-origin-opener-policy')).toBe(!path.startsWith('/api/'));
   });
 
   it('name subdomains in Strict-Transport-Security only with HSTS_INCLUDE_SUBDOMAINS', async () => {

@@ -184,8 +184,9 @@ export class Worker {
     // Merging adds entries that are not sent to anybody.
     const listPublic = (body: unknown) =>
       (body as Json[]).filter(({ type }) => PUBLIC_TYPES.has(String(type)));
-    const selectRecent = ({ body }: FinalResponse) =>
-      listPublic(body).slice(0, RECENT_EVENTS).map(toHistoryEntry);
+    // A card whose read model lags is not found yet.
+    const selectRecent = ({ status, body }: FinalResponse) =>
+      status === 200 ? listPublic(body).slice(0, RECENT_EVENTS).map(toHistoryEntry) : status;
     const { body } = await this.expectResponse(path, expected, selectRecent);
     const event = listPublic(body)[customerCard.events.length - 1 - sequence];
     if (!event) throw new Error(`event ${sequence} is none of the last ${RECENT_EVENTS}`);

@@ -289,7 +289,10 @@ describe('other records', () => {
 
 it('ASOF-18 A record of which the event store has lost events, or hides them, is 503 `history_damaged`, and all others are shown as they were', async () => {
   const server = await startEventStoreDb();
-  const damaged = await startService({ EVENT_STORE_URL: server.connectionString });
+  const damaged = await startService({
+    EVENT_STORE_URL: server.connectionString,
+    EVENT_STORE_STREAM_PREFIX: 'inkpad_',
+  });
   const own = await damaged.newStore();
   const [one, other] = [await enrol(own), await enrol(own)];
   await own.post(`${one.path}/stamp`, { stamps: 2 });

@@ -325,7 +325,7 @@ describe('a batch', () => {
   it('BATCH-19 A batch that exceeds what is left of a limit is 429, executes nothing and counts as one request', async () => {
     const own = await few.newStore();
     const one = await enrol(own);
-    const operations = Array.from({ length: 100 }, () => stampOn(one));
+    const operations = Array.from({ length: 100 }, () => stampOn(one, 1, { colour: 'red' }));
     const token = await few.running.execute(new CreateToken(cli, own.email, 'till'));
     const till = own.as(token.token);
     const key = { 'idempotency-key': 'too-much' };
@@ -333,6 +333,7 @@ describe('a batch', () => {
     const refused = await post(operations, till, key);
     expectFailure(refused, 429, 'rate_limited');
     expect(refused.headers.get('ratelimit-remaining')).toBe('8');
+    expect(refused.headers.get('x-unknown-parameters')).toMatch(/^operations\.0\.colour, /);
     expect(refused.headers.get('ratelimit-policy')).toBe('10;w=60');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(await balance(one, own)).toBe(1);

@@ -291,6 +291,38 @@ describe('a customer card by its code', () => {
     });
   });
 
+  it('CODE-15 A second card that would be one more than the 1,000 cards of a person (MERGE-41) cannot be confirmed: 422 `base`, code `limit_reached`', async () => {
+    const { path, code } = await signUpTwice();
+    const { customer_id: customerId } = (await read(path)).body;
+    const query = (text: string) => service.running.database.query(text, [code]);
+    const insertCopies = (count: number, confirmedAt: string) =>
+      query(
+        `insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state, confirmed_at)
+         select nextval('decoy_cards_id'), account_id, card_id, customer_id, gen_random_uuid(), sealed,
+           state || jsonb_build_object('code', 'ZZZZZZ' || (n % 10) || code), ${confirmedAt}
+         from decoy_cards, generate_series(1, ${count}) n where code = $1`,
+      );
+    await insertCopies(999, 'now()');
+    expectRefused(await confirm(at(code)), 'base', 'limit_reached');
+    expect((await stamp(at(code), { stamps: 1 })).status).toBe(200);
+    expectRefused(await redeem(at(code), { reward_id: 1 }), 'base', 'card_unconfirmed');
+    await service.running.database.query(
+      `delete from decoy_cards where id in (
+         select id from decoy_cards where customer_id = $1 and confirmed_at is not null order by id limit 1)`,
+      [customerId],
+    );
+    const { rows } = await service.running.database.query<{ code: string }>(
+      `update decoy_cards set confirmed_at = null, state = state || '{"code": "ZZZZZZZZ"}'
+       where id = (select max(id) from decoy_cards where customer_id = $1) returning code`,
+      [customerId],
+    );
+    const another = rows[0]?.code ?? '';
+    await insertCopies(1, 'now()');
+    const both = await Promise.all([confirm(at(code)), confirm(at(another))]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
+    for (const one of both) if (one.status === 422) expectRefused(one, 'base', 'limit_reached');
+  });
+
   it('CODE-14 Once confirmed, the page and the links of a second card lead to the card of the customer', async () => {
     const { own, uuid, page, code } = await signUpTwice();
     expect([page.text.includes('Mallory'), page.text.includes(own.uuid)]).toEqual([true, false]);

@@ -1,3 +1,4 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { EventStore, type NewEvent } from '#event-store/port/event-store.js';
 import { createId } from '#kernel/randomness.js';
@@ -9,11 +10,14 @@ import {
   expectRefused,
   useService,
   type ContractClient,
+  type Failure,
 } from '../support/http/contract.js';
 import { testConfig } from '../support/database/database.js';
+import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { openHistory } from '../support/services/history.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
@@ -51,7 +55,7 @@ type Entries = HistoryEntryJson[];
 
 const events = async (path: string, query = '') =>
   (await store.get<Entries>(`${path}/events${query}`)).body;
-const history = async (query = '', client = store) =>
+const history = async (query = '', client: Client = store) =>
   (await client.get<Entries>(`${client.store}/history${query}`)).body;
 const types = (entries: Entries) => entries.map(({ type }) => type);
 
@@ -70,8 +74,7 @@ async function pagesOf(path: string): Promise<{ pages: Entries[]; all: Entries }
 }
 
 /** Fills the table until it is complete. */
-async function fill(): Promise<void> {
-  const { running } = service;
+async function fill(running: LocalService = service.running): Promise<void> {
   const opened = await openHistory(testConfig(running.database.url, running.environment));
   const stopping = new AbortController();
   const filling = opened.subscription.run(stopping.signal);
@@ -493,4 +496,34 @@ describe('explaining a balance', () => {
     const another = day.path.replace(`customers/${day.customer.id}/`, `customers/${customer.id}/`);
     expectFailure(await store.get(`${another}/explain`), 404, 'not_found');
   });
+});
+
+it('HIST-17 An entry whose event the event store has lost, or hides, has null for `request_id`, `staff_ref`, `external_ref` and `note`, and all others are listed as ever', async () => {
+  const server = await startEventStoreDb();
+  const damaged = await startService({
+    EVENT_STORE_URL: server.connectionString,
+    EVENT_STORE_STREAM_PREFIX: 'inkpad_',
+  });
+  const own = await damaged.newStore();
+  const [one, other] = [await enrol(own, { rewards: [1] }), await enrol(own)];
+  const details = { staff_ref: 'Kim', note: 'a cake', external_ref: 'R-1' };
+  await own.post(`${one.path}/stamp`, { stamps: 1, ...details });
+  await own.post(`${one.path}/redeem`, { reward_id: one.rewards[0]?.id });
+  await own.post(`${other.path}/stamp`, { stamps: 2, ...details, external_ref: 'R-2' });
+  await fill(damaged);
+  const whole = await history('', own);
+  const client = EventStoreDBClient.connectionString(server.connectionString);
+  await client.deleteStream(`inkpad_customer_card-${one.customerCard.id}`);
+  await client.dispose();
+  const isOfOne = (entry: HistoryEntryJson) =>
+    entry.customer_card_id === one.customerCard.id &&
+    entry.type !== 'customer.card_links_requested';
+  const unknown = { request_id: null, staff_ref: null, external_ref: null, note: null };
+  const expected = whole.map((entry) => (isOfOne(entry) ? { ...entry, ...unknown } : entry));
+  expect(expected).not.toEqual(whole);
+  expect(await history('', own)).toEqual(expected);
+  expect((await own.get<Entries>(`${one.path}/events`)).body).toEqual(expected.filter(isOfOne));
+  expectFailure(await own.get<Failure>(`${own.store}/redemptions`), 503, 'history_damaged');
+  await damaged.stop();
+  await server.stop();
 });

@@ -43,6 +43,11 @@ async function newCustomer(fields: object = {}, at: ContractClient = store): Pro
   return body;
 }
 
+async function newCustomers(count: number): Promise<number[]> {
+  const customers = await Promise.all(Array.from({ length: count }, () => newCustomer()));
+  return customers.map(({ id }) => id);
+}
+
 async function issueCard(
   { id }: { id: number },
   card: CardJson,
@@ -763,6 +768,51 @@ describe('merged customers', () => {
     expect((await store.post(`${pathOf(two.id)}/erase`, {})).status).toBe(204);
     expectRefused(await merge(one.id, two.id), 'base', 'customer_erased');
     expectRefused(await merge(two.id, one.id), 'base', 'customer_erased');
+  });
+
+  it('MERGE-41 One person is at most 100 customers, chains included, with at most 1,000 cards, closed and second ones included', async () => {
+    const [first, ...chain] = await newCustomers(40);
+    let last = first ?? 0;
+    for (const id of chain) {
+      await merged(id, last);
+      last = id;
+    }
+    const others = await newCustomers(59);
+    for (const id of others) await merged(last, id);
+    const [two, third, a, b] = (await newCustomers(4)) as [number, number, number, number];
+    await merged(two, third);
+    for (const pair of [
+      [last, two],
+      [two, last],
+    ] as const) {
+      expectRefused(await merge(...pair), 'base', 'limit_reached');
+      expect((await read(pair[1])).merged_into).toBeNull();
+    }
+    await merged(last, a);
+    expectRefused(await merge(last, b), 'base', 'limit_reached');
+    expectRefused(await merge(b, last), 'base', 'limit_reached');
+    await unmerged(last, a);
+    const both = await Promise.all([merge(last, a), merge(last, b)]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
+    for (const one of both) if (one.status === 422) expectRefused(one, 'base', 'limit_reached');
+    expect((await store.post(`${pathOf(first ?? 0)}/erase`)).status).toBe(204);
+    expect((await read(last)).erased_at).not.toBeNull();
+    // Closed cards and confirmed second cards count.
+    const { survivor, other, gone, card } = await twoWithStamps(1, 2);
+    const insertSecondCards = (count: number) =>
+      service.running.database.query(
+        `insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state, confirmed_at)
+           select nextval('decoy_cards_id'), $1, $2, $3, gen_random_uuid(), '', '{}', now()
+           from generate_series(1, $4)`,
+        [store.accountId, card.id, other.id, count],
+      );
+    await insertSecondCards(998);
+    await merged(survivor.id, other.id);
+    await unmerged(survivor.id, other.id);
+    await insertSecondCards(1);
+    expectRefused(await merge(survivor.id, other.id), 'base', 'limit_reached');
+    expectRefused(await merge(other.id, survivor.id), 'base', 'limit_reached');
+    expect((await read(other.id)).customer_cards[0]?.id).toBe(gone.card.id);
   });
 
   it('MERGE-40 There is no dry run: `dry_run` is an unknown parameter here, so it is ignored, the customers are merged, and the response has no `X-Dry-Run`', async () => {

@@ -201,13 +201,14 @@ describe('a version', () => {
     expect(refusalOf(database, settings('2021-01-01'))).toMatch(
       /^API_V1_SUNSET_DATE: must be \d{4}-\d\d-\d\d or later, because this start is the first to announce .*\n$/,
     );
-    const { app } = await startService(settings(inDays(367)), database);
-    await app.close();
-    expect(refusalOf(database, settings(inDays(364)))).toMatch(
+    const first = await startService(settings(inDays(367)), database);
+    expect(refusalOf(database, { ...first.environment, ...settings(inDays(364)) })).toMatch(
       /twelve months after the retirement of v1 was announced on /,
     );
-    const later = await startService(settings(inDays(500)), database);
+    const shared = { ...database, close: async () => undefined };
+    const later = await startService(settings(inDays(500)), shared);
     await later.stop();
+    await first.stop();
   });
 
   it('VER-14 Once announced, a start without the dates is rejected until the announcement is withdrawn', async () => {

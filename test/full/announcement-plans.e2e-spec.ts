@@ -41,10 +41,11 @@ beforeAll(async () => {
     [PEOPLE, STORE],
   );
   await database.query(
-    `insert into customer_cards (id, account_id, revision, hash, projection_version, state)
-     select n, $2, 0, '', 1, jsonb_build_object('customerId', n, 'cardId', $3::int, 'code', n::text,
-       'uuid', gen_random_uuid(), 'stampsCount', n % 12, 'updatedAt', '2026-01-01T00:00:00.000Z')
-     from generate_series(1, $1) n`,
+    `insert into customer_cards
+     select n, $2, 0, '', 1, state, d.*
+     from generate_series(1, $1) n,
+       jsonb_build_object('customerId', n, 'cardId', $3::int, 'code', n::text, 'uuid', gen_random_uuid(),
+         'stampsCount', n % 12, 'updatedAt', '2026-01-01T00:00:00.000Z') state, es.derive_customer_cards(state) d`,
     [PEOPLE, STORE, CARD],
   );
   await database.query(

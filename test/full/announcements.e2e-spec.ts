@@ -231,7 +231,7 @@ describe('an announcement', () => {
       const { store } = shop;
       const holder = await addHolder(shop);
       await saveAtGoogle(store, holder);
-      const reasons: unknown[] = [];
+      const ids: number[] = [];
       for (const title of ['First', 'Second', 'Third', 'Fourth']) {
         const id = await announce(store, { title, text: `${title} message` });
         await waitUntilSent(store, id);
@@ -240,9 +240,17 @@ describe('an announcement', () => {
           (one) => JSON.stringify(one ?? {}).includes(`${title} message`),
         );
         expect(object).toBeDefined();
-        const recipients = await listRecipients(store, `announcements/${id}`);
-        reasons.push(recipients.get(holder.id)?.reason);
+        ids.push(id);
       }
+      const listReasons = () =>
+        Promise.all(
+          ids.map(async (id) => {
+            const recipients = await listRecipients(store, `announcements/${id}`);
+            return recipients.get(holder.id)?.reason;
+          }),
+        );
+      // Recorded after the response of Google.
+      const reasons = await eventually(listReasons, (all) => all.includes('silent'));
       expect(reasons).toEqual([null, null, null, 'silent']);
       expect(listNotices(google, holder.uuid)).toHaveLength(3);
     },
@@ -397,8 +405,7 @@ describe('a message rule', () => {
       );
       // Yesterday, for the rules: the customer as well, who has a birthday today only if they were there before.
       await service.database.query(
-        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours' where account_id = $1`,
-        [store.accountId],
+        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours'`,
       );
       await service.database.query(
         `update customers set state = jsonb_set(state, '{createdAt}', '"2020-01-01T00:00:00.000Z"') where id = $1`,
@@ -457,8 +464,7 @@ describe('a message rule', () => {
         (one) => one > 0,
       );
       await service.database.query(
-        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours' where account_id = $1`,
-        [store.accountId],
+        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours'`,
       );
       await store.post(`${path}/adjust`, { stamps: -1, reason: 'Counted twice' });
       await service.database.query(

@@ -5,14 +5,8 @@ import { PastStates } from '#event-store/log/past-states.service.js';
 import { event } from '#event-store/port/event-store.contract.js';
 import type { EventStore, Head, NewEvent } from '#event-store/port/event-store.js';
 import { LogTimes } from '#event-store/log/log-times.service.js';
-import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
 import { isAfter } from '#event-store/port/position.js';
-import {
-  testConfig,
-  createTestDatabase,
-  testEngine,
-  type TestDatabase,
-} from '../support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { openHistory } from '../support/services/history.js';
 import { startService } from '../support/services/service.js';
@@ -40,19 +34,16 @@ const HOUR = 3_600_000;
 const isPostgres = process.env['TEST_ENGINE'] !== 'eventstoredb';
 
 let database: TestDatabase;
-let engine: Awaited<ReturnType<typeof testEngine>>;
 let service: Awaited<ReturnType<typeof openStore>>;
 let heads: Map<string, Head>;
 
 beforeEach(async () => {
-  engine = await testEngine();
   database = await createTestDatabase();
-  service = await openStore(testConfig(database.url, engine.environment), streamKinds('counter'));
+  service = await openStore(testConfig(database.url), streamKinds('counter'));
   heads = new Map();
 });
 afterEach(async () => {
   await service.close();
-  await engine.stop();
   await database.close();
 });
 
@@ -126,7 +117,7 @@ describe('an as-of query', () => {
     const past = Date.now() - 10 * HOUR;
     for (let value = 0; value < 40; value++) {
       const ahead = value % 4 === 3 ? HOUR : 0;
-      await commit(value % 4, createCountEvent(value, past + value * SECOND + ahead));
+      await commit(1 + (value % 4), createCountEvent(value, past + value * SECOND + ahead));
     }
     expect(await readValues(past + 10 * SECOND)).toEqual(Array.from({ length: 11 }, (_, i) => i));
     expect(await readValues(past + 38 * SECOND)).toEqual(Array.from({ length: 39 }, (_, i) => i));
@@ -213,7 +204,7 @@ describe('a long history', () => {
     expect(onDemand).toEqual(countExpected(times, positions));
     await database.query('delete from es.log_times');
     const stop = new AbortController();
-    const followers = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
+    const followers = [1, 2].map(() => newTimes().run(stop.signal));
     try {
       const entries = 'select n from es.log_times';
       await eventually(

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEngine, createTestEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   startEventStoreDbProcess,
@@ -41,16 +41,13 @@ beforeAll(async () => {
   postgres = await startPostgres({ dataDir, tie: true });
   const port = await findFreePort();
   if (OWN_EVENTSTOREDB) eventStoreDb = await startEventStoreDb();
-  const engine = eventStoreDb
-    ? { EVENT_STORE_URL: eventStoreDb.connectionString }
-    : (await testEngine()).environment;
   environment = createTestEnvironment(postgres.url, {
     DATABASE_MIGRATION_URL: postgres.ownerUrl,
     PORT: String(port),
     LOG_LEVEL: 'fatal',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     WEBHOOK_TIME_SCALE: '20',
-    ...engine,
+    ...(eventStoreDb && { EVENT_STORE_URL: eventStoreDb.connectionString }),
   });
   run('migrate');
   const { api_token, account_id } = JSON.parse(run('setup')) as {

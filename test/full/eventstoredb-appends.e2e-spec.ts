@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import { EventStoreDbAppender } from '#event-store/eventstoredb/eventstoredb-appender.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
 import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
 import { event, newStream } from '#event-store/port/event-store.contract.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
@@ -32,7 +33,11 @@ const append = (connection: EventStoreDbConnection, data: object = {}) =>
     events: [{ id: randomUUID(), type: 'A', data }],
   });
 const appendByAll = (connection: EventStoreDbConnection) => {
-  const appender = new EventStoreDbAppender(connection, streams);
+  const appender = new EventStoreDbAppender(
+    connection,
+    streams,
+    new EventStoreDbReader(connection, streams),
+  );
   return Promise.all(
     Array.from({ length: CALLERS }, () =>
       appender.append({ stream: newStream(), expected: null, events: [event('A')] }),

@@ -181,6 +181,69 @@ it(
   SLOW,
 );
 
+it(
+  'the pages of a customer and of the history say in the language of the reader what is wrong and what goes on, and after a form what to check',
+  async () => {
+    const line = await DatabaseProxy.to(server.connectionString);
+    const api = await startApi(line.url);
+    try {
+      const { customer } = await enrol(toClient(api));
+      const browser = new Browser(api);
+      await browser.signIn(store.email, 'correct horse');
+      const base = `/app/stores/${store.accountId}`;
+      const paths = [`${base}/customers/${customer.id}`, `${base}/history`];
+      for (const path of paths) expect((await browser.get(path)).status).toBe(200);
+      await line.cut();
+      for (const [language, title, goesOn, check] of [
+        [
+          'en',
+          'The history cannot be reached right now',
+          'everything else can still be viewed',
+          'Before you send it again, please check in a moment whether what you have just sent was saved.',
+        ],
+        [
+          'de',
+          'Der Verlauf ist gerade nicht erreichbar',
+          'alles andere lässt sich weiter',
+          'Bitte gleich nachsehen, ob gespeichert ist, was eben gesendet wurde, und es sonst noch einmal senden.',
+        ],
+        [
+          'fr',
+          'L’historique est injoignable pour le moment',
+          'peut toujours être consulté',
+          'Avant de renvoyer votre saisie, vérifiez dans un instant si elle a été enregistrée.',
+        ],
+        [
+          'es',
+          'No se puede acceder al historial',
+          'se puede seguir consultando',
+          'Antes de volver a enviarlo, compruebe en un momento si se ha guardado.',
+        ],
+      ] as const) {
+        const accept = { 'accept-language': language };
+        const { text: form } = await browser.get(`${base}/customers/new`);
+        const [, receipt = ''] = /name="receipt" value="([^"]*)"/.exec(form) ?? [];
+        const responses = [
+          await browser.post(`${base}/customers`, { receipt, first_name: 'Ada' }, accept),
+          ...(await Promise.all(paths.map((path) => browser.get(path, accept)))),
+        ];
+        expect(responses.map(({ status }) => status)).toEqual([503, 503, 503]);
+        for (const { text } of responses) {
+          expect(text).toContain(title);
+          expect(text).toContain(goesOn);
+        }
+        expect(responses.map(({ text }) => text.includes(check))).toEqual([true, false, false]);
+      }
+      for (const path of [base, `${base}/customers`, `${base}/cards`])
+        expect([path, (await browser.get(path)).status]).toEqual([path, 200]);
+    } finally {
+      await api.stop();
+      await line.close().catch(() => undefined);
+    }
+  },
+  SLOW,
+);
+
 describe('a process that started before an event store which it may not use', () => {
   it(
     'refuses changes with the reason in its log, and serves the rest',

@@ -230,7 +230,7 @@ it('a stamp with a known receipt number gets the first result while the read mod
 
 it.each([
   ['26.0.3', 'KurrentDB 26.0.3', false],
-  ['24.6.0.0', 'EventStoreDB 24.6.0.0', true],
+  ['24.6.0.0', 'EventStoreDB 24.6.0', true],
 ])(
   'a start on version %s logs %s, and warns unless it is supported',
   async (version, name, isWarned) => {

@@ -1,9 +1,12 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { ErrorJson } from '#http/error-response.js';
+import { Console } from '../support/browser/console-browser.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
@@ -11,7 +14,7 @@ import { startService, type Client, type LocalService } from '../support/service
 
 let server: EventStoreDb;
 let service: LocalService;
-let store: Client;
+let store: Client & { email: string };
 
 beforeAll(async () => {
   server = await startEventStoreDb();
@@ -48,6 +51,12 @@ const findCode = async (path: string) => {
   return status === 200 ? status : [status, body.code];
 };
 
+async function waitForDispatcher(): Promise<void> {
+  const { length } = await service.history();
+  const readCount = async () => (await service.database.query('select from history')).rowCount;
+  await eventually(readCount, (count) => count === length);
+}
+
 const VARIANTS: [
   what: string,
   trim: (client: EventStoreDBClient, name: string) => Promise<unknown>,
@@ -55,6 +64,7 @@ const VARIANTS: [
 ][] = [
   ['$maxCount', (client, name) => client.setStreamMetadata(name, { maxCount: 1 }), 'events 0 to 2'],
   ['$tb', (client, name) => client.setStreamMetadata(name, { truncateBefore: 2 }), 'events 0 to 1'],
+  ['$maxAge', (client, name) => client.setStreamMetadata(name, { maxAge: 1 }), 'all of its events'],
   ['a soft delete', (client, name) => client.deleteStream(name), 'all of its events'],
 ];
 
@@ -64,6 +74,11 @@ describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
     const other = await enrolAndStamp();
     const time = new Date().toISOString();
     await administrate((client) => trim(client, name));
+    // Events are older than $maxAge after a while.
+    await eventually(
+      () => findCode(`${path}/explain`),
+      (outcome) => outcome !== 200,
+    );
     for (const query of [`${path}?as_of=${time}`, `${path}/explain`])
       expect(await findCode(query)).toEqual([503, 'history_damaged']);
     for (const query of [`${other.path}?as_of=${time}`, `${other.path}/explain`])
@@ -71,7 +86,9 @@ describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
     const { code, output } = await verify();
     expect(code).toBe(1);
     expect(output).toContain(`${name}: its settings (`);
-    expect(output).toContain(`hide ${lost}, which the next scavenge destroys: take them back`);
+    expect(output).toContain(
+      `hide ${lost}, which the next scavenge destroys: before it, set the stream's metadata to {}`,
+    );
     expect(output).not.toMatch(/\n\s+at /);
 
     await administrate((client) => client.setStreamMetadata(name, {}));
@@ -108,4 +125,90 @@ it('a stream that a scavenge has destroyed keeps its read model, even when verif
   expect(repair.output()).toContain(`${stream.replace('-', 's ')}: the read model has no stream`);
   expect((await store.get(path)).body).toMatchObject({ stamps_count: 3 });
   expect(await findCode(`${path}/explain`)).toEqual([503, 'history_damaged']);
+});
+
+it('a merge with a card whose settings hide its events is refused with its own words, and written nowhere', async () => {
+  const { customer, name } = await enrolAndStamp();
+  const into = await enrolAndStamp();
+  await administrate((client) => client.deleteStream(name));
+  const { appended } = server;
+  const merge = `${store.store}/customers/${into.customer.id}/merge`;
+  const refused = await store.post<ErrorJson>(merge, { from_customer_id: customer.id });
+  expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
+  expect(server.appended).toBe(appended);
+});
+
+describe('a history that is behind a scavenge', () => {
+  it('passes what is missing, says so once for each stream, and goes on', async () => {
+    const { path, customer, stream, name } = await enrolAndStamp();
+    await administrate((client) => client.setStreamMetadata(name, { maxCount: 2 }));
+    server.fault.scavenge();
+    const listStamps = async ({ id }: typeof customer) => {
+      const path = `${store.store}/history?customer_id=${id}&type=stamp.earned`;
+      return (await store.get<HistoryEntryJson[]>(path)).body;
+    };
+    const stamps = { customer_id: customer.id, stamps: 1, balance: null };
+    expect(await listStamps(customer)).toMatchObject([stamps, stamps]);
+    const environment = createTestEnvironment(service.database.url, {
+      ...service.environment,
+      LOG_LEVEL: 'warn',
+    });
+    const dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment);
+    await waitForDispatcher();
+    const { customer: later } = await enrolAndStamp();
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    await waitForDispatcher();
+    expect(await listStamps(customer)).toMatchObject([stamps, stamps, stamps]);
+    expect((await listStamps(later)).map(({ balance }) => balance)).toEqual([3, 2, 1]);
+    expect(await findCode(`${path}/explain`)).toEqual([503, 'history_damaged']);
+    const line = `${stream}: the event store has lost what was before event 2; the rest goes on`;
+    const output = await eventually(dispatcher.output, (text) => text.includes(line));
+    await dispatcher.kill('SIGTERM');
+    expect(output.split(line)).toHaveLength(2);
+    expect(dispatcher.output()).not.toContain('blocks everything after it');
+  });
+});
+
+it('the pages of the history list the rest, and what they know of what is hidden', async () => {
+  const { customer, name } = await enrolAndStamp();
+  const other = await enrolAndStamp();
+  const dispatcher = startProgram(
+    'dist/apps/dispatcher/src/main.js',
+    createTestEnvironment(service.database.url, service.environment),
+  );
+  await waitForDispatcher();
+  await dispatcher.kill('SIGTERM');
+  await administrate((client) => client.deleteStream(name));
+  const owner = await Console.of(service, store.email);
+  const base = `/app/stores/${store.accountId}`;
+  const lost = 'No details: this part of the history is damaged';
+  const countLost = async (page: string) => {
+    const { status, text } = await owner.get(page);
+    expect(status).toBe(200);
+    return text.split(lost).length - 1;
+  };
+  const { text } = await owner.get(`${base}/history`);
+  for (const { id } of [customer, other.customer])
+    expect(text).toContain(`${base}/customers/${id}"`);
+  expect(await countLost(`${base}/history?customer_id=${customer.id}`)).toBe(4);
+  expect(await countLost(`${base}/customers/${customer.id}`)).toBe(4);
+  expect(await countLost(`${base}/customers/${other.customer.id}`)).toBe(0);
+});
+
+it('a dispatcher names at its start, and then once a day, what the next scavenge destroys and how to keep it', async () => {
+  const { name } = await enrolAndStamp();
+  await administrate((client) => client.setStreamMetadata(name, { maxCount: 1 }));
+  const environment = { ...service.environment, LOG_LEVEL: 'warn' };
+  for (let start = 0; start < 2; start++) {
+    const dispatcher = startProgram(
+      'dist/apps/dispatcher/src/main.js',
+      createTestEnvironment(service.database.url, environment),
+    );
+    await eventually(dispatcher.output, (output) =>
+      output.includes(
+        `${name}: its settings ($maxCount 1) hide events 0 to 2, which the next scavenge destroys: before it, set the stream's metadata to {}`,
+      ),
+    );
+    await dispatcher.kill('SIGTERM');
+  }
 });

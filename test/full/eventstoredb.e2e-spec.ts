@@ -5,12 +5,7 @@ import type { Head, Position } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { createDataSource, getPool } from '#database/data-source.js';
-import {
-  testConfig,
-  createTestDatabase,
-  testEngine,
-  type TestDatabase,
-} from '../support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { readKeys, streamKinds } from '../support/database/event-store.js';
 import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -23,9 +18,7 @@ async function open(kinds = streamKinds('thing')) {
 
 /** Opens the EventStoreDB at EVENT_STORE_URL. */
 async function openReal() {
-  const database = await createTestDatabase();
-  const { environment, stop } = await testEngine();
-  return openOn(database, environment, stop);
+  return openOn(await createTestDatabase(), {}, async () => undefined);
 }
 
 async function openOn(

@@ -190,7 +190,7 @@ it('a shop designs its first card, welcomes its first guest and gives out its fi
   await guest.getByText('0/10').or(guest.getByText('0 / 10')).first().waitFor();
 
   const isComplete = (read: (string | null)[]) => read.join() === '10,1,1';
-  await eventually(() => readNumbers(owner).catch(() => []), isComplete, 30_000);
+  await eventually(() => readNumbers(owner).catch(() => []), isComplete);
   await keepPicture(owner, 'first-day-numbers');
   await owner.goto(`${overview()}/history`);
   const history = owner.locator('main');

@@ -122,7 +122,7 @@ describe('the history table', () => {
     const events = (await service.history()).slice(before.length);
     const last = events.at(-1);
     if (!last) throw new Error('there is no new event');
-    const entries = await history.table.createNextEntries(events, end);
+    const { entries } = await history.table.createNextEntries(events, end);
     await expect(history.table.add(position, last.position, entries, end)).rejects.toThrow(
       OvertakenError,
     );

@@ -12,7 +12,7 @@ import {
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startCommand, startProgram } from '../support/services/program.js';
 
-const SLOW = 60_000;
+const SLOW = 180_000;
 const UNREACHABLE = 'postgres://u:secret@127.0.0.1:1/none';
 
 type Line = { time: string; level: string; process: string; pid: number; message: string };

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Audiences } from '#announcements/audiences.service.js';
 import type { ReachJson } from '#announcements/message-fields.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
@@ -51,9 +50,8 @@ class SecondCard {
     private readonly byCode: string,
   ) {}
 
-  static async signUp({ id }: Person, first_name = 'Mallory'): Promise<SecondCard> {
-    const { body } = await store.get<CustomerListJson>(`${store.store}/customers?items=100`);
-    const email = body.customers.find((one) => one.id === id)?.email ?? '';
+  static async signUp({ path }: Person, first_name = 'Mallory'): Promise<SecondCard> {
+    const email = (await store.get<CustomerJson>(path)).body.email ?? '';
     const form = await SignupForm.open(service.baseUrl, ORIGIN, poster);
     const { location } = await form.send({ first_name, email });
     const [, uuid = ''] = /\/passes\/([0-9a-f-]{36})/.exec(location) ?? [];
@@ -303,5 +301,63 @@ describe('with 100,000 second cards', () => {
         /Seq Scan on (customers|customer_cards|decoy_cards|passes)|Removed by Filter: \d{3,}/,
       );
     }
+  });
+});
+
+describe('a person at the limit of 100 customers with 1,000 cards', () => {
+  it('has the passes of all second cards updated by a stamp and a change of name', async () => {
+    const [yves, xenia] = [await createPerson('Yves'), await createPerson('Xenia')];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await merge(yves, xenia);
+    await follower.waitUntilCaughtUp();
+    // Half of them as a chain, the others beside its end.
+    await service.database.query(
+      `insert into customers (id, account_id, revision, hash, projection_version, state)
+       select 2000000 + n, account_id, revision, hash, projection_version,
+         state || jsonb_build_object('mergedInto',
+           jsonb_build_object('customerId', case when n < 50 then 2000001 + n else $1 end, 'given', '{}'::jsonb))
+       from customers, generate_series(1, 98) n where id = $2`,
+      [yves.id, xenia.id],
+    );
+    await service.database.query(
+      `insert into personal_keys (subject_id, wrapped)
+       select 2000000 + n, wrapped from personal_keys, generate_series(1, 98) n where subject_id = $1`,
+      [xenia.id],
+    );
+    await service.database.query(
+      `insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state, confirmed_at)
+       select c.id, account_id, card_id, 2000001 + n % 98, uuid, sealed,
+         state || jsonb_build_object('id', c.id, 'uuid', c.uuid), confirmed_at
+       from (select sealed, state, account_id, card_id, confirmed_at from decoy_cards where id = $1) d,
+         (select n, nextval('decoy_cards_id') as id, gen_random_uuid() as uuid from generate_series(1, 997) n) c`,
+      [second.id],
+    );
+    await service.database.query(
+      `insert into passes (customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag)
+       select d.id, d.account_id, d.card_id, 0, now(), 0, 0 from decoy_cards d
+       where d.customer_id between 2000001 and 2000098 on conflict do nothing`,
+    );
+    await service.database.query('vacuum analyze customers, decoy_cards, passes');
+    const readTags = async () => {
+      const { rows } = await service.database.query<{ updated: number; tag: number }>(
+        `select count(*) filter (where p.tag > 0)::int as updated, min(p.tag)::int as tag
+         from passes p join decoy_cards d on d.id = p.customer_card_id
+         where d.customer_id between 2000001 and 2000098`,
+      );
+      return rows[0];
+    };
+    const statements = new RecordedStatements(service.app.get(Pool, { strict: false }));
+    await second.stamp(1);
+    await follower.waitUntilCaughtUp();
+    const stamped = await readTags();
+    expect(stamped?.updated).toBe(997);
+    expect(await second.read()).toEqual(shows(yves, 1, 'Yves'));
+    await store.send('PATCH', yves.path, { customer: { first_name: 'Yvonne' } });
+    await follower.waitUntilCaughtUp();
+    expect((await readTags())?.tag).toBeGreaterThan(stamped?.tag ?? Infinity);
+    const plans = await statements.explain(service.database, /decoy_owners|with recursive/);
+    for (const plan of plans)
+      expect(plan).not.toMatch(/Seq Scan on (customers|customer_cards|decoy_cards|passes)/);
   });
 });

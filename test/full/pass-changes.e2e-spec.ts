@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ProcessSession } from '#database/process-session.js';
 import { Pool } from 'pg';
 import { EventStore } from '#event-store/port/event-store.js';
-import { readCheckpoint } from '#event-store/port/checkpoint.js';
+import { createLogStep, readCheckpoint } from '#event-store/port/checkpoint.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
@@ -38,7 +38,8 @@ async function advance(table: PassTable): Promise<void> {
   const from = await readCheckpoint(service.app.get(Pool, { strict: false }), PASS_CHANGES);
   await waitUntilReadable(service.database);
   const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
-  await table.advance(from, events.at(-1)?.position ?? from, events);
+  const step = createLogStep(PASS_CHANGES, from, events.at(-1)?.position ?? from);
+  await table.advance(step, events);
 }
 
 async function finishRefreshes(table: PassTable): Promise<void> {

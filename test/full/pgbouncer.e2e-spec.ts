@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { LOCKS } from '#database/locks.js';
 import { createDatabaseClient } from '#database/database-client.js';
 import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
 import { PINNED } from '#database/session.js';
@@ -18,7 +19,6 @@ import {
 /** Tests the statements of docs/operating.md about PgBouncer. */
 
 const SLOW = 120_000;
-const LEADER_LOCK = 727001;
 
 async function withClient<R>(url: string, work: (client: pg.Client) => Promise<R>): Promise<R> {
   const client = new pg.Client({ connectionString: url });
@@ -36,7 +36,7 @@ async function findLeaders(database: TestDatabase): Promise<number[]> {
   const { rows } = await database.query<{ pid: number }>(
     `select pid from pg_locks join pg_database d on d.oid = database
      where locktype = 'advisory' and objid = $1 and granted and datname = current_database()`,
-    [LEADER_LOCK],
+    [LOCKS.fanOut],
   );
   return rows.map(({ pid }) => pid);
 }
@@ -161,7 +161,7 @@ describe('PgBouncer with transaction pooling', () => {
   it('keeps an advisory lock after its client has disconnected', async () => {
     const pooler = await startPgBouncer(database.url, { pool_mode: 'transaction' });
     await withClient(pooler.url, (client) =>
-      client.query('select pg_advisory_lock($1)', [LEADER_LOCK]),
+      client.query('select pg_advisory_lock($1)', [LOCKS.fanOut]),
     );
     expect(await findLeaders(database)).toHaveLength(1);
     const [orphan] = await findLeaders(database);

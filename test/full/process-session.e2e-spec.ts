@@ -1,8 +1,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { DailyCounts } from '#database/daily-counts.js';
+import { runJob } from '#database/job-runner.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
+import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { MailQueue } from '#messages/mail-queue.service.js';
+import { MessageMetrics } from '#messages/message-metrics.service.js';
+import { SmtpClient } from '#messages/smtp.client.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
+import { MailServer } from '../support/emulators/mail-server.js';
 import { eventually } from '../support/jest/eventually.js';
 
 /** A process as the others see it, with a table whose rows it leases. */
@@ -30,14 +42,15 @@ afterAll(() => database.close());
 async function startProcess(url = database.url): Promise<Process> {
   const pool = new Pool({ connectionString: url });
   pool.on('error', () => undefined);
-  const session = new ProcessSession(pool, testConfig(url));
+  const link = new ProcessLink(testConfig(url), 'test');
+  const session = new ProcessSession(pool, link);
   session.addLeases({ name: 'leases', holder: 'holder', endsAt: 'ends_at' });
   await session.start('dispatcher');
   let isDead = false;
   const die = async () => {
     if (isDead) return;
     isDead = true;
-    await session.onApplicationShutdown();
+    await link.onApplicationShutdown();
     await pool.end();
   };
   const started = { session, pool, die };
@@ -118,7 +131,8 @@ describe('the leases of a process', () => {
   });
 
   it('have to run out without a session', async () => {
-    const session = new ProcessSession(new Pool(), testConfig(database.url));
+    const link = new ProcessLink(testConfig(database.url), 'test');
+    const session = new ProcessSession(new Pool(), link);
     expect(session.leaseHolder).toBeNull();
     await startProcess();
     await lease(1, session.leaseHolder);
@@ -189,6 +203,66 @@ describe('jobs', () => {
         ({ length }) => length > 1,
       ),
     ).toEqual([0, 0]);
+  });
+
+  it('are not trusted to be its own by a process whose session was lost since it has claimed them', async () => {
+    const { session, pool } = await startProcess();
+    const jobs = new GeocodingQueue(pool, session);
+    await queue(1, '0');
+    const [job] = await jobs.claim(1);
+    if (!job) throw new Error('nothing was claimed');
+    expect(jobs.isLeased(job)).toBe(true);
+    const { heldSince } = session;
+    await cutSession(session.number);
+    await eventually(
+      () => session.heldSince,
+      (since) => since !== heldSince && since !== Infinity,
+    );
+    expect(jobs.isLeased(job)).toBe(false);
+    await jobs.postpone(job, 0, 'not sent');
+    const [next] = await jobs.claim(1);
+    expect([next?.attempts, next && jobs.isLeased(next)]).toEqual([2, true]);
+  });
+
+  // As after a freeze, when the others have ended its leases.
+  it('are given up before an e-mail is sent, if the session was lost meanwhile', async () => {
+    const { session, pool } = await startProcess();
+    const mails = await MailServer.start();
+    try {
+      const settings = { SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' };
+      const config = testConfig(database.url, settings);
+      const keys = new MasterKeys(pool, config);
+      await keys.onModuleInit();
+      const outbox = new MailOutbox(pool, session, keys, new DailyCounts(keys), config);
+      const metrics = new MessageMetrics(pool, new Registry());
+      const handler = new MailQueue(outbox, new SmtpClient(config), metrics).createHandler();
+      await outbox.add(pool, [{ to: 'dora@mail.example', subject: 'Hello', text: 'Hello' }]);
+      const attempt = async () => {
+        const [job] = await outbox.claim(1);
+        if (!job) throw new Error('nothing was claimed');
+        await runJob(handler, job, new Logger('mail'), AbortSignal.timeout(60_000));
+      };
+      const release = mails.holdRecipients();
+      const first = attempt();
+      await eventually(
+        () => mails.named,
+        (count) => count === 1,
+      );
+      const { heldSince } = session;
+      await cutSession(session.number);
+      await eventually(
+        () => session.heldSince,
+        (since) => since !== heldSince && since !== Infinity,
+      );
+      release();
+      await first;
+      expect(mails.received).toEqual([]);
+      await database.query('update mail_outbox set due_at = now()');
+      await attempt();
+      expect(mails.received).toHaveLength(1);
+    } finally {
+      await mails.goAway();
+    }
   });
 
   it('of another table are not announced, and those of dead processes are', async () => {

@@ -79,6 +79,26 @@ describe('a cached customer card', () => {
     const { body } = await otherApi.second.get<{ note: string | null }[]>(`${path}/events`);
     expect(body.slice(0, 2).map(({ note }) => note)).toEqual(['with milk', 'with milk']);
   });
+
+  it('keeps no response for a customer whom a merge gave the card and who is erased since', async () => {
+    const { customer: survivor } = await enrol(store);
+    const { customer, customerCard } = await readCard();
+    const customers = `${store.store}/customers`;
+    const survivorPath = `${customers}/${survivor.id}`;
+    const other = { from_customer_id: customer.id };
+    expect((await store.post(`${survivorPath}/merge`, other)).status).toBe(200);
+    const stampOnce = () =>
+      store.send<CustomerCardDetailJson>(
+        'POST',
+        `${survivorPath}/customer_cards/${customerCard.id}/stamp`,
+        { stamps: 1 },
+        { 'idempotency-key': `merged ${customerCard.id}` },
+      );
+    expect((await stampOnce()).body).toMatchObject({ customer_id: survivor.id, stamps_count: 1 });
+    expect((await store.post(`${survivorPath}/unmerge`, other)).status).toBe(200);
+    expect((await store.post(`${survivorPath}/erase`)).status).toBe(204);
+    expectRefused(await stampOnce(), 'base', 'customer_erased');
+  });
 });
 
 describe('a cached customer card that another api changes', () => {

@@ -96,12 +96,10 @@ describe('read model catch-up', () => {
       await eventually(
         async () => (await database.query(FIND_ROWS, [expected])).rowCount,
         (count) => count === expected.length,
-        30_000,
       );
       await eventually(
         () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
         (reached) => !isAfter(last, reached),
-        30_000,
       );
     } finally {
       stop.abort();

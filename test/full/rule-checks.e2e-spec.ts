@@ -6,6 +6,7 @@ import { MessageSettingsService } from '#announcements/message-settings.service.
 import { RuleChecks } from '#announcements/rule-checks.service.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { ProcessLink } from '#database/process-link.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import type { TemplatesService } from '#stamping/templates.service.js';
 import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
@@ -36,10 +37,11 @@ beforeAll(async () => {
     [PEOPLE, STORE],
   );
   await database.query(
-    `insert into customer_cards (id, account_id, revision, hash, projection_version, state)
-     select n, $2, 0, '', 1, jsonb_build_object('customerId', n, 'cardId', 1, 'code', n::text, 'uuid', gen_random_uuid(),
-       'stampsCount', 8, 'updatedAt', '2026-01-01T00:00:00.000Z')
-     from generate_series(1, $1) n`,
+    `insert into customer_cards
+     select n, $2, 0, '', 1, state, d.*
+     from generate_series(1, $1) n,
+       jsonb_build_object('customerId', n, 'cardId', 1, 'code', n::text, 'uuid', gen_random_uuid(), 'stampsCount', 8,
+         'updatedAt', '2026-01-01T00:00:00.000Z') state, es.derive_customer_cards(state) d`,
     [PEOPLE, STORE],
   );
   await database.query(
@@ -63,6 +65,30 @@ afterAll(async () => {
   await database.close();
 });
 
+function startChecks(): () => Promise<void> {
+  const config = testConfig(database.url, {
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'a@b.example',
+  });
+  const link = new ProcessLink(config, 'test');
+  const templates = {} as unknown as TemplatesService;
+  const checks = new RuleChecks(
+    pool,
+    new Audiences(pool, templates, config),
+    new MessageSettingsService(pool),
+    new StoreRegions(pool),
+    new Maintenance(pool, link, new Registry()),
+    new LeaderLock(link),
+  );
+  const stopping = new AbortController();
+  const running = checks.run(stopping.signal);
+  return async () => {
+    stopping.abort();
+    await running;
+    await link.onApplicationShutdown();
+  };
+}
+
 it.each<[kind: string, threshold: number | null]>([
   ['inactive', 1],
   ['birthday', null],
@@ -80,21 +106,7 @@ it.each<[kind: string, threshold: number | null]>([
         [STORE, kind, threshold],
       )
     ).rows;
-    const config = testConfig(database.url, {
-      SMTP_URL: 'smtp://127.0.0.1:1',
-      MAIL_FROM: 'a@b.example',
-    });
-    const templates = {} as unknown as TemplatesService;
-    const checks = new RuleChecks(
-      pool,
-      new Audiences(pool, templates, config),
-      new MessageSettingsService(pool),
-      new StoreRegions(pool),
-      new Maintenance(pool, new Registry()),
-      new LeaderLock(config),
-    );
-    const stopping = new AbortController();
-    const running = checks.run(stopping.signal);
+    const stop = startChecks();
     const find = async () =>
       (
         await database.query<{
@@ -115,9 +127,54 @@ it.each<[kind: string, threshold: number | null]>([
       expect(result).toMatchObject({ customers: PEOPLE, messages: PEOPLE, largest: MAX_OCCASIONS });
       expect(result?.checked_seq).toBe(kind === 'stamps_away' ? PEOPLE - 1 : -1);
     } finally {
-      stopping.abort();
-      await running;
+      await stop();
       await database.query('update message_rules set enabled = false, next_check_at = null');
+    }
+  },
+  SLOW,
+);
+
+it(
+  'a rule whose check runs into the time limit of statements delays no other',
+  async () => {
+    const insertRule = async (dueSince: string) =>
+      (
+        await database.query<{ id: number }>(
+          `insert into message_rules (id, account_id, kind, threshold, title, text, channels, enabled, created_at,
+             updated_at, checked_seq, checked_until, next_check_at)
+           values (nextval('message_rules_id'), $1, 'birthday', null, 'Hello', 'Come by', '{email}', true, now(), now(), -1,
+             date_trunc('day', now()) - interval '1 hour', now() - $2::interval) returning id`,
+          [STORE, dueSince],
+        )
+      ).rows[0]?.id;
+    const [slow, next] = [await insertRule('2 hours'), await insertRule('1 hour')];
+    await database.query(`
+      create function run_into_limit() returns trigger language plpgsql as $$
+      begin
+        if new.id = ${slow} and new.checked_until <> old.checked_until then
+          raise exception 'canceling statement due to statement timeout' using errcode = '57014';
+        end if;
+        return new;
+      end $$;
+      create trigger run_into_limit before update on message_rules
+      for each row execute function run_into_limit()`);
+    const stop = startChecks();
+    const isChecked = async (id: number | undefined) =>
+      (
+        await database.query<{ checked: boolean }>(
+          `select checked_until > now() - interval '10 minutes' as checked from message_rules where id = $1`,
+          [id],
+        )
+      ).rows[0]?.checked;
+    try {
+      await eventually(
+        () => isChecked(next),
+        (checked) => checked === true,
+      );
+      expect(await isChecked(slow)).toBe(false);
+    } finally {
+      await stop();
+      await database.query('drop trigger run_into_limit on message_rules');
     }
   },
   SLOW,

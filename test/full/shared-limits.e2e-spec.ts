@@ -1,4 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
+import { Authenticator } from '#http/caller.js';
 import { CreateToken } from '#identity/token.commands.js';
 import {
   createTestDatabase,
@@ -15,12 +26,14 @@ const STORE_LIMIT = 20;
 const UNAVAILABLE_MESSAGE = 'Redis is unavailable';
 const AVAILABLE_MESSAGE = 'Redis is back';
 
+type Api = { program: Program; baseUrl: string };
+
 describe('two apis that share a Redis', () => {
   let redis: TestRedis;
   let database: TestDatabase;
   let service: Service;
   let token: string;
-  const apis: { program: Program; baseUrl: string }[] = [];
+  const apis: Api[] = [];
 
   beforeAll(async () => {
     redis = await TestRedis.start();
@@ -47,12 +60,7 @@ describe('two apis that share a Redis', () => {
   };
   const countUnavailable = () =>
     apis.map(({ program }) => countInOutput(program, UNAVAILABLE_MESSAGE));
-  const whileShared = <R>(run: () => Promise<R>) =>
-    runWhileShared(
-      redis,
-      apis.map(({ program }) => program),
-      run,
-    );
+  const whileShared = <R>(run: () => Promise<R>) => runWhileShared(redis, apis, run);
 
   it('count requests together in one fixed window', async () => {
     // The window starts with the first request, and no later one extends it.
@@ -113,6 +121,20 @@ describe('two apis that share a Redis', () => {
     );
   });
 
+  it('count a request for its store whose rights become known while it is counted', async () => {
+    const limited = await startService({ REDIS_URL: redis.url, STORE_RATE_LIMIT_PER_MINUTE: '2' });
+    try {
+      const store = await limited.newStore();
+      // As on a busy machine, where no process knows for some moments whether rights have changed.
+      jest.spyOn(limited.app.get(Authenticator), 'findKnownRefusal').mockReturnValueOnce(undefined);
+      const statuses = [];
+      for (let i = 0; i < 3; i++) statuses.push((await store.get(store.store)).status);
+      expect(statuses).toEqual([200, 200, 429]);
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('count a batch of 30 operations as three requests, or as one when it does not fit', async () => {
     const store = await service.newStore();
     const create = (api: number) =>
@@ -148,6 +170,7 @@ describe('two apis that share a Redis', () => {
       for (const { baseUrl } of apis) {
         expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
       }
+      await Promise.all(apis.map(readLinesSoFar));
       expect(countUnavailable()).toEqual(unavailableCounts.map((n) => n + 1));
 
       await makeAvailable();
@@ -163,7 +186,7 @@ describe('two apis that share a Redis', () => {
 
 describe('an api with REDIS_URL', () => {
   let database: TestDatabase;
-  let api: { program: Program; baseUrl: string };
+  let api: Api;
   let redis: TestRedis;
 
   beforeEach(async () => {
@@ -203,7 +226,7 @@ describe('an api with REDIS_URL', () => {
       const errors = await redis.query((client) => client.info('errorstats'));
       return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
     };
-    expect(await runWhileShared(redis, [program], requestRemaining)).toBe(LIMIT - 1);
+    expect(await runWhileShared(redis, [api], requestRemaining)).toBe(LIMIT - 1);
     const [count = 0] = countMessages();
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     expect(await requestRemaining()).toBe(LIMIT - 1);
@@ -235,10 +258,7 @@ describe('an api with REDIS_URL', () => {
   });
 });
 
-async function startApi(
-  database: TestDatabase,
-  redisUrl: string,
-): Promise<{ program: Program; baseUrl: string }> {
+async function startApi(database: TestDatabase, redisUrl: string): Promise<Api> {
   const port = await findFreePort();
   const program = startProgram(
     'dist/apps/api/src/main.js',
@@ -258,12 +278,8 @@ async function startApi(
  * Redis may be late on a busy machine, and an api then counts by itself for a second: what ran meanwhile says nothing
  * about shared counts, and runs again. Begins each time without counts.
  */
-async function runWhileShared<R>(
-  redis: TestRedis,
-  apis: Program[],
-  run: () => Promise<R>,
-): Promise<R> {
-  const countAll = (text: string) => apis.map((api) => countInOutput(api, text)).join();
+async function runWhileShared<R>(redis: TestRedis, apis: Api[], run: () => Promise<R>): Promise<R> {
+  const countAll = (text: string) => apis.map(({ program }) => countInOutput(program, text)).join();
   for (;;) {
     await eventually(
       () => [countAll(UNAVAILABLE_MESSAGE), countAll(AVAILABLE_MESSAGE)],
@@ -272,10 +288,16 @@ async function runWhileShared<R>(
     const before = countAll(UNAVAILABLE_MESSAGE);
     await redis.query((client) => client.flushall());
     const result = await run();
-    // What was logged before the last response has arrived after another one.
-    await redis.query((client) => client.ping());
+    await Promise.all(apis.map(readLinesSoFar));
     if (countAll(UNAVAILABLE_MESSAGE) === before) return result;
   }
+}
+
+/** Waits until everything that an api has logged is read: it writes lines in groups, in their order. */
+async function readLinesSoFar({ program, baseUrl }: Api): Promise<void> {
+  const requestId = randomUUID();
+  await fetch(`${baseUrl}/robots.txt`, { headers: { 'X-Request-Id': requestId } });
+  await eventually(program.output, (text) => text.includes(requestId));
 }
 
 function countInOutput(program: Program, text: string): number {

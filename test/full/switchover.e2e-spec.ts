@@ -1,20 +1,23 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { startChecks } from '#database/connection-checks.js';
+import { Registry } from 'prom-client';
 import {
   createDatabaseClient,
+  DatabaseClient,
   isFailureToConnect,
   StandbyError,
 } from '#database/database-client.js';
 import { DatabasePool } from '#database/database-pool.js';
-import { synchronizeClock } from '#database/server-watch.js';
-import { createTestEnvironment } from '../support/database/database.js';
+import { LOCKS } from '#database/locks.js';
+import { ProcessLink } from '#database/process-link.js';
+import { ServerWatch, synchronizeClock } from '#database/server-watch.js';
+import { createTestEnvironment, testConfig } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { ReplicatedPostgres } from '../support/database/replicated-postgres.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { expectFailure, type Failure } from '../support/http/contract.js';
+import type { Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { runNode } from '../support/services/program.js';
 import {
@@ -136,7 +139,7 @@ describe('a switchover whose name leads to the demoted primary for some seconds'
   beforeAll(async () => {
     await eventually(
       async () => listLocksOnce(servers.primary.ownerUrl),
-      (locks) => locks.includes(727_001),
+      (locks) => locks.includes(LOCKS.fanOut),
     );
     load = startLoad();
     servers = await servers.switchOver();
@@ -145,7 +148,7 @@ describe('a switchover whose name leads to the demoted primary for some seconds'
       current: await connectAsAdmin(servers.primary.ownerUrl),
     };
     const staleUntil = performance.now() + STALE_NAME_MS;
-    while (performance.now() < staleUntil) {
+    while (performance.now() < staleUntil || lockSamples.length <= 10) {
       lockSamples.push(await listLocks(admins.former), await listLocks(admins.current));
       readinessSamples.push(await readReadiness());
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -164,25 +167,24 @@ describe('a switchover whose name leads to the demoted primary for some seconds'
     expect(new Set(readinessSamples)).toEqual(new Set([503]));
   });
 
-  it('is followed within two seconds by the api, and by leaders on the new primary only', async () => {
-    const succeedingSince = () =>
+  it('is followed by the api, and by leaders on the new primary only', async () => {
+    const listSuccesses = () =>
       load.attempts.filter(
         ({ at, status, isStamp }) => at > switchedAt && status === 200 && isStamp,
       );
-    await eventually(succeedingSince, ({ length }) => length > 20);
-    expect((succeedingSince()[0]?.at ?? Infinity) - switchedAt).toBeLessThan(2_000);
+    await eventually(listSuccesses, ({ length }) => length > 20);
     await eventually(readReadiness, (status) => status === 200);
     if (!admins) throw new Error('there was no switchover');
     const { former, current } = admins;
     const locks = await eventually(
       () => listLocks(current),
-      (numbers) => numbers.includes(727_001),
+      (numbers) => numbers.includes(LOCKS.fanOut),
     );
     expect(new Set(locks).size).toBe(locks.length);
     expect(await listLocks(former)).toEqual([]);
   });
 
-  it('causes 503 with Retry-After, and never a 500', async () => {
+  it('causes 503 with Retry-After, or 409 where the first request is in progress, and never a 500', async () => {
     await load.stop();
     const failures = load.attempts.filter(({ status }) => status !== 200);
     expect(failures.length).toBeGreaterThan(20);
@@ -190,7 +192,10 @@ describe('a switchover whose name leads to the demoted primary for some seconds'
     const responses = failures.flatMap(({ response }) => response ?? []);
     expect(failures.length - responses.length).toBeLessThan(3);
     for (const response of responses) {
-      expectFailure(response, 503, 'unavailable');
+      expect([
+        [503, 'unavailable'],
+        [409, 'idempotency_in_progress'],
+      ]).toContainEqual([response.status, response.body.code]);
       expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
     }
   });
@@ -224,22 +229,47 @@ describe('a server that has become a standby', () => {
     expect(output).toContain('cannot be used: it is a standby, which cannot be written to.');
   });
 
-  it('ends a connection that listens or holds a lock within a second', async () => {
-    const holder = createDatabaseClient(servers.standby.url, 'test', { acceptsStandby: true });
-    const ended = new Promise((resolve) => holder.on('error', resolve));
-    await holder.connect();
-    await holder.query('select pg_try_advisory_lock(727001)');
-    const startedAt = performance.now();
-    startChecks(holder);
-    expect(await ended).toBeInstanceOf(StandbyError);
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
+  it('is left by the link of a process at its next poll, with all locks, and by its pool', async () => {
+    // Both are open, as if the server had become a standby afterwards.
+    const opening = jest
+      .spyOn(
+        DatabaseClient.prototype as unknown as { openSession: () => Promise<void> },
+        'openSession',
+      )
+      .mockResolvedValue();
+    const pool = new DatabasePool({ connectionString: servers.standby.url, max: 3 });
+    const clients = await Promise.all([pool.connect(), pool.connect()]);
+    for (const client of clients) client.release();
+    const link = new ProcessLink(testConfig(servers.standby.url), 'test');
+    const watch = new ServerWatch(pool, link, new Registry());
+    const causes: unknown[] = [];
+    link.onLost((cause) => causes.push(cause));
+    let heldLocks: number[] = [];
+    await link.onOpen(async (connection) => {
+      opening.mockRestore();
+      await connection.query({
+        text: 'select pg_try_advisory_lock($1)',
+        values: [LOCKS.fanOut],
+      });
+      heldLocks = await listLocksOnce(servers.standby.ownerUrl);
+    });
+    await watch.onModuleInit();
+    expect(heldLocks).toEqual([LOCKS.fanOut]);
+    expect(causes[0]).toBeInstanceOf(StandbyError);
+    expect(link.current).toBeUndefined();
     await eventually(
       () => listLocksOnce(servers.standby.ownerUrl),
       (locks) => locks.length === 0,
     );
+    await eventually(
+      () => pool.totalCount,
+      (count) => count === 0,
+    );
+    await link.onApplicationShutdown();
+    await pool.end();
   });
 
-  it('is left by all idle connections of a pool when one of them is checked', async () => {
+  it('is left by all idle connections of a pool when the clock is read on one of them', async () => {
     const pool = new DatabasePool({
       connectionString: servers.standby.url,
       acceptsStandby: true,

@@ -527,16 +527,17 @@ describe('webhook deliveries', () => {
 });
 
 describe('a single event of an idle system', () => {
-  it('is rendered ahead, enqueued and leased in one statement, loaded and sent', async () => {
+  /** Starts a dispatcher that prints its statements, and waits until it has delivered an event and released the queue. */
+  async function startIdle() {
     const store = await service.newStore();
     const receiver = await receive();
-    const subscription = await subscribe(store, receiver);
+    const { id } = await subscribe(store, receiver);
     const { path } = await enrol(store);
     const preload = new URL('../support/database/print-statements.mjs', import.meta.url).pathname;
     const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${preload}` });
     const waitForDeliveries = (count: number) =>
       eventually(
-        async () => (await listDeliveries(subscription.id)).map(({ status }) => status),
+        async () => (await listDeliveries(id)).map(({ status }) => status),
         (all) => all.length === count && all.every((status) => status === 'delivered'),
       );
     await stamp(store, path);
@@ -545,30 +546,53 @@ describe('a single event of an idle system', () => {
       () =>
         service.database.query(
           'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is null',
-          [subscription.id],
+          [id],
         ),
       ({ rowCount }) => rowCount === 1,
     );
     const before = dispatcher.output().length;
-    await stamp(store, path);
+    const listStatements = () => {
+      const output = dispatcher.output().slice(before);
+      return [...output.matchAll(/^statement (\S+)$/gm)].map(([, name]) => name);
+    };
+    const stampOnce = () => stamp(store, path);
+    return { id, receiver, stampOnce, waitForDeliveries, listStatements };
+  }
+
+  it('takes four statements: the log, its rendering, all that sending needs, and the result', async () => {
+    const { stampOnce, waitForDeliveries, listStatements } = await startIdle();
+    await stampOnce();
     await waitForDeliveries(2);
-    const statements = [
-      ...dispatcher
-        .output()
-        .slice(before)
-        .matchAll(/^statement (\S+)$/gm),
-    ].map(([, name]) => name);
+    const statements = listStatements();
     // Other statements run at intervals, or for something else.
     const own =
       /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
     const delivery = statements.filter((name) => own.test(name ?? ''));
     expect(statements.includes('es_read_all')).toBe(process.env['TEST_ENGINE'] !== 'eventstoredb');
-    expect(delivery).toEqual([
-      'webhook_customer_cards',
-      'webhook_enqueue',
-      'webhook_load',
-      'webhook_finish',
-    ]);
+    expect(delivery).toEqual(['webhook_customer_cards', 'webhook_enqueue', 'webhook_finish']);
+  });
+
+  it('is sent with the retries that are due in its queue, and with redeliveries', async () => {
+    const { id, receiver, stampOnce, waitForDeliveries } = await startIdle();
+    await service.database.query(
+      `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
+         payload_format, next_attempt_at, created_at, tries)
+       select webhook_next_id(), subscription_id, event_seq, event_id, account_id, customer_id, 'copy', type,
+         payload_format, now(), now(), 1
+       from webhook_finished where subscription_id = $1`,
+      [id],
+    );
+    await service.database.query(
+      `insert into webhook_redeliveries (subscription_id, delivery_id, created_at)
+       select subscription_id, id, now() from webhook_finished where subscription_id = $1`,
+      [id],
+    );
+    await stampOnce();
+    await waitForDeliveries(3);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 4,
+    );
   });
 
   it('goes to the subscriptions of its moment, whichever the dispatcher knew before', async () => {

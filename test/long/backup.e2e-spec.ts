@@ -352,16 +352,19 @@ describe('killing', () => {
   let database: pg.Client;
   let environment: NodeJS.ProcessEnv;
 
+  const createEnvironment = (convert = (url: string) => url) =>
+    createTestEnvironment(convert(server.url), {
+      DATABASE_MIGRATION_URL: convert(server.ownerUrl),
+      MASTER_KEY: readFileSync(join(first, 'master.key'), 'utf8').trim(),
+    });
+
   beforeAll(async () => {
     server = await startPostgres({
       dataDir: mkdtempSync(join(files, 'server-')),
       tie: true,
       settings: { fsync: 'off' },
     });
-    environment = createTestEnvironment(server.url, {
-      DATABASE_MIGRATION_URL: server.ownerUrl,
-      MASTER_KEY: readFileSync(join(first, 'master.key'), 'utf8').trim(),
-    });
+    environment = createEnvironment();
     database = new pg.Client(server.ownerUrl);
     await database.connect();
   }, SLOW);
@@ -376,7 +379,7 @@ describe('killing', () => {
     async () => {
       // A migrated database that was never used counts as empty.
       expect(run('dist/scripts/migrate.js', [], environment).status).toBe(0);
-      await database.query('begin; lock table webhook_attempts in exclusive mode');
+      await database.query('begin; lock table webhook_finished in exclusive mode');
       const killed = startProgram(RESTORE, environment, [backup]);
       const waiting = () =>
         database.query(`select from pg_locks where not granted and relation is not null`);
@@ -449,15 +452,7 @@ describe('killing', () => {
     async () => {
       await database.query('create database verified');
       const inOther = (url: string) => Object.assign(new URL(url), { pathname: '/verified' }).href;
-      const killed = startProgram(
-        RESTORE,
-        {
-          ...environment,
-          DATABASE_URL: inOther(server.url),
-          DATABASE_MIGRATION_URL: inOther(server.ownerUrl),
-        },
-        [backup],
-      );
+      const killed = startProgram(RESTORE, createEnvironment(inOther), [backup]);
       // Started by a restore, it has its whole path.
       const listVerifications = () =>
         listProcesses().filter(({ command }) => command.includes(resolve(VERIFY)));

@@ -34,12 +34,15 @@ beforeAll(async () => {
   );
   // Everybody has one card with up to 20 stamps, and each card last changed at another minute.
   await service.database.query(
-    `insert into customer_cards (id, account_id, revision, hash, projection_version, state)
-     select 1000000 + n, $2, 0, '', 4, k.state || jsonb_build_object(
-       'id', 1000000 + n, 'customerId', 1000000 + n, 'stampsCount', n % 21,
-       'code', 'PLAN' || n, 'uuid', gen_random_uuid(),
-       'updatedAt', to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
-     from generate_series(1, $1) n, customer_cards k where k.id = $3`,
+    `insert into customer_cards
+     select 1000000 + n, $2, 0, '', 4, s.state, d.*
+     from generate_series(1, $1) n, customer_cards k,
+       lateral (select k.state || jsonb_build_object(
+         'id', 1000000 + n, 'customerId', 1000000 + n, 'stampsCount', n % 21,
+         'code', 'PLAN' || n, 'uuid', gen_random_uuid(),
+         'updatedAt', to_char(timestamp '2026-01-01' + n * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+       ) as state) s, es.derive_customer_cards(s.state) d
+     where k.id = $3`,
     [ROWS, store.accountId, customerCard.id],
   );
   await service.database.query('vacuum analyze customers, customer_cards');

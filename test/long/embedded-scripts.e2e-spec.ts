@@ -219,14 +219,14 @@ async function backUp(): Promise<void> {
   expect(await exitCode).toBe(0);
 }
 
-/** Starts a move that waits for EventStoreDB. */
+/** Starts a move that waits for EventStoreDB. Those before it may have appended everything, so it may only read. */
 async function startSlowMove(): Promise<Program> {
-  const appended = eventStoreDb.appended;
-  eventStoreDb.fault.delayResponses(200);
+  const { streamReads } = eventStoreDb.requestCounts;
+  eventStoreDb.fault.delayResponses(3_000);
   const move = startScript(TO_EVENTSTOREDB);
   await eventually(
-    () => eventStoreDb.appended,
-    (now) => now > appended,
+    () => eventStoreDb.requestCounts.streamReads,
+    (now) => now > streamReads,
   );
   return move;
 }

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import type { ErrorJson } from '#http/error-response.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
 import { Client, startService, type Service } from '../support/services/service.js';
@@ -207,4 +209,38 @@ describe('npm run event-store-access', () => {
     expect(await attempt((client) => client.setStreamMetadata(stream, {}), 'admin')).toBe('done');
     expect(await attempt((client) => client.deleteStream(stream), 'admin')).toBe('done');
   });
+});
+
+describe('a stream for which an administrator has made an access list', () => {
+  const VARIANTS = [
+    ['reads', { readRoles: ['$admins'] }, "read it: set the stream's metadata to"],
+    ['appends', { writeRoles: ['$admins'] }, 'may deny appends'],
+  ] as const;
+
+  it.each(VARIANTS)(
+    'that denies %s is refused with its own words and named by verify, while others go on',
+    async (denied, acl, words) => {
+      const store = await service.newStore();
+      const { path, customerCard } = await enrol(store);
+      const other = await enrol(store);
+      const name = `inkpad_customer_card-${customerCard.id}`;
+      const admin = EventStoreDBClient.connectionString(createUrl('admin', PASSWORDS.admin));
+      await admin.setStreamMetadata(name, { acl: acl as never });
+      const refused =
+        denied === 'reads'
+          ? await store.get<ErrorJson>(`${path}/explain`)
+          : await store.post<ErrorJson>(`${path}/stamp`, { stamps: 1 });
+      expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
+      expect((await store.post(`${other.path}/stamp`, { stamps: 1 })).status).toBe(200);
+      const environment = createTestEnvironment(service.database.url, service.environment);
+      const verify = startProgram('dist/scripts/verify.js', environment);
+      await verify.exitCode;
+      expect(verify.output()).toMatch(new RegExp(`${name}: .*${words}`));
+      await admin.setStreamMetadata(name, {});
+      await admin.dispose();
+      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect((await store.get(`${path}/explain`)).status).toBe(200);
+    },
+    SLOW,
+  );
 });

@@ -5,6 +5,7 @@ import { EventStore, type Commit, type StoredEvent } from '#event-store/port/eve
 import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
 import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { getPool } from '#database/data-source.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { readModels } from '../../apps/read-models.js';
@@ -302,7 +303,8 @@ describe('an intent whose process died', () => {
     async () => {
       await service.app.get(ProcessSession, { strict: false }).start('api');
       const pool = getPool(other.source);
-      const dead = new ProcessSession(pool, testConfig(service.database.url));
+      const link = new ProcessLink(testConfig(service.database.url), 'test');
+      const dead = new ProcessSession(pool, link);
       await dead.start('api');
       await openIntent(
         pool,
@@ -312,7 +314,7 @@ describe('an intent whose process died', () => {
       await service.database.query(
         `update es.intents set leased_until = now() + interval '1 hour'`,
       );
-      await dead.onApplicationShutdown();
+      await link.onApplicationShutdown();
       await eventually(
         async () => (await service.database.query('select 1 from es.intents')).rowCount,
         (count) => count === 0,

@@ -215,6 +215,10 @@ describe('an event store that was unavailable when a process started', () => {
         () => waiting.store.head().then(() => 'ours', String),
         (result) => result === 'ours',
       );
+      await eventually(
+        () => other.store.head().then(String, ({ message }: Error) => message),
+        (message) => message === 'The event store cannot be used',
+      );
       await expect(other.store.head()).rejects.toMatchObject({
         message: 'The event store cannot be used',
         cause: expect.objectContaining({

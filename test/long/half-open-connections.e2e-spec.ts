@@ -8,12 +8,11 @@ import {
   type LimitedStatement,
 } from '#database/database-client.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { Notifications } from '#database/notifications.js';
+import { ProcessLink } from '#database/process-link.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
   testConfig,
   createTestDatabase,
-  testEngine,
   createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
@@ -111,28 +110,28 @@ describe('a database connection that stops responding', () => {
     await database.close();
   });
 
-  it('is replaced when it listens for notifications, and the loss is reported', async () => {
+  it('is replaced when it links a process, which learns that it may have missed notifications', async () => {
     const payloads: string[] = [];
-    let losses = 0;
-    const notifications = new Notifications(
-      line.url,
+    let missedCount = 0;
+    const link = new ProcessLink(testConfig(line.url), 'test');
+    link.listen(
       'silence',
       (payload) => payloads.push(payload),
-      () => losses++,
+      () => missedCount++,
     );
-    await notifications.listen();
-    expect(losses).toBe(1);
+    await link.poll();
+    expect(missedCount).toBe(1);
     line.muteOpen();
     await eventually(
-      () => losses,
-      (count) => count >= 3,
+      () => missedCount,
+      (count) => count === 2,
     );
     await database.query(`select pg_notify('silence', 'anew')`);
     await eventually(
       () => payloads,
       (payloads) => payloads.includes('anew'),
     );
-    await notifications.close();
+    await link.onApplicationShutdown();
   });
 
   it('is closed when its first query times out, whatever the time limits of later queries', async () => {
@@ -156,11 +155,14 @@ describe('a database connection that stops responding', () => {
   it("does not keep a leader's lock", async () => {
     const abort = new AbortController();
     const leaders: string[] = [];
-    const candidate = (name: string, url: string) =>
-      new LeaderLock(testConfig(url)).lead({ name, lock: 1 }, abort.signal, async (leading) => {
+    const candidate = async (name: string, url: string) => {
+      const link = new ProcessLink(testConfig(url), 'test');
+      await new LeaderLock(link).lead({ name, lock: 1 }, abort.signal, async (leading) => {
         leaders.push(name);
         await new Promise((resolve) => leading.addEventListener('abort', resolve));
       });
+      await link.onApplicationShutdown();
+    };
     const candidates = [candidate('first', line.url)];
     try {
       await eventually(
@@ -186,6 +188,11 @@ describe('a database connection that stops responding', () => {
     const pool = getPool(source);
     const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
     for (const client of clients) client.release();
+    pool.acquireForCommit((_error, client) => client && pool.releaseAfterCommit(client));
+    await eventually(
+      () => pool.unusedCount,
+      (count) => count === pool.totalCount,
+    );
     const open = pool.totalCount;
     expect(open).toBeGreaterThan(2);
     const loss = await source
@@ -204,16 +211,14 @@ describe('a database connection that stops responding', () => {
   it.each(['migrate', 'verify', 'cli', 'rebase-positions', 'setup'])(
     'makes npm run %s exit with an error',
     async (script) => {
-      const engine = await testEngine();
       line.mute();
       const parameters =
         script === 'cli' ? ['token:create', '--user', 'me@shop.example', '--name', 'till'] : [];
-      const environment = createTestEnvironment(line.url, engine.environment);
+      const environment = createTestEnvironment(line.url);
       const program = startProgram(`dist/scripts/${script}.js`, environment, parameters);
       expect(await program.exitCode).toBe(1);
       expect(program.output()).not.toBe('');
       line.unmute();
-      await engine.stop();
     },
   );
 });
@@ -223,10 +228,6 @@ async function lockCustomerCard(database: TestDatabase, id: number) {
   const holder = new pg.Client(database.url);
   await holder.connect();
   await holder.query('begin');
-  // A commit waits for the stream in PostgreSQL, and otherwise for the read model.
-  await holder.query(`select from es.streams where stream_id = $1 for update`, [
-    `customer_card-${id}`,
-  ]);
   await holder.query('select from customer_cards where id = $1 for update', [id]);
   return {
     isWaitedFor: () =>

@@ -201,12 +201,12 @@ describe('npm run rebuild of read models and claims', () => {
     'reports every difference, changes nothing with --check, and corrects them without it',
     async () => {
       const ids = [];
-      for (let i = 0; i < 4; i++) {
+      for (let i = 0; i < 5; i++) {
         const { path, customerCard } = await enrol(store, { rewards: [2] });
         await store.post(`${path}/stamp`, { stamps: 3, external_ref: randomUUID() });
         ids.push(customerCard.id);
       }
-      const [changed, missing, another] = ids;
+      const [changed, missing, another, other] = ids;
       expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
       const before = await readContents();
 
@@ -216,6 +216,7 @@ describe('npm run rebuild of read models and claims', () => {
       );
       await query('delete from customer_cards where id = $1', [missing]);
       await query('update customer_cards set account_id = account_id + 1 where id = $1', [another]);
+      await query(`update customer_cards set balance = 99, code = 'x' where id = $1`, [other]);
       await query(
         `insert into locations (id, account_id, revision, hash, projection_version, state)
          values (999999999, $1, 0, sha256('nobody'), 1, '{}')`,
@@ -239,6 +240,7 @@ describe('npm run rebuild of read models and claims', () => {
         `${stream(changed)}: the read model does not match its events (stampsCount)`,
         `${stream(missing)}: the read model is missing`,
         `${stream(another)}: the read model belongs to another account`,
+        `${stream(other)}: the read model's columns do not match its state`,
         'location-999999999: the read model has no stream',
         `${stream(changed)}: its card_code is not claimed`,
         `${stream(missing)}: its stamp_receipt was claimed at another revision`,
@@ -247,7 +249,7 @@ describe('npm run rebuild of read models and claims', () => {
       for (const args of [['--check'], []]) {
         const { code, output } = await run('rebuild', ...args);
         for (const sentence of differences) expect(output).toContain(sentence);
-        expect(output).toContain('7 differences; ');
+        expect(output).toContain('8 differences; ');
         expect(code).toBe(1);
         expect(await readContents()).toEqual(args.length > 0 ? tampered : before);
       }

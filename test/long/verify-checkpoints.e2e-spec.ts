@@ -67,7 +67,7 @@ async function rewriteHistory(events: StoredEvent[]): Promise<void> {
   if (ON_POSTGRES) {
     const { query } = service.database;
     await query('alter table es.events disable trigger events_are_final');
-    await query('truncate es.events, es.streams');
+    await query('truncate es.events');
     await query('alter table es.events enable always trigger events_are_final');
   } else {
     const server = await startEventStoreDb();

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { Registry } from 'prom-client';
-import { DeliveryMetrics } from '../../libs/outbound/dispatch/src/delivery-metrics.service.js';
-import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deliveries.service.js';
+import {
+  FORGET_REDELIVERIES,
+  TAKE_REDELIVERIES,
+  type DeliveryRow,
+} from '../../libs/outbound/dispatch/src/load-statements.js';
 import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
-import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { setClockAhead } from '../support/services/clock.js';
 import type { Program } from '../support/services/program.js';
@@ -421,22 +422,18 @@ describe('requested redeliveries', () => {
       one.id,
     );
     const pool = new pg.Pool({ connectionString: service.database.url });
-    const metrics = new DeliveryMetrics(new Registry());
-    const secrets = service.app.get(WebhookSecrets, { strict: false });
+    const values = [[many.id, one.id]];
     try {
-      const deliveries = await new PendingDeliveries(pool, metrics, secrets).takeRedeliveries([
-        many.id,
-        one.id,
-      ]);
+      await pool.query({ ...FORGET_REDELIVERIES, values });
+      const { rows } = await pool.query<DeliveryRow>({ ...TAKE_REDELIVERIES, values });
       const counts = [many, one].map(
-        ({ id }) => deliveries.filter(({ subscriptionId }) => subscriptionId === id).length,
+        ({ id }) => rows.filter(({ subscriptionId }) => subscriptionId === id).length,
       );
       expect(counts).toEqual([64, 1]);
       expect(
         await queryRows('select delivery_id from webhook_redeliveries where delivery_id = 7'),
       ).toEqual([]);
     } finally {
-      metrics.onApplicationShutdown();
       await pool.end();
       await queryRows('delete from webhook_redeliveries');
       await queryRows(

@@ -103,6 +103,56 @@ describe('the delivery queue of a deleted subscription', () => {
   });
 });
 
+describe('an event that is enqueued while somebody else enqueues an earlier one in its queue', () => {
+  // dispatcher: is about to enqueue | other: enqueues | dispatcher: enqueues, waits for the other | other: commits
+  it('is sent after that one', async () => {
+    const { store, receiver, subscription, path } = await createStore();
+    await startHeld('webhook_enqueue');
+    await stamp(store, path);
+    await waitUntilDelivered(subscription, 1);
+    await eventually(
+      () =>
+        queryRows(
+          'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is null',
+          subscription.id,
+        ),
+      (rows) => rows.length === 1,
+    );
+    const other = new pg.Client({ connectionString: service.database.url });
+    await other.connect();
+    await hold();
+    try {
+      await stamp(store, path);
+      await waitUntilHeld();
+      await other.query('begin');
+      await other.query(
+        'update webhook_queues set enqueued_count = enqueued_count + 1 where subscription_id = $1',
+        [subscription.id],
+      );
+      await other.query(
+        `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
+           payload_format, next_attempt_at, created_at)
+         select webhook_next_id(), subscription_id, event_seq, event_id, account_id, customer_id, 'copy', type,
+           payload_format, now(), now()
+         from webhook_finished where subscription_id = $1`,
+        [subscription.id],
+      );
+    } finally {
+      await release();
+    }
+    await eventually(
+      () => queryRows("select 1 from pg_locks where locktype = 'transactionid' and not granted"),
+      (rows) => rows.length > 0,
+    );
+    await other.query('commit');
+    await other.end();
+    await waitUntilDelivered(subscription, 3);
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(ids).toHaveLength(3);
+    expect(ids[1]).toBe(ids[0]);
+  });
+});
+
 describe('a subscription that was disabled for failing', () => {
   // dispatcher: is about to fail pending deliveries | enabled | an event is enqueued | dispatcher: fails those pending
   it('gets events from after it was enabled again, while its backlog is still being failed', async () => {
@@ -186,7 +236,7 @@ describe('a former leader', () => {
       await waitUntilHeld();
       await startDispatcher();
       await queryRows(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%leader locks'",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'inkpad dispatcher link %'",
       );
       await waitUntilDelivered(subscription, 1);
     } finally {

@@ -532,7 +532,7 @@ describe('daily partitions', () => {
       'webhook_events',
       'webhook_bodies',
       'webhook_finished',
-      'webhook_attempts',
+      'webhook_other_attempts',
     ]) {
       const drop = () =>
         queryRows(

@@ -13,16 +13,12 @@ import {
   type FastifyRequest,
 } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { createId } from '#kernel/randomness.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { logAccess } from '#http/access-log.js';
-import { followDatabaseUse } from '#http/database-share.js';
-import { refuseUnavailable } from '#http/availability.js';
 import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
-import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readInput, AccountTimeZones } from '#http/input.js';
 import { AdminGuard } from '#admin-api/admin-guard.service.js';
@@ -30,13 +26,11 @@ import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { RequestGuard } from '#http/request-guard.js';
 import { Idempotency } from '#http/idempotency.js';
-import { countFields, installHeaders } from '#http/headers.js';
-import { endOverdueRequests } from '#http/overdue-requests.js';
+import { installEncodings } from '#http/headers.js';
+import { OpenRequests } from '#http/open-requests.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { reserveLargeBodies } from '#http/large-bodies.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
-import { refuseInMaintenance } from '#http/maintenance-mode.js';
-import { installMethodChecks } from '#http/methods.js';
 import { toDecodableTarget } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
@@ -49,7 +43,6 @@ import { ConsoleGuard } from '#pages/console-guard.service.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
-import { reportUnknownInput } from '#http/unknown-input.js';
 import { installUploadParser } from '#http/upload-forms.js';
 import { McpEndpoint } from '#mcp/mcp-endpoint.service.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
@@ -59,8 +52,6 @@ const HEADER_WITHIN_MS = 15_000;
 const REQUEST_WITHIN_MS = 60_000;
 const TIMEOUTS_LOOKED_AT_EVERY_MS = 5_000;
 const IDLE_EVERY_MS = 100;
-/** RFC 3986, section 3.2.2, and a port. */
-const HOST = /^(\[[\da-f:.%]+\]|[\w.~!$&'()*+,;=%-]*)(:\d*)?$/i;
 
 /** The api as it runs: one hook admits callers, one filter words every error. */
 export async function createServer(
@@ -70,14 +61,15 @@ export async function createServer(
   const errors = new ErrorsFilter(config, new HtmlErrorPages(config), (request) =>
     requireRecord(request, app.get(ModuleRef)),
   );
-  const clientErrors = new ClientErrors(config);
+  const openRequests = new OpenRequests();
+  const clientErrors = new ClientErrors(openRequests, config);
   // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
   const countRequests = (ip: string) =>
     new RateLimits(app.get(getStorageToken(), { strict: false }), config).countAddress(ip);
   const adapter = new FastifyAdapter({
     ...serverOptions(config),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      identify(request);
+      Object.assign(request, { requestId: request.id });
       errors.respond(error, request as unknown as AuthenticatedRequest, reply);
     },
     clientErrorHandler: (error, socket) => void clientErrors.respond(error, socket, countRequests),
@@ -90,7 +82,10 @@ export async function createServer(
   app.useGlobalFilters(errors);
 
   const server = adapter.getInstance();
-  clientErrors.watch(server.server);
+  // Node handles `100-continue` itself; any other expectation may be ignored.
+  server.server.on('checkExpectation', (...both) => server.server.emit('request', ...both));
+  const metrics = app.get(HttpMetrics);
+  openRequests.install(server, config, { metrics, errors });
   await installHooks(app, server, config, errors);
   installBodyChecks(server);
   reserveLargeBodies(server);
@@ -114,14 +109,14 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     http: {
       headersTimeout: HEADER_WITHIN_MS,
       connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
-      // Node's own response has no body: see `assertHost`.
+      // Node's own response has no body: the request guard checks the header.
       requireHostHeader: false,
     },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
     // Longer than any header can be, so that an overlong id gets the response of a record that does not exist (404).
     routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
-    rewriteUrl: ({ url = '/' }) => toDecodableTarget(url),
-    genReqId: ({ headers }: IncomingMessage) => parseRequestId(headers['x-request-id']),
+    rewriteUrl: ({ url = '/' }) => (url.includes('%') ? toDecodableTarget(url) : url),
+    genReqId: readRequestId,
     // Keys with these names are ignored like any other unknown key, not refused.
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
@@ -131,19 +126,14 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
   };
 }
 
-/** In the order in which a request passes them. */
+/** Adds the hooks. Those of a phase run in this order, first the server's, then those of the route. */
 async function installHooks(
   app: NestFastifyApplication,
   server: FastifyInstance,
   config: Config,
   errors: ErrorsFilter,
 ): Promise<void> {
-  const metrics = app.get(HttpMetrics);
-  metrics.watch(server);
   if (config.otlpEndpoint !== null) traceRequests(server);
-  identifyRequests(server);
-  endOverdueRequests(server, errors);
-  followDatabaseUse(server);
   logAccess(server, config);
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {
@@ -151,43 +141,25 @@ async function installHooks(
       errors.respond(error, request as AuthenticatedRequest, reply);
   });
   installBodyLimits(server);
-  reportUnknownInput(server);
-  // Must run before compression, because it stores the uncompressed body.
+  // Must be added before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server, customerRequests);
+  // Before the request guard, whose 429 of a batch names unknown fields too (CONV-43).
   readInput(server, app.get(AccountTimeZones, { strict: false }), app.get(ModuleRef));
-  await installHeaders(server, config);
+  await installEncodings(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });
   if (storage.areShared !== undefined) {
     app.get(Readiness).addOptionalPart('redis', () => storage.areShared === true);
   }
   app.get(AppleCertificate, { strict: false }).addToReadiness(app.get(Readiness));
-  const authenticator = app.get(Authenticator, { strict: false });
-  new RequestGuard(storage, authenticator, metrics, config).install(server);
-  app.get(AdminGuard, { strict: false }).install(server, storage);
-  assertHost(server);
+  const parts = {
+    counts: storage,
+    authenticator: app.get(Authenticator, { strict: false }),
+    adminGuard: app.get(AdminGuard, { strict: false }),
+    maintenance: app.get(Maintenance, { strict: false }),
+    metrics: app.get(HttpMetrics),
+  };
+  new RequestGuard(parts, config).install(server);
   app.get(ConsoleGuard, { strict: false }).install(server);
-  installMethodChecks(server);
-  refuseUnavailable(server, config);
-  refuseInMaintenance(server, app.get(Maintenance, { strict: false }));
-}
-
-/**
- * Refuses what RFC 9112, section 3.2 refuses: no Host, more than one, or one that is no host. Proxies in front may take
- * the other one. Behind the request guard, so that this response has the same headers as any other.
- */
-function assertHost(server: FastifyInstance): void {
-  server.addHook('onRequest', ({ headers: { host }, raw }, _reply, done) => {
-    if (host === undefined && raw.httpVersion === '1.1') {
-      throw new InvalidHostError('The request has no header Host');
-    }
-    if (countFields(raw, 'host') > 1) {
-      throw new InvalidHostError('The request has more than one header Host');
-    }
-    if (host !== undefined && !HOST.test(host)) {
-      throw new InvalidHostError('The header Host is not a host');
-    }
-    done();
-  });
 }
 
 /** JSON, and pictures, text files or forms where a route takes them; an empty body counts as none. */
@@ -227,25 +199,8 @@ function closeIdleConnections(server: FastifyInstance): void {
   });
 }
 
-/** Runs before all other hooks, so that every response carries the id. */
-function identifyRequests(server: FastifyInstance): void {
-  server.addHook('onRequest', (request, reply, done) => {
-    identify(request);
-    reply.header('x-request-id', request.id);
-    done();
-  });
-}
-
-/** The address is read now: a connection that has been closed has none any more. */
-function identify(request: FastifyRequest): void {
-  const ipAddress = readClientAddress(request);
-  Object.assign(request, {
-    requestId: request.id,
-    ...(ipAddress !== undefined && { ipAddress }),
-  });
-}
-
 /** The caller's own id where it is safe to appear in logs and events, otherwise a new one. */
-function parseRequestId(header: string | string[] | undefined): string {
+function readRequestId({ headers }: IncomingMessage): string {
+  const header = headers['x-request-id'];
   return typeof header === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : createId();
 }

@@ -15,8 +15,9 @@ import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
 import { getPort } from '#operations/operator-server.js';
+import { DamageCheck } from '#event-store/log/damage-check.service.js';
 import { StartCheck } from '#event-store/log/start-check.js';
-import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
+import { LogTimes } from '#event-store/log/log-times.service.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { Reprojection } from '#event-store/read-models/reprojection.service.js';
 import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
@@ -52,7 +53,8 @@ const FOLLOWERS = [
   HistorySubscription,
   StatisticsSubscription,
   TransparencyLog,
-  LogTimesFollower,
+  LogTimes,
+  DamageCheck,
   Reprojection,
   PhoneNormalization,
   PassChanges,

@@ -12,22 +12,15 @@ create table es.identity (
 
 create sequence es.global_seq as bigint;
 
--- The last revision and hash of each stream. Whoever raises the revision has the stream's next events.
-create table es.streams (
-  stream_id text primary key,
-  account_id bigint not null,
-  revision bigint not null check (revision >= 0),
-  hash bytea not null check (octet_length(hash) = 32)
-) with (fillfactor = 70);
-
 create function es.refuse_event_change() returns trigger
 language plpgsql as $$
 begin
   raise exception 'events are never changed or removed (% refused)', tg_op using errcode = 'IP003';
 end $$;
 
--- The events, never changed. A reader goes by (tx, pos) and stops below the oldest running transaction, so that it misses
--- none.
+-- The events, never changed. The primary key lets only one commit continue a stream after a revision (ADR-0152). A reader
+-- goes by (tx, pos) and stops below the oldest running transaction, so that it misses none. The table `history` finds events
+-- by their ids.
 create table es.events (
   tx xid8 not null,
   pos bigint not null,
@@ -44,8 +37,6 @@ create table es.events (
   primary key (stream_id, revision)
 );
 create index events_all on es.events (tx, pos);
-create unique index events_event_id on es.events (event_id);
-create index events_time on es.events using brin (recorded_at);
 create trigger events_are_final before update or delete or truncate on es.events
   for each statement execute function es.refuse_event_change();
 alter table es.events enable always trigger events_are_final;
@@ -99,6 +90,19 @@ create table es.checkpoints (
   updated_at timestamptz not null default now()
 );
 
+-- Events that a subscription could not process, each with the later ones of its store: they are processed in this order,
+-- and the other stores go on.
+create table es.postponed_events (
+  subscription text not null,
+  account_id bigint not null,
+  seq bigint generated always as identity,
+  stream_id text not null,
+  revision bigint not null,
+  failures int not null,
+  retry_at timestamptz not null,
+  primary key (subscription, account_id, seq)
+);
+
 -- Which part of the log counts as recorded by which time.
 create table es.log_times (
   n bigint primary key,
@@ -141,7 +145,9 @@ create table es.intents (
   cap text,
   cap_id bigint,
   -- claims that moved to another stream when the intent was opened, to be moved back if it is abandoned
-  moved jsonb
+  moved jsonb,
+  -- why the rest of it cannot be written until somebody repairs a stream; it is tried again once a day
+  damage text
 );
 create index intents_cap on es.intents (cap)
   where cap is not null;
@@ -185,6 +191,25 @@ create table es.stored_responses (
 create index stored_responses_expiry on es.stored_responses (expires_at);
 create index stored_responses_intent on es.stored_responses (intent)
   where intent is not null;
+
+-- Claims those of some keys that nobody has used, as nearly all are, and returns the holders. In the order of the keys, so
+-- that two such calls cannot deadlock. Neither reads whole tables nor waits for a commit that is about to store a response.
+create function es.claim_new_idempotency_keys(
+  p_keys bytea[], p_request_hashes bytea[], p_holders uuid[], p_seconds int, p_process int
+) returns setof uuid
+language plpgsql set enable_seqscan = off as $$
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  return query
+    insert into es.stored_responses (key, request_hash, holder, process, leased_until, expires_at)
+    select c.key, c.request_hash, c.holder, p_process, now() + make_interval(secs => p_seconds),
+           now() + interval '24 hours'
+    from unnest(p_keys, p_request_hashes, p_holders) as c(key, request_hash, holder)
+    where (select o.key from es.stored_responses o where o.key = c.key) is null
+    order by c.key
+    on conflict (key) do nothing
+    returning stored_responses.holder;
+end $$;
 
 create function es.claim_idempotency_key(
   p_key bytea, p_request_hash bytea, p_holder uuid, p_seconds int, p_process int, out state text, out status int, out response bytea
@@ -365,53 +390,44 @@ end $$;
 -- n+1 could sort before n for readers of the whole log.
 -- p_atomic false: the heads are independent, and those that lost their race are not returned.
 -- p_atomic true: all or nothing.
+-- Of two at once that continue a stream after the same revision, the second waits for the first, and is then rolled back by
+-- the primary key of es.events.
+-- Always by index: a plan made while es.events was small reads all of it, and sessions keep such plans.
 create function es.commit(
   p_heads jsonb, p_events jsonb, p_tables text[], p_read_models jsonb, p_claims jsonb, p_releases jsonb,
   p_atomic boolean, p_responses jsonb
 ) returns text[]
-language plpgsql as $$
+language plpgsql set enable_seqscan = off as $$
 declare
-  head record;
-  won text[] := '{}';
-  wanted int := jsonb_array_length(p_heads);
+  won text[];
 begin
-  if wanted = 0 or jsonb_array_length(p_events) = 0 then
+  if jsonb_array_length(p_heads) = 0 or jsonb_array_length(p_events) = 0 then
     raise exception 'an empty append is refused' using errcode = '22023';
   end if;
 
-  -- One by one, by primary key: joined to a JSON list, a plan made while the table was small reads all
-  -- of it, and sessions keep such plans. In the order of names, so that two calls cannot deadlock.
-  for head in
-    select * from jsonb_to_recordset(p_heads) as h(s text, a bigint, x bigint, p text, n int, h text)
-    order by s
-  loop
-    if head.x = -1 then
-      insert into es.streams (stream_id, account_id, revision, hash)
-      values (head.s, head.a, head.n - 1, decode(head.h, 'hex'))
-      on conflict do nothing;
-    else
-      update es.streams set revision = head.x + head.n, hash = decode(head.h, 'hex')
-      where stream_id = head.s and revision = head.x and hash = decode(head.p, 'hex');
-    end if;
-    if found then won := won || head.s; end if;
-  end loop;
+  -- One by one, as joined to a JSON list they might be read in another way than by primary key.
+  select coalesce(array_agg(h.s), '{}') into won
+  from jsonb_to_recordset(p_heads) as h(s text, x bigint, p text)
+  where (select e.revision from es.events e where e.stream_id = h.s and e.revision = h.x + 1) is null
+    and (h.x = -1 or decode(h.p, 'hex') = (
+      select e.hash from es.events e where e.stream_id = h.s and e.revision = h.x));
 
-  if p_atomic and cardinality(won) < wanted then
+  if p_atomic and cardinality(won) < jsonb_array_length(p_heads) then
     raise exception 'a stream has moved' using errcode = 'IP001';
   end if;
 
+  -- Numbered in their order, and written in that of the streams' names, so that two calls cannot deadlock.
   insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id,
                          data, meta, hash, recorded_at)
-  select pg_current_xact_id(), nextval('es.global_seq'), e.s, e.r, e.id, e.t, e.v, e.a, e.d, e.m,
-         decode(e.h, 'hex'), e.at
+  select pg_current_xact_id(), e.pos, e.s, e.r, e.id, e.t, e.v, e.a, e.d, e.m, decode(e.h, 'hex'), e.at
   from (
-    select * from rows from (
+    select nextval('es.global_seq') as pos, x.* from rows from (
       jsonb_to_recordset(p_events) as (s text, r bigint, id uuid, t text, v smallint, a bigint,
                                        d jsonb, m jsonb, h text, at timestamptz)
-    ) with ordinality as x(s, r, id, t, v, a, d, m, h, at, ord)
+    ) as x
     where x.s = any (won)
-    order by x.ord
-  ) e;
+  ) e
+  order by e.s, e.r;
 
   perform es.take_claims(p_claims, p_releases);
   perform es.write_read_models(p_tables, p_read_models, won);

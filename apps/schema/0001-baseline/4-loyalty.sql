@@ -1,5 +1,5 @@
 -- The read models of the aggregates, all of one shape: `state` is what the events lead to, and what is searched, or read by
--- other contexts, is a column generated from it. Then the history, one row for each event.
+-- other contexts, is a column generated or derived from it. Then the history, one row for each event.
 
 -- Stores whose customers' phone numbers are being brought into the form of its country.
 create table phone_normalizations (
@@ -177,7 +177,9 @@ revoke execute on function analyze_erased from public;
 
 create sequence customer_cards_id as bigint;
 
--- Cards of customers.
+-- Cards of customers. The columns that es.derive_customer_cards derives from the state are written by the functions that
+-- write read models, since each stamp changes the state: PostgreSQL parses the expressions of generated columns again for
+-- each statement (ADR-0152).
 create table customer_cards (
   id bigint primary key,
   account_id bigint not null,
@@ -185,16 +187,24 @@ create table customer_cards (
   hash bytea not null,
   projection_version int not null,
   state jsonb not null,
-  customer_id bigint generated always as ((state ->> 'customerId')::bigint) stored,
-  card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
-  code text generated always as (state ->> 'code') stored,
-  uuid uuid generated always as ((state ->> 'uuid')::uuid) stored,
-  redeemed_reward_ids jsonb generated always as (state -> 'redeemedRewardIds') stored,
+  customer_id bigint,
+  card_id bigint,
+  code text,
+  uuid uuid,
+  redeemed_reward_ids jsonb,
   -- for sums over all of a store's cards
-  balance bigint generated always as ((state ->> 'stampsCount')::bigint) stored,
-  unlocked_count bigint generated always as (jsonb_array_length(state -> 'unlocked')) stored,
-  merged_into bigint generated always as ((state -> 'mergedInto' ->> 'id')::bigint) stored
+  balance bigint,
+  unlocked_count bigint,
+  merged_into bigint
 ) with (fillfactor = 70);
+create function es.derive_customer_cards(state jsonb) returns table (
+  customer_id bigint, card_id bigint, code text, uuid uuid, redeemed_reward_ids jsonb, balance bigint,
+  unlocked_count bigint, merged_into bigint
+) language sql immutable as $$
+select (state ->> 'customerId')::bigint, (state ->> 'cardId')::bigint, state ->> 'code', (state ->> 'uuid')::uuid,
+  state -> 'redeemedRewardIds', (state ->> 'stampsCount')::bigint, jsonb_array_length(state -> 'unlocked'),
+  (state -> 'mergedInto' ->> 'id')::bigint
+$$;
 create index customer_cards_account on customer_cards (account_id, id);
 create index customer_cards_card on customer_cards (card_id) include (merged_into);
 create index customer_cards_code on customer_cards (account_id, code);
@@ -322,43 +332,47 @@ create table history (
   -- of stamps: how they came about
   source text collate "C"
 );
+-- Every entry is a write to each index that it enters, so other filters are applied to the entries that these find.
 create index history_account on history (account_id, seq);
 create index history_actor on history (account_id, actor, seq);
-create index history_card on history (card_id, seq)
-  where card_id is not null;
-create index history_cards_issued on history (card_id, seq) include (name)
-  where name in ('customer_card.created', 'customer_card.merged', 'customer_card.restored');
-create index history_channel on history (account_id, channel, seq);
+-- What is about a customer card in other streams than its own.
+create index history_card_links on history (customer_card_id, seq)
+  where name = 'customer.card_links_requested';
 create index history_customer on history (customer_id, seq)
   where customer_id is not null;
-create index history_customer_card on history (customer_card_id, seq)
-  where customer_card_id is not null;
 create unique index history_event on history (event_id);
 -- By how much the clocks disagree, where they do.
 create index history_late on history ((latest_recorded_at - recorded_at))
   where latest_recorded_at - recorded_at > interval '1 minute';
-create index history_location on history (location_id, seq)
-  where location_id is not null;
 create index history_name on history (account_id, name, seq);
-create index history_position on history (position);
-create index history_redeemed on history (account_id, occurred_at, position)
-  where name = 'reward.redeemed';
-create index history_redeemed_card on history (card_id, occurred_at, position)
-  where name = 'reward.redeemed';
-create index history_redeemed_customer on history (customer_id, occurred_at, position)
-  where name = 'reward.redeemed';
-create index history_redeemed_location on history (location_id, occurred_at, position)
-  where name = 'reward.redeemed' and location_id is not null;
-create index history_redeemed_reward on history (reward_id, occurred_at, position)
+create index history_redeemed on history (account_id, occurred_at, seq)
   where name = 'reward.redeemed';
 create index history_reverses on history (reverses)
   where reverses is not null;
-create unique index history_stream on history (stream, revision);
-create index history_time on history (latest_recorded_at, seq);
--- Stampings and redemptions in the order in which they happened, for the statistics.
+create index history_stream on history (stream, seq);
+-- Stampings and redemptions in the order in which they happened.
 create index history_visits on history (customer_id, occurred_at, seq)
   where name = 'reward.redeemed'
     or name = 'stamp.earned' and reverses is null and source in ('api', 'pos', 'app_scan');
+
+-- Finds the number of the first entry that is not before a position, or was not recorded before a time; after the last one
+-- if all are. Neither falls along the table, so halving finds it without an index that each event would have to enter.
+create function find_history_seq(p_position text, p_time timestamptz) returns bigint
+language plpgsql stable parallel safe as $$
+declare
+  low bigint := 0;
+  high bigint := coalesce((select max(seq) from history), -1) + 1;
+  middle bigint;
+  probe record;
+begin
+  while low < high loop
+    middle := (low + high) / 2;
+    select seq, position < p_position collate "C" or latest_recorded_at < p_time as is_before into probe
+    from history where seq >= middle order by seq limit 1;
+    if probe.is_before then low := probe.seq + 1; else high := middle; end if;
+  end loop;
+  return low;
+end $$;
 
 -- What happened in each hour of a store's days, for its statistics. A subscription counts it from the history.
 create table statistics_hours (

@@ -3,7 +3,8 @@
 
 create procedure es.create_read_model_writers() language plpgsql as $procedure$
 declare
-  -- A read model is a table with these columns; whatever else it has is generated from `state`.
+  -- A read model is a table with these columns; whatever else it has is generated from `state`, or es.derive_<table> derives
+  -- it from the state that is written.
   read_models text[] := array(
     select c.relname from pg_class c
     where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and 6 = (
@@ -16,27 +17,34 @@ declare
   inserts text;
   updates text;
 begin
-  select string_agg(format($insert$
+  select
+    string_agg(format($insert$
   if %1$L = any (p_tables) then
-    insert into %1$I as r (id, account_id, revision, hash, projection_version, state)
-    select x.id, x.a, x.r, decode(x.h, 'hex'), x.v, x.st
+    insert into %1$I as r (id, account_id, revision, hash, projection_version, state%2$s)
+    select x.id, x.a, x.r, decode(x.h, 'hex'), x.v, x.st%3$s
     from jsonb_to_recordset(p_read_models)
-      as x(t text, s text, id bigint, a bigint, r bigint, h text, v int, st jsonb)
+      as x(t text, s text, id bigint, a bigint, r bigint, h text, v int, st jsonb)%4$s
     where x.t = %1$L and x.s = any (p_streams)
     on conflict (id) do update
       set revision = excluded.revision, hash = excluded.hash, projection_version = excluded.projection_version,
-          state = excluded.state
+          state = excluded.state%5$s
       where r.revision < excluded.revision
         or r.revision = excluded.revision and r.projection_version < excluded.projection_version;
-  end if;$insert$, name), '' order by name)
-  into inserts from unnest(read_models) as name;
-
-  select string_agg(format($update$
+  end if;$insert$, name, columns, derived, ', ' || derive || '(x.st) d', replaced), '' order by name),
+    string_agg(format($update$
     when %1$L then
-      update %1$I set revision = last, hash = p_hash, projection_version = p_projection_version, state = p_state
-      where id = p_id and (revision < last or revision = last and projection_version < p_projection_version);$update$,
-    name), '' order by name)
-  into updates from unnest(read_models) as name;
+      update %1$I r set revision = last, hash = p_hash, projection_version = p_projection_version, state = p_state%2$s%3$s
+      where r.id = p_id
+        and (r.revision < last or r.revision = last and r.projection_version < p_projection_version);$update$,
+    name, assigned, ' from ' || derive || '(p_state) d'), '' order by name)
+  into inserts, updates
+  from unnest(read_models) as name left join lateral (
+    select p.oid::regproc as derive, string_agg(', ' || c, '') as columns, string_agg(', d.' || c, '') as derived,
+      string_agg(format(', %1$s = excluded.%1$s', c), '') as replaced,
+      string_agg(format(', %1$s = d.%1$s', c), '') as assigned
+    from pg_proc p, unnest(p.proargnames, p.proargmodes) as a(c, mode)
+    where p.oid = to_regprocedure('es.derive_' || name || '(jsonb)') and a.mode = 't'
+    group by p.oid) d on true;
 
   -- Writes the read models of the given streams. A read model only moves forward, so that it may be written late, twice or
   -- out of order.
@@ -57,24 +65,24 @@ end $body$, inserts, template_tables));
   execute format($create$
     create or replace function es.record(
       p_stream text, p_account bigint, p_revision bigint, p_before bytea, p_hash bytea,
-      p_ids uuid[], p_types text[], p_versions smallint[], p_data text[], p_meta text[], p_hashes text[],
-      p_times timestamptz[], p_claims jsonb, p_table text, p_id bigint, p_projection_version int, p_state jsonb,
+      p_events text[], p_claims jsonb, p_table text, p_id bigint, p_projection_version int, p_state jsonb,
       p_responses jsonb)
-    returns text[] language plpgsql as %L$create$, format($body$
+    returns boolean language plpgsql set enable_seqscan = off as %L$create$, format($body$
 declare
-  n int := cardinality(p_ids);
+  -- Of each event: id, type, version, data, meta, hash and time.
+  n int := cardinality(p_events) / 7;
   last bigint := p_revision + n;
 begin
   if n = 0 then raise exception 'an empty append is refused' using errcode = '22023'; end if;
-  update es.streams set revision = last, hash = p_hash
-  where stream_id = p_stream and revision = p_revision and hash = p_before;
-  if not found then raise exception 'a stream has moved' using errcode = 'IP001'; end if;
-  for i in 1..n loop
+  for i in 0..n - 1 loop
     insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id,
                            data, meta, hash, recorded_at)
-    values (pg_current_xact_id(), nextval('es.global_seq'), p_stream, p_revision + i, p_ids[i], p_types[i],
-            p_versions[i], p_account, p_data[i]::jsonb, p_meta[i]::jsonb, decode(p_hashes[i], 'hex'),
-            p_times[i]);
+    select pg_current_xact_id(), nextval('es.global_seq'), p_stream, p_revision + i + 1,
+      p_events[7 * i + 1]::uuid, p_events[7 * i + 2], p_events[7 * i + 3]::smallint, p_account,
+      p_events[7 * i + 4]::jsonb, p_events[7 * i + 5]::jsonb, decode(p_events[7 * i + 6], 'hex'),
+      p_events[7 * i + 7]::timestamptz
+    from es.events e where e.stream_id = p_stream and e.revision = p_revision + i and (i > 0 or e.hash = p_before);
+    if not found then raise exception 'a stream has moved' using errcode = 'IP001'; end if;
   end loop;
   if p_claims is not null then perform es.take_claims(p_claims, null); end if;
   case p_table%s
@@ -86,7 +94,7 @@ begin
   end if;
   if p_table = any (%L::text[]) then perform public.raise_account_versions(array[p_account]); end if;
   if p_responses is not null then perform es.save_responses(p_responses, array[p_stream]); end if;
-  return array[p_stream];
+  return true;
 end $body$, updates, template_tables));
 end $procedure$;
 

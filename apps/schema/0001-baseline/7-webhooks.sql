@@ -141,7 +141,7 @@ create index webhook_pending_again on webhook_pending (subscription_id, next_att
 create index webhook_pending_first on webhook_pending (subscription_id, id)
   where tries = 0;
 
--- Deliveries that have ended.
+-- Deliveries that have ended. Almost all of them with their only attempt, which is in the same row.
 create table webhook_finished (
   id bigint not null,
   subscription_id bigint not null,
@@ -155,6 +155,14 @@ create table webhook_finished (
   attempts_count int not null,
   created_at timestamptz not null,
   delivered_at timestamptz,
+  -- the scheduled attempt that ended it; null: none did
+  attempt int,
+  attempted_at timestamptz,
+  response_status int,
+  duration_ms int,
+  error text,
+  -- sealed with the customer's key: a receiver may echo what it was sent
+  response_excerpt bytea,
   primary key (subscription_id, id)
 ) partition by range (id);
 create index webhook_finished_type on webhook_finished (subscription_id, type, id);
@@ -170,8 +178,9 @@ select id, subscription_id, event_seq, event_id, account_id, customer_id, type, 
   status, attempts_count, null::timestamptz as next_attempt_at, created_at, delivered_at
 from webhook_finished;
 
--- Every attempt to deliver.
-create table webhook_attempts (
+-- Attempts that did not end their delivery, and those that somebody has asked for.
+create table webhook_other_attempts (
+  subscription_id bigint not null,
   delivery_id bigint not null,
   attempt int not null,
   kind text not null check (kind in ('scheduled', 'manual')),
@@ -179,10 +188,17 @@ create table webhook_attempts (
   status int,
   duration_ms int not null,
   error text,
-  -- sealed with the customer's key: a receiver may echo what it was sent
   response_excerpt bytea,
-  primary key (delivery_id, attempt)
+  primary key (subscription_id, delivery_id, attempt)
 ) partition by range (delivery_id);
+
+create view webhook_attempts as
+select subscription_id, id as delivery_id, attempt, 'scheduled' as kind, attempted_at as at, response_status as status,
+  duration_ms, error, response_excerpt
+from webhook_finished where attempt is not null
+union all
+select subscription_id, delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt
+from webhook_other_attempts;
 
 -- Deliveries that people want sent again.
 create table webhook_redeliveries (
@@ -227,7 +243,7 @@ begin
   for first_id in
     select generate_series(webhook_first_id(p_first), webhook_first_id(p_last), 1::bigint << 37)
   loop
-    foreach parent in array array['webhook_events', 'webhook_bodies', 'webhook_finished', 'webhook_attempts'] loop
+    foreach parent in array array['webhook_events', 'webhook_bodies', 'webhook_finished', 'webhook_other_attempts'] loop
       part := parent || to_char(to_timestamp((first_id >> 37) * 86400) at time zone 'UTC', '_YYYYMMDD');
       if to_regclass(part) is null then
         execute format('create table %I (like %I including all)', part, parent);
@@ -252,7 +268,7 @@ begin
     join pg_class c on c.oid = i.inhrelid
     join pg_class p on p.oid = i.inhparent
     where p.relnamespace = 'public'::regnamespace and p.relname = any (p_parents)
-      and p.relname = any (array['webhook_events', 'webhook_bodies', 'webhook_finished', 'webhook_attempts'])
+      and p.relname = any (array['webhook_events', 'webhook_bodies', 'webhook_finished', 'webhook_other_attempts'])
       and right(c.relname, 8) < to_char(to_timestamp((p_before >> 37) * 86400) at time zone 'UTC', 'YYYYMMDD')
     order by right(c.relname, 8), c.relname limit 1
   loop

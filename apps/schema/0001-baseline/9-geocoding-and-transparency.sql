@@ -87,14 +87,14 @@ create table transparency_tiles (
   primary key (level, index)
 );
 
--- Announces to the dispatchers what becomes due within the interval at which they poll: the table, and in how many
+-- Announces to the dispatchers what becomes due before each of them polls: the table, and in how many
 -- milliseconds.
 create function announce_jobs() returns trigger
 language plpgsql as $$
 declare
   due timestamptz;
 begin
-  select min(c.due_at) into due from changed c where c.due_at < now() + interval '5 seconds';
+  select min(c.due_at) into due from changed c where c.due_at < now() + interval '10 seconds';
   if due is not null then
     perform pg_notify('inkpad_jobs', tg_table_name || ' '
       || greatest(0, ceil(extract(epoch from due - clock_timestamp()) * 1000))::int);

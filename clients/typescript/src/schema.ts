@@ -2235,7 +2235,7 @@ export interface components {
       stamps: number | null;
       /**
        * Format: int64
-       * @description Of the customer card, after it
+       * @description Of the customer card, after it; null where the event store has lost an event before it
        */
       balance: number | null;
       /**
@@ -3950,8 +3950,8 @@ export interface components {
       channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'admin' | 'system';
       /** @description The user, token or program that did it. */
       actor: components['schemas']['HistoryActor'];
-      /** @description The id of the request, to be quoted to whoever runs the service. */
-      request_id: string;
+      /** @description The id of the request, to be quoted to whoever runs the service. Null where the event store has lost the event: then staff_ref, external_ref and note are not known either */
+      request_id: string | null;
       /**
        * Format: int64
        * @description The customer.
@@ -3974,7 +3974,7 @@ export interface components {
       stamps: number | null;
       /**
        * Format: int64
-       * @description Of the customer card, after it
+       * @description Of the customer card, after it; null where the event store has lost an event before it
        */
       balance: number | null;
       /**

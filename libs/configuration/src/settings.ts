@@ -106,7 +106,7 @@ export class Settings {
   `)
   @EventStoreUrl()
   EVENT_STORE_URL?: string;
-  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX =
+  @Matching(/^[a-z0-9_]{1,32}$/, 'must match [a-z0-9_]{1,32}') EVENT_STORE_STREAM_PREFIX =
     'inkpad_';
   @Describe(`
     32 bytes in base64 (openssl rand -base64 32) that encrypt personal fields and secrets.

@@ -1,11 +1,12 @@
-import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import { Pool } from 'pg';
-import { Config } from '#configuration/config.js';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { UnauthorizedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessLink } from '#database/process-link.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
 import { findRefusal, limitRole, type RefusalCode, type Role } from './roles.js';
@@ -57,7 +58,7 @@ type CachedCaller = { caller: TokenCaller; expiresAt: number };
  * The checksum reveals tokens that were not created here, so that invented ones cause no query.
  */
 @Injectable()
-export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
+export class TokensService extends Authenticator implements OnModuleInit {
   override readonly accountName = 'Store';
   /** Caches callers by token hash. False: revoked or expired, or its user was removed. */
   private readonly callers = new LRUCache<string, CachedCaller | false>({ max: CACHE_SIZE });
@@ -71,33 +72,32 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
     private readonly uses: TokenUses,
-    config: Config,
+    link: ProcessLink,
   ) {
     super();
-    this.rights = new RightsWatch(config.databaseUrl, () => this.clearCache());
+    this.rights = new RightsWatch(link, () => this.clearCache());
   }
 
   async onModuleInit(): Promise<void> {
     await this.rights.start();
   }
 
-  async onModuleDestroy(): Promise<void> {
-    await this.rights.stop();
-  }
-
-  override async authenticate(token: string): Promise<TokenCaller | undefined> {
+  override authenticate(token: string): Awaitable<TokenCaller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
     const cachedCaller = this.findCached(this.callers, key);
     // A cached token was created here.
-    if (cachedCaller !== undefined) return this.useCaller(cachedCaller);
-    if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
-    return this.useCaller(await this.find(key));
+    return cachedCaller === undefined ? this.load(token, key) : this.useCaller(cachedCaller);
   }
 
-  override isKnownIn(caller: TokenCaller, accountId: number): boolean {
-    if (!canReach(caller, accountId)) return false;
-    return this.findCached(this.roles, createRoleKey(caller.principalId, accountId)) !== undefined;
+  override findKnownRefusal(
+    caller: TokenCaller,
+    accountId: number,
+    operation: string | undefined,
+  ): RefusalCode | null | undefined {
+    if (!canReach(caller, accountId)) return findRefusal(null, operation);
+    const role = this.findCached(this.roles, createRoleKey(caller.principalId, accountId));
+    return role && findRefusal(limitRole(role, caller.maxRole), operation);
   }
 
   override async findRefusal(
@@ -105,11 +105,15 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     accountId: number,
     operation: string | undefined,
   ): Promise<RefusalCode | null> {
-    if (!canReach(caller, accountId)) return findRefusal(null, operation);
-    const { principalId: userId, maxRole } = caller;
-    const key = createRoleKey(userId, accountId);
-    const role = this.findCached(this.roles, key) ?? (await this.loadRole(userId, accountId, key));
-    return findRefusal(role && limitRole(role, maxRole), operation);
+    const refusal = this.findKnownRefusal(caller, accountId, operation);
+    if (refusal !== undefined) return refusal;
+    const role = await this.loadRole(caller.principalId, accountId);
+    return findRefusal(role && limitRole(role, caller.maxRole), operation);
+  }
+
+  private async load(token: string, key: string): Promise<TokenCaller | undefined> {
+    if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
+    return this.useCaller(await this.find(key));
   }
 
   private useCaller(entry: CachedCaller | false): TokenCaller | undefined {
@@ -157,13 +161,15 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return entry;
   }
 
-  private async loadRole(userId: number, accountId: number, key: string): Promise<Role | null> {
+  private async loadRole(userId: number, accountId: number): Promise<Role | null> {
     const { changes } = this;
     const values = [userId, accountId];
     const [user] = await query<{ role: Role | null }>(this.pool, { ...FIND_MEMBERSHIP, values });
     // Removed since the token was looked up.
     if (!user) throw new UnauthorizedError();
-    if (user.role !== null && changes === this.changes) this.roles.set(key, user.role);
+    if (user.role !== null && changes === this.changes) {
+      this.roles.set(createRoleKey(userId, accountId), user.role);
+    }
     return user.role;
   }
 }

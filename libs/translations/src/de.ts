@@ -266,7 +266,16 @@ export const de: Translations = {
     maintenanceWhy:
       'Für eine Weile lässt sich nichts ändern, aber alles ansehen. Bitte später noch einmal versuchen.',
     unavailable: 'Gerade nicht erreichbar',
-    unavailableWhy: 'Bitte gleich noch einmal versuchen. Es ist nichts verloren gegangen.',
+    unavailableWhy: 'Gespeichertes ist nicht verloren.',
+    historyUnavailable: 'Der Verlauf ist gerade nicht erreichbar',
+    historyUnavailableWhy:
+      'Stempel, Änderungen und der Verlauf müssen warten; alles andere lässt sich weiter ansehen. Gespeichertes ist nicht verloren.',
+    checkBeforeSending:
+      'Bitte gleich nachsehen, ob gespeichert ist, was eben gesendet wurde, und es sonst noch einmal senden.',
+    tryAgain: 'Bitte gleich noch einmal versuchen.',
+    historyDamaged: 'Der Verlauf dieses Eintrags ist beschädigt',
+    historyDamagedWhy:
+      'Dieser Eintrag lässt sich nicht ändern oder nicht nachlesen, bis der Betreiber des Dienstes ihn repariert hat. Noch einmal versuchen hilft nicht. Alles andere läuft weiter.',
     unsettled: 'Ob das gespeichert wurde, ist nicht sicher',
     unsettledWhy: 'Bitte zurückgehen, die Seite neu laden und erst nachsehen.',
     broken: 'Hier ist etwas schiefgegangen',

@@ -315,7 +315,16 @@ export const en = {
     maintenanceWhy:
       'Nothing can be changed for a while; everything can still be viewed. Please try again later.',
     unavailable: 'Not available right now',
-    unavailableWhy: 'Please try again in a moment. Nothing was lost.',
+    unavailableWhy: 'Nothing saved earlier was lost.',
+    historyUnavailable: 'The history cannot be reached right now',
+    historyUnavailableWhy:
+      'Stamps, changes and the history have to wait; everything else can still be viewed. Nothing saved earlier was lost.',
+    checkBeforeSending:
+      'Before you send it again, please check in a moment whether what you have just sent was saved.',
+    tryAgain: 'Please try again in a moment.',
+    historyDamaged: 'The history of this record is damaged',
+    historyDamagedWhy:
+      'This record cannot be changed, or its past cannot be read, until whoever runs the service has repaired it. Trying again does not help. Everything else goes on.',
     unsettled: 'We do not know whether this was saved',
     unsettledWhy: 'Please go back, reload the page and check before you try again.',
     broken: 'Something went wrong',

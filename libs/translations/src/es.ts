@@ -220,7 +220,15 @@ export const es: Translations = {
     maintenanceWhy:
       'Durante un rato no se puede cambiar nada, pero todo se puede consultar. Inténtelo de nuevo más tarde.',
     unavailable: 'No disponible en este momento',
-    unavailableWhy: 'Inténtelo de nuevo en un momento. No se ha perdido nada.',
+    unavailableWhy: 'Nada de lo guardado se ha perdido.',
+    historyUnavailable: 'No se puede acceder al historial en este momento',
+    historyUnavailableWhy:
+      'Los sellos, los cambios y el historial tienen que esperar; todo lo demás se puede seguir consultando. Nada de lo guardado se ha perdido.',
+    checkBeforeSending: 'Antes de volver a enviarlo, compruebe en un momento si se ha guardado.',
+    tryAgain: 'Inténtelo de nuevo en un momento.',
+    historyDamaged: 'El historial de este registro está dañado',
+    historyDamagedWhy:
+      'Este registro no se puede modificar, o no se puede consultar su pasado, hasta que quien gestiona el servicio lo repare. Repetirlo no ayuda. Todo lo demás sigue funcionando.',
     unsettled: 'No sabemos si se ha guardado',
     unsettledWhy: 'Vuelva atrás, recargue la página y compruébelo antes de repetirlo.',
     broken: 'Algo ha fallado aquí',

@@ -223,7 +223,16 @@ export const fr: Translations = {
     maintenanceWhy:
       'Pendant un moment, rien ne peut être modifié, mais tout reste consultable. Veuillez réessayer plus tard.',
     unavailable: 'Indisponible pour le moment',
-    unavailableWhy: 'Veuillez réessayer dans un instant. Rien n’a été perdu.',
+    unavailableWhy: 'Rien de ce qui était enregistré n’a été perdu.',
+    historyUnavailable: 'L’historique est injoignable pour le moment',
+    historyUnavailableWhy:
+      'Les tampons, les modifications et l’historique doivent attendre. Tout le reste peut toujours être consulté. Rien de ce qui était enregistré n’a été perdu.',
+    checkBeforeSending:
+      'Avant de renvoyer votre saisie, vérifiez dans un instant si elle a été enregistrée.',
+    tryAgain: 'Veuillez réessayer dans un instant.',
+    historyDamaged: 'L’historique de cette fiche est endommagé',
+    historyDamagedWhy:
+      'Cette fiche ne peut pas être modifiée, ou son passé ne peut pas être relu, tant que l’exploitant du service ne l’a pas réparée. Réessayer n’y change rien. Tout le reste continue.',
     unsettled: 'Nous ne savons pas si cela a été enregistré',
     unsettledWhy: 'Revenez en arrière, rechargez la page et vérifiez avant de recommencer.',
     broken: 'Une erreur s’est produite',

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
-import { startEventStoreDb } from '../emulators/eventstoredb/server.mjs';
 
 export type TestDatabase = {
   /** For the role of the processes, as in production. */
@@ -85,6 +84,7 @@ export function createTestEnvironment(
 ): NodeJS.ProcessEnv {
   return {
     DATABASE_URL: databaseUrl,
+    ...getEngineSettings(databaseUrl),
     DATA_DIR: mkdtempSync(join(tmpdir(), 'inkpad-test-')),
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
     HOST: '127.0.0.1',
@@ -102,27 +102,20 @@ export function createTestEnvironment(
   };
 }
 
-export type TestEngine = { environment: NodeJS.ProcessEnv; stop: () => Promise<void> };
+/** Tells the servers of single tests, whose databases have usual names, from those of other runs. */
+const RUN = randomBytes(4).toString('hex');
 
 /**
- * The engine that TEST_ENGINE names, by default PostgreSQL. For EventStoreDB, the real server at
- * EVENT_STORE_URL with a unique prefix, or else a new emulator.
+ * Returns the settings of the engine that TEST_ENGINE names, by default PostgreSQL: for every process on a database the
+ * same ones, through whatever proxy. For EventStoreDB they name the server of the whole run, and the database's own prefix.
  */
-export async function testEngine(): Promise<TestEngine> {
-  if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
-    return { environment: {}, stop: async () => undefined };
-  }
-  const EVENT_STORE_STREAM_PREFIX = `t${randomBytes(8).toString('hex')}_`;
-  const real = process.env['EVENT_STORE_URL'];
-  if (real) {
-    return {
-      environment: { EVENT_STORE_URL: real, EVENT_STORE_STREAM_PREFIX },
-      stop: async () => undefined,
-    };
-  }
-  const server = await startEventStoreDb();
+export function getEngineSettings(databaseUrl: string): NodeJS.ProcessEnv {
+  if (process.env['TEST_ENGINE'] !== 'eventstoredb') return {};
+  const { port, pathname } = new URL(databaseUrl);
+  const name = pathname.slice(1);
+  const prefix = name.startsWith('test_') ? name : `${RUN}_${port}_${name}`;
   return {
-    environment: { EVENT_STORE_URL: server.connectionString, EVENT_STORE_STREAM_PREFIX },
-    stop: () => server.stop(),
+    EVENT_STORE_URL: process.env['EVENT_STORE_URL'] || process.env['TEST_EVENT_STORE_URL'],
+    EVENT_STORE_STREAM_PREFIX: `${prefix}_`,
   };
 }

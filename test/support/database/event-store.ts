@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import { readConfig, type Config } from '#configuration/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
@@ -22,22 +23,24 @@ export async function openStore(config: Config, kinds: StreamKind[] = readModels
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
+  const link = new ProcessLink(config, 'test');
   const store =
     config.eventStoreUrl === null
-      ? new PostgresEventStore(pool, config)
+      ? new PostgresEventStore(pool, [], link)
       : new EventStoreDbEventStore(pool, keys, config, kinds);
   const rows = new ReadModels(pool, store, keys);
   new StreamConflictResolver(store, rows, keys, readModels).onModuleInit();
   return {
     pool,
     source,
+    link,
     store,
     keys,
     rows,
-    responses: new StoredResponses(pool, masterKeys, keys, new ProcessSession(pool, config)),
+    responses: new StoredResponses(pool, masterKeys, keys, new ProcessSession(pool, link)),
     close: async () => {
-      masterKeys.onModuleDestroy();
       await store.onApplicationShutdown();
+      await link.onApplicationShutdown();
       await source.destroy();
     },
   };

@@ -58,7 +58,6 @@ export async function findValues(
     }
     return [...places].sort();
   } finally {
-    masterKeys.onModuleDestroy();
     await opened.close();
   }
 }

@@ -32,6 +32,10 @@ export class StatementCounter {
     return url.href;
   }
 
+  get connectionCount(): number {
+    return this.sockets.size / 2;
+  }
+
   async close(): Promise<void> {
     const closed = once(this.server, 'close');
     this.server.close();

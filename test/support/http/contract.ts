@@ -81,9 +81,7 @@ export function useService(
  * for other settings, and for a test that needs its parts, kills it, sets its clock or lets it fail.
  */
 export function useSharedService() {
-  return use<Service>(async () =>
-    process.env['TEST_ENGINE'] === 'eventstoredb' ? startService() : sharedService(),
-  );
+  return use<Service>(sharedService);
 }
 
 function use<S extends Service>(start: () => Promise<S>) {

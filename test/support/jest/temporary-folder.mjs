@@ -34,7 +34,8 @@ async function removeAbandoned() {
 
 /** @param {string} run @returns the data folders in it whose server was not removed */
 function serversIn(run) {
-  return readdirSync(run)
+  // Another run may have removed it.
+  return (existsSync(run) ? readdirSync(run) : [])
     .filter((name) => name.startsWith('postgres-'))
     .map((name) => join(run, name))
     .filter((dataDir) => existsSync(join(dataDir, 'postgres.json')));

@@ -2,11 +2,9 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
-import { LeaderLock } from '#database/leader-lock.js';
 import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { EventTypes } from '#event-store/port/event-types.js';
+import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { Geocoder } from '#geocoding/geocoder.js';
 import { createGeocoder } from '#geocoding/geocoding.module.js';
@@ -39,13 +37,11 @@ export class GeocodingFollower {
       this.registry,
     );
     this.running = new GeocodingSubscription(
+      get(Followers),
       pool,
-      get(EventStore),
-      get(EventTypes),
       get(ReadModels),
       this.queue,
       worker,
-      get(LeaderLock),
       config,
     ).run(this.stopping.signal);
   }

@@ -1,4 +1,5 @@
 import { LeaderLock } from '#database/leader-lock.js';
+import { Followers } from '#event-store/log/followers.service.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { HistorySubscription } from '#history/history.subscription.js';
@@ -10,8 +11,9 @@ import { openStore } from '../database/event-store.js';
 export async function openHistory(config: Config) {
   const opened = await openStore(config);
   const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
-  const table = new HistoryTable(opened.pool, types);
-  const lock = new LeaderLock(config);
-  const subscription = new HistorySubscription(opened.store, table, lock);
+  const table = new HistoryTable(opened.pool, types, opened.store);
+  const lock = new LeaderLock(opened.link);
+  const followers = new Followers(opened.pool, opened.store, types, lock);
+  const subscription = new HistorySubscription(followers, table);
   return { ...opened, table, subscription };
 }

@@ -4,10 +4,9 @@ import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
-import { EventTypes } from '#event-store/port/event-types.js';
+import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { DailyCounts } from '#database/daily-counts.js';
-import { LeaderLock } from '#database/leader-lock.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -68,14 +67,7 @@ export class MessageFollower {
     const outbox = new MailOutbox(this.pool, session, get(MasterKeys), get(DailyCounts), config);
     const mails = new MailQueue(outbox, smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config, get(QueueMetrics));
-    const lock = get(LeaderLock);
-    const follower = new CardMessagesFollower(
-      this.pool,
-      this.store,
-      get(EventTypes),
-      messages,
-      lock,
-    );
+    const follower = new CardMessagesFollower(get(Followers), messages);
     this.running = follower.run(this.stopping.signal);
     // Messages that exist already are then sent in the first round.
     this.started = this.waitUntilEnqueued().then(() => this.dispatch.start());

@@ -1,9 +1,8 @@
 import { Pool } from 'pg';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
-import { EventTypes } from '#event-store/port/event-types.js';
+import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
-import { LeaderLock } from '#database/leader-lock.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import type { JobOutcome } from '#database/job-queue.js';
@@ -73,8 +72,7 @@ export class PassFollower {
       this.updates,
       [this.recorder],
     );
-    const lock = get(LeaderLock);
-    const changes = new PassChanges(this.pool, this.store, get(EventTypes), table, lock);
+    const changes = new PassChanges(get(Followers), table);
     this.running = changes.run(this.stopping.signal);
   }
 

@@ -13,9 +13,8 @@ import { rememberExchange } from '../http/exchanges.mjs';
 import {
   testConfig,
   createTestDatabase,
-  testEngine,
+  getEngineSettings,
   type TestDatabase,
-  type TestEngine,
 } from '../database/database.js';
 import { readAllEvents, waitUntilReadable } from '../database/event-store.js';
 
@@ -107,9 +106,6 @@ export type Service = {
 /** A service in this process, whose parts a test can reach. */
 export type LocalService = Service & { app: NestFastifyApplication };
 
-/** The engine of each database by its URL, for another service on it. */
-const engines = new Map<string, TestEngine>();
-
 /** The api in this process, on a free port unless one is given, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
@@ -117,10 +113,7 @@ export async function startService(
   port = 0,
 ): Promise<LocalService> {
   const database = existingDatabase ?? (await createTestDatabase());
-  const engine = engines.get(database.url) ?? (await testEngine());
-  // The service that it began with ends it.
-  engines.set(database.url, { ...engine, stop: async () => undefined });
-  const environment = { ...engine.environment, ...overrides };
+  const environment = { ...getEngineSettings(database.url), ...overrides };
   const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);
   const app = await createServer(ApiModule.forRoot(config), config);
   await app.listen(port, '127.0.0.1');
@@ -143,7 +136,6 @@ export async function startService(
     stop: async () => {
       await stopDependents();
       await app.close();
-      await engine.stop();
       await database.close();
     },
   };

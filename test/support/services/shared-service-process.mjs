@@ -29,10 +29,11 @@ process.once('disconnect', async () => {
 const [
   { CommandBus },
   { withServices },
-  { readConfig },
   { LeaderLock },
+  { ProcessLink },
   { EventStore },
   { EventTypes },
+  { Followers },
   { HistoryTable },
   { HistorySubscription },
   { StatisticsTable },
@@ -42,10 +43,11 @@ const [
 ] = await Promise.all([
   import('@nestjs/cqrs'),
   built('scripts/script-services.js'),
-  built('libs/configuration/src/config.js'),
   built('libs/platform/database/src/leader-lock.js'),
+  built('libs/platform/database/src/process-link.js'),
   built('libs/platform/event-store/src/port/event-store.js'),
   built('libs/platform/event-store/src/port/event-types.js'),
+  built('libs/platform/event-store/src/log/followers.service.js'),
   built('libs/loyalty/history/src/history-table.service.js'),
   built('libs/loyalty/history/src/history.subscription.js'),
   built('libs/loyalty/statistics/src/statistics-table.service.js'),
@@ -69,13 +71,13 @@ await withServices(
     });
     const filling = new AbortController();
     const history = new HistorySubscription(
-      app.get(EventStore),
-      new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
-      new LeaderLock(readConfig(process.env)),
+      app.get(Followers),
+      new HistoryTable(app.get(pg.Pool), app.get(EventTypes), app.get(EventStore)),
     ).run(filling.signal);
     const statistics = new StatisticsSubscription(
       new StatisticsTable(app.get(pg.Pool)),
-      new LeaderLock(readConfig(process.env)),
+      app.get(LeaderLock),
+      app.get(ProcessLink),
     ).run(filling.signal);
     process.send({ baseUrl: await baseUrl });
     await ended;

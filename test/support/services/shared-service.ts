@@ -1,6 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createTestDatabase, createTestEnvironment } from '../database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  getEngineSettings,
+} from '../database/database.js';
 import { createStops, createStore, type Service } from './service.js';
 import { readHistory } from '../database/event-store.js';
 
@@ -42,7 +46,7 @@ async function start(): Promise<Omit<Service, 'onStop' | 'stop'>> {
   child.channel?.unref();
   return {
     database,
-    environment: {},
+    environment: getEngineSettings(database.url),
     baseUrl,
     history: () => readHistory(environment),
     execute,

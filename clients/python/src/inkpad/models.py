@@ -160,7 +160,7 @@ class AuditEntry(TypedDict):
     stamps: int | None
     """The signed change of the balance"""
     balance: int | None
-    """Of the customer card, after it"""
+    """Of the customer card, after it; null where the event store has lost an event before it"""
     reward_id: int | None
     """The reward."""
     location_id: int | None
@@ -1357,8 +1357,10 @@ class HistoryEntry(TypedDict):
     """The channel through which it came."""
     actor: HistoryActor
     """The user, token or program that did it."""
-    request_id: str
-    """The id of the request, to be quoted to whoever runs the service."""
+    request_id: str | None
+    """The id of the request, to be quoted to whoever runs the service. Null where the event
+    store has lost the event: then staff_ref, external_ref and note are not known either
+    """
     customer_id: int | None
     """The customer."""
     customer_card_id: int | None
@@ -1368,7 +1370,7 @@ class HistoryEntry(TypedDict):
     stamps: int | None
     """The signed change of the balance"""
     balance: int | None
-    """Of the customer card, after it"""
+    """Of the customer card, after it; null where the event store has lost an event before it"""
     reward_id: int | None
     """The reward."""
     location_id: int | None

@@ -175,7 +175,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       (await this.pastStates.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
     return {
       cards: await count('cards'),
-      customers: (await this.pastCounts.count([id], CUSTOMER_COUNT, past)).get(id) ?? 0,
+      customers: (await this.pastCounts.count(id, [id], CUSTOMER_COUNT, past)).get(id) ?? 0,
       locations: await count('locations'),
       posters: await count('posters'),
     };

@@ -65,7 +65,8 @@ export class CardsService {
   async getPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.pastStates.toMoment(time);
     const card = await this.pastStates.projectOne(cardReadModel, id, past);
-    const [json] = card?.accountId === accountId ? await this.addPastCounts([card], past) : [];
+    const [json] =
+      card?.accountId === accountId ? await this.addPastCounts(accountId, [card], past) : [];
     if (!json) throw new NotFoundError('Card');
     return json;
   }
@@ -88,7 +89,7 @@ export class CardsService {
         (scope === 'all' || (archivedAt === null) === (scope === 'active')) &&
         (updatedSince === null || updatedAt >= updatedSince.toISOString()),
     );
-    return this.addPastCounts(selected, past);
+    return this.addPastCounts(accountId, selected, past);
   }
 
   /** Counts the customers who have a card, without those who were merged into others. */
@@ -113,7 +114,11 @@ export class CardsService {
     },
   };
 
-  private async addPastCounts(cards: Card[], past: PointInTime): Promise<CardJson[]> {
+  private async addPastCounts(
+    accountId: number,
+    cards: Card[],
+    past: PointInTime,
+  ): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where card_id = any ($1)',
@@ -124,7 +129,7 @@ export class CardsService {
       rows.map(({ id }) => id),
       past,
     );
-    const issued = await this.pastCounts.count(ids, this.issuedCards, past);
+    const issued = await this.pastCounts.count(accountId, ids, this.issuedCards, past);
     return cards.map((card) =>
       toCardJson(card, {
         rewards: rewards.filter(({ cardId }) => cardId === card.id).length,

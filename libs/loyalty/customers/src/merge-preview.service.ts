@@ -4,6 +4,7 @@ import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { assertPersonSize } from '#stamping/person-size.js';
 import type { Customer } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
 import type { CustomerMerged, PersonalFields } from './customer.events.js';
@@ -52,6 +53,7 @@ export class MergePreviews {
     const cards = loaded.flatMap((card) => card?.state ?? []);
     const plan = planMerge(cards, pair);
     const [event] = mergeCustomers(survivor, other, plan).survivor;
+    assertPersonSize(await this.customerCards.measurePerson([survivorId, otherId]));
     const { personal, marketingConsent, smsConsent } = (event as CustomerMerged).data;
     return {
       personal: personal ?? {},

@@ -31,6 +31,7 @@ import {
 } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { assertPersonSize, type PersonSize } from '#stamping/person-size.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { createClaimChanges, executeWithClaims } from './customer.commands.js';
 import { type Customer, type StoreRegion } from './customer.js';
@@ -81,14 +82,19 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
     if (survivorId === otherId) {
       throw new RejectedError({ from_customer_id: ['is the customer itself'] });
     }
-    return this.severalStreams.handle<MergeContext, CustomerJson>({
+    return this.severalStreams.handle<MergeContext & { size: PersonSize }, CustomerJson>({
       context,
-      load: () => loadMergeContext(pair, this.customerCards, this.templates),
+      load: async () => ({
+        ...(await loadMergeContext(pair, this.customerCards, this.templates)),
+        size: await this.customerCards.measurePerson([survivorId, otherId]),
+      }),
       decide: (stateOf, loaded) => {
         const [survivor, other] = getBoth(stateOf, context, pair);
         const cards = getCards(stateOf, loaded, pair);
         const merge = planMerge(cards, pair);
         const events = mergeCustomers(survivor, other, merge);
+        assertMeasured(loaded.size, survivor, other);
+        assertPersonSize(loaded.size);
         const claims = createCustomerClaims(
           this.keys,
           context,
@@ -202,6 +208,12 @@ function getBoth(
   const isMerging = survivor.merges?.some(({ customerId }) => customerId === otherId) ?? false;
   if (isMerging !== (other.mergedInto?.customerId === survivorId)) throw new ConflictError();
   return [survivor, other];
+}
+
+/** @throws ConflictError when customers were merged into these two, or unmerged, since the measurement */
+function assertMeasured({ merges }: PersonSize, ...customers: Customer[]): void {
+  const count = customers.reduce((sum, one) => sum + (one.merges?.length ?? 0), 0);
+  if (merges !== count) throw new ConflictError();
 }
 
 /** Gets the cards of both customers, as they are now. @throws ConflictError when a card has moved */

@@ -29,7 +29,7 @@ export class MergingController {
     status: 200,
     response: CustomerJson,
     errors: [404, 422],
-    codes: ['customer_erased', 'customer_merged'],
+    codes: ['customer_erased', 'customer_merged', 'limit_reached'],
     record: CUSTOMER,
   })
   async merge(

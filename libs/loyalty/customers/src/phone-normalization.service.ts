@@ -3,15 +3,17 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
+import { drawPollMs } from '#kernel/poll-interval.js';
+import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { LOCKS } from '#database/locks.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
 
-const LEADERSHIP = { name: 'phone numbers', lock: 727_064 };
+const LEADERSHIP = { name: 'phone numbers', lock: LOCKS.phoneNumbers };
 const BATCH_SIZE = 100;
 /** Between two slices, so that the work of commands comes first. */
 const PAUSE_MS = 100;
-const IDLE_MS = 5_000;
 
 type NextRow = { id: number; survivor_ids: string[] };
 
@@ -51,6 +53,12 @@ const GO_ON = {
          where account_id = $1 and revision = $2`,
 };
 
+const END_TURN = {
+  name: 'phone_normalizations_end_turn',
+  text: `update phone_normalizations set due_at = now()
+         where account_id = $1 and revision = $2`,
+};
+
 /**
  * A command that has read the former country may be committed after the pass has gone by, so there is a second one. A
  * number that somebody else holds may become free.
@@ -85,17 +93,34 @@ export class PhoneNormalization {
       await retryUntilAborted(this.log, leading, async (succeeded) => {
         const isBusy = await this.takeTurn();
         succeeded();
-        await pause(isBusy ? PAUSE_MS : IDLE_MS, leading);
+        await pause(isBusy ? PAUSE_MS : drawPollMs(), leading);
       });
     });
   }
 
-  /** Normalizes the numbers of a slice of one store. @returns false when there is nothing to do for any */
+  /**
+   * Normalizes the numbers of a slice of one store. One that fails delays no other.
+   * @returns false when there is nothing to do for any
+   */
   async takeTurn(): Promise<boolean> {
     const due = await this.pool.query<DueRow>(DUE);
     const [store] = due.rows;
     if (!store) return false;
-    const { account_id: accountId, revision, after_id: afterId } = store;
+    try {
+      await this.normalizeSlice(store);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      await this.pool.query({ ...END_TURN, values: [store.account_id, store.revision] });
+      throw error;
+    }
+    return true;
+  }
+
+  private async normalizeSlice({
+    account_id: accountId,
+    revision,
+    after_id: afterId,
+  }: DueRow): Promise<void> {
     const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
     let hasConflicts = false;
     const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids.map(Number), id]);
@@ -108,7 +133,6 @@ export class PhoneNormalization {
         ? { ...GO_ON, values: [accountId, revision, last.id, hasConflicts] }
         : { ...FINISH, values: [accountId, revision, hasConflicts] },
     );
-    return true;
   }
 
   /** Normalizes one number. A customer who cannot be changed is tried again in the next pass. */

@@ -25,6 +25,12 @@ export type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 
 @Dto('AuditEntry')
 export class AuditEntryJson extends HistoryEntryJson {
+  @TextProperty({
+    nullable: false,
+    example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55',
+    description: 'The id of the request, to be quoted to whoever runs the service.',
+  })
+  declare readonly request_id: string;
   @JsonProperty({
     example: {
       webhook_subscription_id: 5,

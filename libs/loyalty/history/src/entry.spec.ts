@@ -97,9 +97,18 @@ describe('createEntries', () => {
     expect(createEntries([stamp], TYPES, NO_ENTRIES, inherited)).toMatchObject([
       { seq: 0, cardId: 3, balance: 11, reverses: '00000000-0000-4000-8000-000000000001' },
     ]);
-    expect(() => createEntries([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow(
-      'lacks the event before',
-    );
+    expect(() => createEntries([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow('not complete');
+  });
+
+  it('does not know the balance after events that are lost', () => {
+    const lost = new Map([['customer_card-12', { customerId: 31, cardId: 3, balance: null }]]);
+    const data = { customerId: 31, stamps: 2, reverses: null };
+    const stamps = [7, 8].map((revision) => ({
+      ...event('customer_card-12', revision, 'StampsEarned', data),
+      version: 2,
+    }));
+    const ofCard = { customerId: 31, cardId: 3, stamps: 2, balance: null };
+    expect(createEntries(stamps, TYPES, NO_ENTRIES, lost)).toMatchObject([ofCard, ofCard]);
   });
 
   it('fills in the id of the record itself, and the card of a reward', () => {

@@ -1,4 +1,5 @@
-import { parseStreamName, type Channel } from '#kernel/aggregate.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
+import { parseStreamName, type Actor, type Channel } from '#kernel/aggregate.js';
 import type { Position } from '#event-store/port/position.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
@@ -36,7 +37,7 @@ export type HistoryEntry = {
 export type InheritedFields = {
   customerId: number | null;
   cardId: number | null;
-  /** Of the customer card, after the event; null elsewhere. */
+  /** Of the customer card, after the event; null elsewhere, and where events before it are lost. */
   balance: number | null;
 };
 
@@ -66,7 +67,8 @@ const OWN_IDS: Partial<Record<string, OwnId>> = {
  * Creates the entries of events that follow one another in the log. Their records come from the usual names of
  * its fields, from its stream, and from the entry before it of the same stream.
  * @param inherited of each stream that began earlier, by its last entry
- * @throws UnknownEventTypeError; Error when the entries before these are not complete
+ * @throws UnknownEventTypeError
+ * @throws DamagedHistoryError when the entries before these are not complete
  */
 export function createEntries(
   events: StoredEvent[],
@@ -83,7 +85,10 @@ export function createEntries(
     if (recordedAt > latest) latest = recordedAt;
     const before = latestOfStream.get(event.stream) ?? inherited.get(event.stream);
     if (event.revision > 0 && !before) {
-      throw new Error(`the history lacks the event before event ${event.id}`);
+      throw new DamagedHistoryError(
+        'past',
+        `${event.stream}: event ${event.revision - 1} is missing`,
+      );
     }
     const entry = createEntry(event, types, before, { seq: seq + 1 + i, latestRecordedAt: latest });
     latestOfStream.set(event.stream, entry);
@@ -125,11 +130,21 @@ function createEntry(
     locationId: readId('locationId'),
     rewardId: readId('rewardId'),
     stamps,
-    balance: aggregate.balanceChange ? (before?.balance ?? 0) + (stamps ?? 0) : null,
+    balance: aggregate.balanceChange ? addStamps(before ? before.balance : 0, stamps) : null,
     reverses: readString(data['reverses']),
     source: stamps === null ? null : readString(data['source']),
     ...(own && { [own]: parseStreamName(stream).id }),
   };
+}
+
+function addStamps(balance: number | null, stamps: number | null): number | null {
+  return balance === null ? null : balance + (stamps ?? 0);
+}
+
+/** Parses the actor of an entry. The name is not part of it. */
+export function parseActor(actor: string): Pick<Actor, 'type' | 'id'> {
+  const [type, id] = actor.split(':');
+  return { type: type as Actor['type'], id: Number(id) };
 }
 
 function readString(value: unknown): string | null {

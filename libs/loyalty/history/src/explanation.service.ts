@@ -20,7 +20,13 @@ import type {
   ExplanationStepJson,
   RewardState,
 } from './explanation.dto.js';
-import { findNote, readTextField, type DetailedEntry } from './history-entry.dto.js';
+import {
+  assertHasEvent,
+  findNote,
+  readTextField,
+  type DetailedEntry,
+} from './history-entry.dto.js';
+import { getCardStream, MAX_SEQ } from './history-query.js';
 import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
 import { HistoryService } from './history.service.js';
 
@@ -33,16 +39,16 @@ const MAX_NARRATORS = 100;
 const MILESTONES = {
   name: 'history_milestones',
   text: `select distinct on (reward_id, name) reward_id, name, seq, occurred_at from history
-         where customer_card_id = $1 and name in ('reward.unlocked', 'reward.redeemed')
+         where stream = $1 and name in ('reward.unlocked', 'reward.redeemed')
          order by reward_id, name, seq desc`,
 };
 
-/** Finds the next redemptions after an entry, oldest first. */
+/** Finds the next redemptions after an entry, oldest first. By whole index keys: see `createHistoryQuery`. */
 const REDEEMED_SINCE = {
   name: 'history_redeemed_since',
   text: `select ${ENTRY_COLUMNS} from history
-         where customer_card_id = $1 and seq > $2 and name = 'reward.redeemed'
-         order by seq limit 100`,
+         where (stream, seq) > ($1, $2) and (stream, seq) <= ($1, ${MAX_SEQ}) and name = 'reward.redeemed'
+         order by stream, seq limit 100`,
 };
 
 const TIMES = {
@@ -168,7 +174,7 @@ export class ExplanationService {
   private async findMilestones(id: number, tail: HistoryEntry[]): Promise<Milestones> {
     const rows = await query<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
       this.pool,
-      { ...MILESTONES, values: [id] },
+      { ...MILESTONES, values: [getCardStream(id)] },
     );
     const milestones: Milestones = new Map();
     const record = (rewardId: number | null, name: string, moment: Moment) => {
@@ -194,9 +200,13 @@ export class ExplanationService {
   ): Promise<Date | null> {
     const late = tail.filter(({ seq, name }) => seq > unlocked.seq && name === 'reward.redeemed');
     for (let after = unlocked.seq; ;) {
-      const rows = await query<EntryRow>(this.pool, { ...REDEEMED_SINCE, values: [id, after] });
+      const rows = await query<EntryRow>(this.pool, {
+        ...REDEEMED_SINCE,
+        values: [getCardStream(id), after],
+      });
       const entries = rows.length > 0 ? rows.map(toEntry) : late;
       const redemptions = await this.history.addDetails(entries.map((entry) => ({ entry })));
+      redemptions.forEach(assertHasEvent);
       const locking = redemptions.find((redemption) => hasLocked(redemption, reward));
       if (locking) return new Date(locking.entry.occurredAt);
       const last = rows.at(-1);

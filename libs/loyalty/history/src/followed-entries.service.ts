@@ -4,6 +4,7 @@ import { toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { ActorNames } from './actor-names.service.js';
 import type { AuditRow } from './audit-entry.dto.js';
+import { parseActor } from './entry.js';
 import { formatFollowCursor, type FollowCursor, type FollowedKind } from './follow-cursor.js';
 import type { EntryRow } from './history-table.service.js';
 
@@ -143,7 +144,6 @@ function toFollowedAuditJson(row: AuditFeedRow, actorName: string | null, cursor
 }
 
 function toFollowedHistoryJson(row: HistoryFeedRow, cursor: FollowCursor) {
-  const [type = '', id = ''] = row.actor.split(':');
   return {
     cursor: formatFollowCursor(cursor),
     kind: cursor.kind,
@@ -156,7 +156,7 @@ function toFollowedHistoryJson(row: HistoryFeedRow, cursor: FollowCursor) {
     occurred_at: row.occurred_at.toISOString(),
     recorded_at: row.recorded_at.toISOString(),
     channel: row.channel,
-    actor: { type, id: Number(id) },
+    actor: parseActor(row.actor),
     customer_id: row.customer_id,
     customer_card_id: row.customer_card_id,
     card_id: row.card_id,

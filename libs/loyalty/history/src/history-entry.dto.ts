@@ -1,5 +1,6 @@
 import { Matches } from 'class-validator';
 import type { Actor, Channel, EventMeta } from '#kernel/aggregate.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import {
   Field,
@@ -108,10 +109,12 @@ export class HistoryEntryJson {
   })
   declare readonly actor: HistoryActorJson;
   @TextProperty({
+    nullable: true,
     example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55',
-    description: 'The id of the request, to be quoted to whoever runs the service.',
+    description:
+      'The id of the request, to be quoted to whoever runs the service. Null where the event store has lost the event: then staff_ref, external_ref and note are not known either',
   })
-  declare readonly request_id: string;
+  declare readonly request_id: string | null;
   @IntegerProperty({ nullable: true, description: 'The customer.' }) declare readonly customer_id:
     | number
     | null;
@@ -121,7 +124,12 @@ export class HistoryEntryJson {
   declare readonly card_id: number | null;
   @IntegerProperty({ nullable: true, example: 2, description: 'The signed change of the balance' })
   declare readonly stamps: number | null;
-  @IntegerProperty({ nullable: true, example: 7, description: 'Of the customer card, after it' })
+  @IntegerProperty({
+    nullable: true,
+    example: 7,
+    description:
+      'Of the customer card, after it; null where the event store has lost an event before it',
+  })
   declare readonly balance: number | null;
   @IntegerProperty({ nullable: true, example: null, description: 'The reward.' })
   declare readonly reward_id: number | null;
@@ -162,6 +170,8 @@ export type DecodedEvent = { data: object; meta: EventMeta };
 export type DetailedEntry = {
   entry: HistoryEntry;
   event: DecodedEvent;
+  /** Whether the event store has lost the event, or hides it: its data are empty then. */
+  isLost: boolean;
   actorName: string | null;
   /** The id of a stored event. */
   reversedBy: string | null;
@@ -171,6 +181,7 @@ export type DetailedEntry = {
 export function toHistoryEntryJson({
   entry,
   event,
+  isLost,
   actorName,
   reversedBy,
 }: DetailedEntry): HistoryEntryJson {
@@ -183,7 +194,7 @@ export function toHistoryEntryJson({
     recorded_at: entry.recordedAt,
     channel,
     actor: { type: actor.type, id: actor.id, name: actorName },
-    request_id: requestId,
+    request_id: isLost ? null : requestId,
     customer_id: entry.customerId,
     customer_card_id: entry.customerCardId,
     card_id: entry.cardId,
@@ -197,6 +208,13 @@ export function toHistoryEntryJson({
     reverses: entry.reverses === null ? null : toPublicEventId(entry.reverses),
     reversed_by: reversedBy === null ? null : toPublicEventId(reversedBy),
   };
+}
+
+/** @throws DamagedHistoryError when the event store has lost the event, or hides it */
+export function assertHasEvent({ entry, isLost }: DetailedEntry): void {
+  if (!isLost) return;
+  const reason = `event ${entry.eventId} of ${entry.stream} is missing`;
+  throw new DamagedHistoryError('past', reason);
 }
 
 /** Finds the free text of an event: the note of a stamping, the reason of a correction. */

@@ -32,53 +32,96 @@ export const NO_FILTER: HistoryFilter = {
 /** The rows of a list: those with numbers from `low` to `high`, both inclusive, the newest first. */
 export type Slice = { accountId: number; low: number; high: number; limit: number };
 
-/** Each filter with its column, and the index that has it in front of `seq`; the first that is given leads. */
-const FILTERS: [Exclude<keyof HistoryFilter, 'from' | 'to'>, string, string[]][] = [
-  ['customerCardId', 'customer_card_id', ['customer_card_id', 'seq']],
-  ['customerId', 'customer_id', ['customer_id', 'seq']],
-  ['locationId', 'location_id', ['location_id', 'seq']],
-  ['cardId', 'card_id', ['card_id', 'seq']],
-  ['actor', 'actor', ['account_id', 'actor', 'seq']],
-  ['name', 'name', ['account_id', 'name', 'seq']],
-  ['channel', 'channel', ['account_id', 'channel', 'seq']],
+/** Each filter with its column. */
+const FILTERS: [Exclude<keyof HistoryFilter, 'from' | 'to'>, string][] = [
+  ['customerCardId', 'customer_card_id'],
+  ['customerId', 'customer_id'],
+  ['locationId', 'location_id'],
+  ['cardId', 'card_id'],
+  ['actor', 'actor'],
+  ['name', 'name'],
+  ['channel', 'channel'],
 ];
 
+/** Greater than every number of an entry. */
+export const MAX_SEQ = Number.MAX_SAFE_INTEGER;
+
 /**
- * Creates the query for a slice. It compares and sorts by whole index keys, which only that index can serve: with plain
- * conditions and an order by number alone, the planner may walk back through the entries of all stores.
+ * How many entries one statement looks through for those that match other filters. Few at first: then the planner expects to
+ * stop early, and reads them in the order of their index.
+ */
+export const WINDOWS = { first: 1_000, next: 20_000 };
+
+/** The entries about a customer card that are not of its own stream; they have an index of their own. */
+const CARD_LINKS_REQUESTED = 'customer.card_links_requested';
+
+export const getCardStream = (customerCardId: number) => `customer_card-${customerCardId}`;
+
+/** The values of the columns that an index has in front of `seq`. */
+export type IndexKey = ReadonlyMap<string, unknown>;
+
+/** Lists the index keys of which each entry that matches a filter has exactly one. */
+export function listIndexKeys(accountId: number, filter: HistoryFilter): IndexKey[] {
+  const { customerCardId, customerId, actor, name } = filter;
+  const store: [string, unknown] = ['account_id', accountId];
+  if (customerCardId !== null) {
+    const keys: IndexKey[] = [new Map([['stream', getCardStream(customerCardId)]])];
+    if ((name ?? CARD_LINKS_REQUESTED) === CARD_LINKS_REQUESTED)
+      keys.push(new Map([['customer_card_id', customerCardId]]));
+    return keys;
+  }
+  if (customerId !== null) return [new Map([['customer_id', customerId]])];
+  if (actor !== null) return [new Map([store, ['actor', actor]])];
+  return [new Map(name === null ? [store] : [store, ['name', name]])];
+}
+
+type Query = { text: string; values: unknown[] };
+
+/**
+ * Creates the query for a slice of the entries with an index key. It compares and sorts by whole index keys, which only that
+ * index can serve: with plain conditions and an order by number alone, the planner may walk back through the entries of all
+ * stores.
+ * @returns `end` where other filters apply, which few entries may match: `rows` finds those of a window, and `end` its last
+ *   number, unless it is the last window
  */
 export function createHistoryQuery(
   columns: string,
   { accountId, low, high, limit }: Slice,
   filter: HistoryFilter,
-): { text: string; values: unknown[] } {
+  key: IndexKey,
+  window = WINDOWS.first,
+): { rows: Query; end: Query | null } {
   const values: unknown[] = [];
   const value = (parameter: unknown) => `$${values.push(parameter)}`;
-  const placeholders = new Map<string, string>([['account_id', value(accountId)]]);
-  for (const [name, column] of FILTERS) {
-    if (filter[name] !== null) placeholders.set(column, value(filter[name]));
-  }
-  const [, leader, key] = FILTERS.find(([, column]) => placeholders.has(column)) ?? [
-    '',
-    'account_id',
-    ['account_id', 'seq'],
-  ];
-  const createKey = (seq: number) =>
-    `(${key.map((column) => (column === 'seq' ? value(seq) : placeholders.get(column))).join(', ')})`;
-  const keyColumns = `(${key.join(', ')})`;
-  const conditions = [`${keyColumns} >= ${createKey(low)}`, `${keyColumns} <= ${createKey(high)}`];
-  // What the partial indexes are made for; the comparison of keys does not tell the planner.
-  if (key.length === 2 && leader !== 'account_id') conditions.push(`${leader} is not null`);
-  for (const [column, place] of placeholders) {
-    // An equality would let the planner read everything of the store as well, to combine the two.
-    if (!key.includes(column)) conditions.push(`${column} is not distinct from ${place}`);
-  }
+  const keyColumns = [...key.keys(), 'seq'];
+  const places = [...key.values()].map(value);
+  const createKey = (seq: number) => `(${[...places, value(seq)].join(', ')})`;
+  const order = `order by ${keyColumns.map((column) => `${column} desc`).join(', ')}`;
+  const slice = `from history where (${keyColumns.join(', ')}) between ${createKey(low)} and ${createKey(high)}
+    ${key.has('customer_id') ? 'and customer_id is not null' : ''}
+    ${key.has('customer_card_id') ? `and name = '${CARD_LINKS_REQUESTED}'` : ''}`;
+  const end = {
+    text: `select seq ${slice} ${order} offset ${window - 1} limit 1`,
+    values: [...values],
+  };
+  const filters = FILTERS.filter(
+    ([name, column]) =>
+      filter[name] !== null &&
+      !key.has(column) &&
+      !(column === 'customer_card_id' && key.has('stream')),
+  );
+  const conditions = filters.map(([name, column]) => `${column} = ${value(filter[name])}`);
+  // An equality would let the planner read everything of the store as well, to combine the two.
+  if (!key.has('account_id'))
+    conditions.push(`account_id is not distinct from ${value(accountId)}`);
   if (filter.from !== null) conditions.push(`recorded_at >= ${value(filter.from)}`);
   if (filter.to !== null) conditions.push(`recorded_at < ${value(filter.to)}`);
-  const order = key.map((column) => `${column} desc`).join(', ');
-  const text = `select ${columns} from history where ${conditions.join(' and ')}
-    order by ${order} limit ${value(limit)}`;
-  return { text, values };
+  const isWindow = filters.length > 0;
+  const from = isWindow
+    ? `from (select * ${slice} ${order} limit ${window}) h where`
+    : `${slice} and`;
+  const text = `select ${columns} ${from} ${conditions.join(' and ') || 'true'} ${order} limit ${value(limit)}`;
+  return { rows: { text, values }, end: isWindow ? end : null };
 }
 
 /** Applies the filter to entries that are not in the table. */

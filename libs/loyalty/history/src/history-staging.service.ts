@@ -7,12 +7,18 @@ import { parsePosition } from '#event-store/port/position.js';
 import type { LogTable } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
 import { STAGING, type LiveTable } from '#event-store/verification/staging-tables.js';
-import { createEntries, NO_ENTRIES, type HistoryEntry, type InheritedFields } from './entry.js';
+import {
+  createEntries,
+  NO_ENTRIES,
+  type End,
+  type HistoryEntry,
+  type InheritedFields,
+} from './entry.js';
 import {
   toEntryParameters,
   HISTORY_SUBSCRIPTION,
   createInsertSql,
-  createEntriesAfter,
+  findInherited,
   type HistoryProgress,
 } from './history-table.service.js';
 
@@ -95,9 +101,7 @@ export class HistoryStagingBuilder implements LogTable {
    * memory from the first page on, about 200 bytes for each.
    */
   async add(events: StoredEvent[]): Promise<void> {
-    const entries = refuseUnknownTypes(() =>
-      createEntries(events, this.types, this.end, this.inherited),
-    );
+    const entries = this.createEntries(events, this.end, this.inherited);
     for (const { stream, customerId, cardId, balance } of entries) {
       this.inherited.set(stream, { customerId, cardId, balance });
     }
@@ -122,9 +126,8 @@ export class HistoryStagingBuilder implements LogTable {
         : this.eventStore.readAll(position, PAGE));
       const last = events.at(-1);
       if (!last) return;
-      const entries = await createEntriesAfter(this.client, events, this.types, end).catch(
-        throwConfigError,
-      );
+      const { inherited } = await findInherited(this.client, events, end);
+      const entries = this.createEntries(events, end, inherited);
       await this.insert(entries);
       position = last.position;
       end = entries.at(-1) ?? end;
@@ -165,6 +168,19 @@ export class HistoryStagingBuilder implements LogTable {
     await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);
   }
 
+  private createEntries(
+    events: StoredEvent[],
+    end: End,
+    inherited: Map<string, InheritedFields>,
+  ): HistoryEntry[] {
+    try {
+      return createEntries(events, this.types, end, inherited);
+    } catch (error) {
+      if (!(error instanceof UnknownEventTypeError)) throw error;
+      throw new ConfigError(`${error.message}. Nothing was changed.`, { cause: error });
+    }
+  }
+
   private insert(entries: HistoryEntry[]): Promise<unknown> {
     return this.client.query({ ...INSERT, values: toEntryParameters(entries) });
   }
@@ -183,19 +199,6 @@ export class HistoryStagingBuilder implements LogTable {
       end: { seq, latestRecordedAt: latest.toISOString() },
     };
   }
-}
-
-function refuseUnknownTypes<R>(work: () => R): R {
-  try {
-    return work();
-  } catch (error) {
-    return throwConfigError(error);
-  }
-}
-
-function throwConfigError(error: unknown): never {
-  if (!(error instanceof UnknownEventTypeError)) throw error;
-  throw new ConfigError(`${error.message}. Nothing was changed.`, { cause: error });
 }
 
 /** Neighbours that are missing are one difference: as a rule, whole parts are. */

@@ -1,11 +1,19 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { DamagedHistoryError, getErrorMessage } from '#kernel/errors.js';
+import { ThrottledNotify } from '#database/throttled-notify.js';
 import {
   toMoveArguments,
   createMoveCheckpointSql,
   OvertakenError,
 } from '#event-store/port/checkpoint.js';
-import { BEGINNING, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import {
+  BEGINNING,
+  EventStore,
+  type EventRef,
+  type Position,
+  type StoredEvent,
+} from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import {
@@ -17,6 +25,8 @@ import {
 } from './entry.js';
 
 export const HISTORY_SUBSCRIPTION = 'history';
+/** The channel that is notified of new entries. */
+export const HISTORY_CHANNEL = 'inkpad_history';
 
 /** One statement, so that the checkpoint and the last entry are of one moment. */
 const PROGRESS = {
@@ -29,13 +39,16 @@ const PROGRESS = {
          ) h on true`,
 };
 
+/** Finds the last entries of streams up to a number. By whole index keys: see `createHistoryQuery`. */
 const INHERITED = {
   name: 'history_inherited',
-  text: `select h.stream, h.customer_id, h.card_id, h.balance
-         from unnest($1::text[], $2::bigint[]) as w (stream, revision)
+  text: `select h.stream, h.revision, h.customer_id, h.card_id, h.balance
+         from unnest($1::text[]) as w (stream)
          cross join lateral (
-           select * from history x where x.stream = w.stream and x.revision = w.revision limit 1
-         ) h`,
+           select * from history x where (x.stream, x.seq) <= (w.stream, $2)
+           order by x.stream desc, x.seq desc limit 1
+         ) h
+         where h.stream = w.stream`,
 };
 
 /** Each column with its type and its value in an entry. */
@@ -141,13 +154,24 @@ export function toEntry(row: EntryRow): HistoryEntry {
 /** The progress of the history. */
 export type HistoryProgress = { position: Position; end: End };
 
+/** Entries that follow the table. @property gaps the last event before them that the event store has lost, of each stream */
+export type NextEntries = { entries: HistoryEntry[]; gaps: EventRef[] };
+
 /** Writes and reads the table of all events, in the order of the log. */
 @Injectable()
 export class HistoryTable {
+  private readonly log = new Logger('history');
+  private readonly announcements: ThrottledNotify;
+
   constructor(
     private readonly pool: Pool,
     private readonly types: EventTypes,
-  ) {}
+    private readonly eventStore: EventStore,
+  ) {
+    this.announcements = new ThrottledNotify(pool, HISTORY_CHANNEL, (error) =>
+      this.log.warn(`statistics could not be notified and will poll: ${getErrorMessage(error)}`),
+    );
+  }
 
   async getProgress(): Promise<HistoryProgress> {
     const { rows } = await this.pool.query<{
@@ -165,13 +189,25 @@ export class HistoryTable {
     };
   }
 
-  /** Creates the entries of the events that come right after those in the table. @param end where that ends */
-  async createNextEntries(events: StoredEvent[], end: End): Promise<HistoryEntry[]> {
-    return createEntriesAfter(this.pool, events, this.types, end);
+  /**
+   * Creates the entries of the events that come right after those in the table. What the event store has lost before them
+   * is passed by: the balance of such a customer card is not known any more.
+   * @param end where the table ends
+   */
+  async createNextEntries(events: StoredEvent[], end: End): Promise<NextEntries> {
+    const { inherited, gaps } = await findInherited(this.pool, events, end);
+    const [existing] = gaps.length > 0 ? await this.eventStore.readEvents(gaps) : [];
+    if (existing) {
+      const reason = `the history lacks event ${existing.revision} of ${existing.stream}`;
+      throw new DamagedHistoryError('past', reason);
+    }
+    for (const { stream, earlier } of gaps) inherited.set(stream, { ...earlier, balance: null });
+    return { entries: createEntries(events, this.types, end, inherited), gaps };
   }
 
   /**
-   * @param end what the entries follow
+   * Adds entries, and notifies whoever counts them.
+   * @param end what they follow
    * @throws OvertakenError when another process has moved the checkpoint, and then nothing is written
    */
   async add(from: Position, to: Position, entries: HistoryEntry[], end: End): Promise<void> {
@@ -184,48 +220,46 @@ export class HistoryTable {
       ],
     });
     if (moved.rowCount !== 1) throw new OvertakenError();
+    if (entries.length > 0) this.announcements.notifyInBackground();
   }
 }
 
+type Gap = EventRef & { earlier: Omit<InheritedFields, 'balance'> };
+
 /**
+ * Finds what the entries of events inherit from those in a table.
  * @param client whose search path says which table of the history
  * @param end where that ends
+ * @returns gaps: the events that should come before these in the table, with what earlier ones of their streams pass on
  */
-export async function createEntriesAfter(
+export async function findInherited(
   client: pg.ClientBase | pg.Pool,
   events: StoredEvent[],
-  types: EventTypes,
-  end: End,
-): Promise<HistoryEntry[]> {
+  { seq }: End,
+): Promise<{ inherited: Map<string, InheritedFields>; gaps: Gap[] }> {
   const first = new Map<string, number>();
   for (const { stream, revision } of events) {
     if (!first.has(stream)) first.set(stream, revision);
   }
   const continued = [...first].filter(([, revision]) => revision > 0);
-  return createEntries(events, types, end, await findInherited(client, continued));
-}
-
-/** @param continued streams, each with the revision after its last entry */
-async function findInherited(
-  client: pg.ClientBase | pg.Pool,
-  continued: [string, number][],
-): Promise<Map<string, InheritedFields>> {
-  if (continued.length === 0) return new Map();
+  const inherited = new Map<string, InheritedFields>();
+  if (continued.length === 0) return { inherited, gaps: [] };
   const { rows } = await client.query<{
     stream: string;
+    revision: number;
     customer_id: number | null;
     card_id: number | null;
     balance: number | null;
-  }>({
-    ...INHERITED,
-    values: [continued.map(([stream]) => stream), continued.map(([, revision]) => revision - 1)],
+  }>({ ...INHERITED, values: [continued.map(([stream]) => stream), seq] });
+  const rowByStream = new Map(rows.map((row) => [row.stream, row]));
+  const gaps = continued.flatMap(([stream, next]): Gap[] => {
+    const row = rowByStream.get(stream);
+    const earlier = { customerId: row?.customer_id ?? null, cardId: row?.card_id ?? null };
+    if (row?.revision !== next - 1) return [{ stream, revision: next - 1, earlier }];
+    inherited.set(stream, { ...earlier, balance: row.balance });
+    return [];
   });
-  return new Map(
-    rows.map(({ stream, customer_id: customerId, card_id: cardId, balance }) => [
-      stream,
-      { customerId, cardId, balance },
-    ]),
-  );
+  return { inherited, gaps };
 }
 
 /** Creates the parameters of `createInsertSql`. */

@@ -9,15 +9,27 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isAfter } from '#event-store/port/position.js';
 import type { CursorKey, PageRange } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
-import { NO_ENTRIES, type EntryWithEvent, type HistoryEntry, type Tail } from './entry.js';
-import type { DecodedEvent, DetailedEntry } from './history-entry.dto.js';
+import {
+  NO_ENTRIES,
+  parseActor,
+  type EntryWithEvent,
+  type HistoryEntry,
+  type Tail,
+} from './entry.js';
+import { assertHasEvent, type DecodedEvent, type DetailedEntry } from './history-entry.dto.js';
 import {
   createHistoryQuery,
+  getCardStream,
+  listIndexKeys,
   matchesFilter,
+  MAX_SEQ,
   NO_FILTER,
   formatCursorPosition,
   toPosition,
+  WINDOWS,
   type HistoryFilter,
+  type IndexKey,
+  type Slice,
 } from './history-query.js';
 import { toEntry, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
 import { ReceiptEntries } from './receipt-entries.service.js';
@@ -31,26 +43,21 @@ const NO_LATER_THAN = "interval '1 minute'";
 const TIMES = {
   name: 'history_times',
   text: `select
-      (select seq from history where latest_recorded_at >= $1
-       order by latest_recorded_at, seq limit 1) as low,
-      (select seq from history
-       where latest_recorded_at < $2::timestamptz + greatest(${NO_LATER_THAN}, (
-         select latest_recorded_at - recorded_at from history
-         where latest_recorded_at - recorded_at > ${NO_LATER_THAN}
-         order by latest_recorded_at - recorded_at desc limit 1))
-       order by latest_recorded_at desc, seq desc limit 1) as high`,
+      find_history_seq(null, $1) as low,
+      find_history_seq(null, $2::timestamptz + greatest(${NO_LATER_THAN}, (
+        select latest_recorded_at - recorded_at from history
+        where latest_recorded_at - recorded_at > ${NO_LATER_THAN}
+        order by latest_recorded_at - recorded_at desc limit 1))) - 1 as high`,
 };
 
-const BEFORE = {
-  name: 'history_before',
-  text: 'select seq from history where position >= $1 order by position limit 1',
-};
+const BEFORE = { name: 'history_before', text: 'select find_history_seq($1, null) - 1 as seq' };
 
-/** The last entry of all and of one stream, at one moment. */
+/** The last entry of all and of one stream, at one moment. By whole index keys: see `createHistoryQuery`. */
 const ENDS = {
   name: 'history_last_entries',
   text: `select (select seq from history order by seq desc limit 1) as seq,
-           (select revision from history where stream = $1 order by revision desc limit 1) as revision`,
+           (select revision from history where (stream, seq) between ($1, 0) and ($1, ${MAX_SEQ})
+            order by stream desc, seq desc limit 1) as revision`,
 };
 
 const REVERSED = {
@@ -109,7 +116,7 @@ export class HistoryService {
     const { tail, end } =
       filter.customerCardId === null
         ? await this.readTailOfLog(accountId)
-        : await this.readTailOfStream(accountId, `customer_card-${filter.customerCardId}`);
+        : await this.readTailOfStream(accountId, getCardStream(filter.customerCardId), false);
     if (externalRef !== null) {
       const entries = await this.receipts.find(accountId, externalRef, { tail, end });
       const matching = entries.filter(({ entry }) => matchesFilter(filter, entry));
@@ -127,16 +134,22 @@ export class HistoryService {
   /**
    * Lists the last entries of a customer card, newest first.
    * @returns `tail` is all of the card's that the table does not have yet, oldest first
+   * @throws DamagedHistoryError when one of them lacks its event, or those before it are lost
    */
   async listForCustomerCard(
     accountId: number,
     id: number,
     limit: number,
   ): Promise<{ last: DetailedEntry[]; tail: HistoryEntry[] }> {
-    const { tail, end } = await this.readTailOfStream(accountId, `customer_card-${id}`);
+    const stream = getCardStream(id);
+    const { tail, end } = await this.readTailOfStream(accountId, stream);
     const filter = { ...NO_FILTER, customerCardId: id };
     const listing = { accountId, filter, low: 0, high: end, end, tail, readFrom: this.readPrimary };
     const last = await this.readPage(listing, null, limit);
+    last.forEach(assertHasEvent);
+    if (last.some(({ entry }) => entry.stream === stream && entry.balance === null)) {
+      throw new DamagedHistoryError('past', `events of ${stream} are missing`);
+    }
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
   }
 
@@ -144,9 +157,10 @@ export class HistoryService {
    * Gets an entry of a customer card.
    * @param eventId of the stored event
    * @throws NotFoundError
+   * @throws DamagedHistoryError when it lacks its event
    */
   async getOfCustomerCard(accountId: number, id: number, eventId: string): Promise<DetailedEntry> {
-    const { tail } = await this.readTailOfStream(accountId, `customer_card-${id}`);
+    const { tail } = await this.readTailOfStream(accountId, getCardStream(id));
     const late = tail.filter(({ entry }) => entry.eventId === eventId);
     const rows =
       late.length > 0
@@ -155,6 +169,7 @@ export class HistoryService {
     const entries = [...late, ...rows.map((row) => ({ entry: toEntry(row) }))];
     const [entry] = await this.addDetails(entries, tail);
     if (!entry) throw new NotFoundError('Event');
+    assertHasEvent(entry);
     return entry;
   }
 
@@ -168,18 +183,19 @@ export class HistoryService {
       .slice(0, limit);
     const left = limit - entries.length;
     if (left > 0 && low <= high) {
-      const upTo = after ? Math.min(high, await this.findLastBefore(after, high)) : high;
+      const upTo = after ? Math.min(high, await this.findLastBefore(after)) : high;
       const slice = { accountId, low, high: upTo, limit: left };
-      const rows = await readFrom((pool) =>
-        query<EntryRow>(pool, createHistoryQuery(ENTRY_COLUMNS, slice, filter)),
-      );
-      entries.push(...rows.map((row) => ({ entry: toEntry(row) })));
+      const rows: EntryRow[] = [];
+      for (const key of listIndexKeys(accountId, filter))
+        rows.push(...(await readSlice(readFrom, slice, filter, key)));
+      rows.sort((one, other) => other.seq - one.seq);
+      entries.push(...rows.slice(0, left).map((row) => ({ entry: toEntry(row) })));
     }
     return this.addDetails(entries, tail, end);
   }
 
   /**
-   * Adds the details that only the events have.
+   * Adds the details that only the events have. An event that the event store has lost, or hides, has none.
    * @param end the last number in the table, if what undid an entry later is to be left out
    */
   async addDetails(
@@ -189,26 +205,23 @@ export class HistoryService {
   ): Promise<DetailedEntry[]> {
     const missing = entries.flatMap(({ entry, event }) => (event ? [] : [entry]));
     const read = missing.length > 0 ? await this.eventStore.readEvents(missing) : [];
-    const byId = new Map(read.map((event) => [event.id, event]));
-    const events = await this.keys.openEvents(
-      entries.map(({ entry, event = byId.get(entry.eventId) }) => {
-        if (!event) {
-          const reason = `event ${entry.eventId} of ${entry.stream} is missing`;
-          throw new DamagedHistoryError('past', reason);
-        }
-        return event;
-      }),
-    );
+    const sealed = [...read, ...entries.flatMap(({ event }) => event ?? [])];
+    const opened = await this.keys.openEvents(sealed);
+    const byId = new Map(opened.map((event) => [event.id, this.decode(event)]));
+    const events = entries.map(({ entry }) => byId.get(entry.eventId));
     const [names, reversed] = await Promise.all([
-      this.names.findNames(events.map(({ meta }) => meta.actor)),
+      this.names.findNames(
+        entries.map(({ entry }, i) => events[i]?.meta.actor ?? parseActor(entry.actor)),
+      ),
       this.findReversals(entries, tail, end),
     ]);
-    return entries.flatMap(({ entry }, i) => {
-      const stored = events[i];
-      if (!stored) return [];
-      const event = this.decode(stored);
+    return entries.map(({ entry }, i) => {
+      const event = events[i];
       const { id: reversedBy = null, at: reversedAt = null } = reversed.get(entry.eventId) ?? {};
-      return [{ entry, event, actorName: names[i] ?? null, reversedBy, reversedAt }];
+      const details = { entry, actorName: names[i] ?? null, reversedBy, reversedAt };
+      return event
+        ? { ...details, event, isLost: false }
+        : { ...details, event: createLostEvent(entry), isLost: true };
     });
   }
 
@@ -230,22 +243,33 @@ export class HistoryService {
     return { tail: await this.createTail(events, end.seq), end: end.seq };
   }
 
-  /** Reads what the table does not have yet of one stream, however much that is. */
-  private async readTailOfStream(accountId: number, stream: string): Promise<Tail> {
+  /**
+   * Reads what the table does not have yet of one stream, however much that is.
+   * @throws DamagedHistoryError when it must be whole, and is not
+   */
+  private async readTailOfStream(
+    accountId: number,
+    stream: string,
+    mustBeWhole = true,
+  ): Promise<Tail> {
     const [ends] = await query<{ seq: number | null; revision: number | null }>(this.pool, {
       ...ENDS,
       values: [stream],
     });
     const events: StoredEvent[] = [];
     const range = { from: (ends?.revision ?? -1) + 1 };
-    for await (const event of this.eventStore.readStream(stream, range)) events.push(event);
+    try {
+      for await (const event of this.eventStore.readStream(stream, range)) events.push(event);
+    } catch (error) {
+      if (mustBeWhole || !(error instanceof DamagedHistoryError)) throw error;
+    }
     const ownEvents = this.takeKnown(events).filter(({ meta }) => meta.accountId === accountId);
     const end = ends?.seq ?? -1;
     return { tail: await this.createTail(ownEvents, end), end };
   }
 
   private async createTail(events: StoredEvent[], seq: number): Promise<Listing['tail']> {
-    const entries = await this.table.createNextEntries(events, { ...NO_ENTRIES, seq });
+    const { entries } = await this.table.createNextEntries(events, { ...NO_ENTRIES, seq });
     return entries
       .flatMap((entry, i) => {
         const event = events[i];
@@ -265,23 +289,20 @@ export class HistoryService {
     end: number,
   ): Promise<{ low: number; high: number }> {
     if (from === null && to === null) return { low: 0, high: end };
-    const [times] = await query<{ low: number | null; high: number | null }>(this.pool, {
+    const [times] = await query<{ low: number; high: number }>(this.pool, {
       ...TIMES,
       values: [from, to],
     });
-    const none = end + 1;
-    return {
-      low: from === null ? 0 : (times?.low ?? none),
-      high: to === null ? end : Math.min(end, times?.high ?? -1),
-    };
+    return { low: times?.low ?? 0, high: to === null ? end : Math.min(end, times?.high ?? end) };
   }
 
-  private async findLastBefore(after: CursorKey, end: number): Promise<number> {
+  /** Finds the number of the last entry before a position. */
+  async findLastBefore(after: CursorKey): Promise<number> {
     const [row] = await query<{ seq: number }>(this.pool, {
       ...BEFORE,
       values: [formatCursorPosition(after)],
     });
-    return row ? row.seq - 1 : end;
+    return row?.seq ?? -1;
   }
 
   private readonly readPrimary: DatabaseChoice = (work) => work(this.pool);
@@ -314,6 +335,35 @@ export class HistoryService {
     }
     return reversed;
   }
+}
+
+/** Creates what is known of an event by its entry alone. */
+function createLostEvent(entry: HistoryEntry): DecodedEvent {
+  const { accountId, channel, occurredAt, recordedAt } = entry;
+  const actor = parseActor(entry.actor);
+  return { data: {}, meta: { accountId, actor, channel, requestId: '', occurredAt, recordedAt } };
+}
+
+/** Reads the entries of a slice, newest first, window by window: however few match, no statement takes long. */
+export async function readSlice(
+  readFrom: DatabaseChoice,
+  slice: Slice,
+  filter: HistoryFilter,
+  key: IndexKey,
+): Promise<EntryRow[]> {
+  const rows: EntryRow[] = [];
+  let window = WINDOWS.first;
+  for (let { high } = slice; high >= slice.low; window = WINDOWS.next) {
+    const part = { ...slice, high, limit: slice.limit - rows.length };
+    const queries = createHistoryQuery(ENTRY_COLUMNS, part, filter, key, window);
+    rows.push(...(await readFrom((pool) => query<EntryRow>(pool, queries.rows))));
+    const { end } = queries;
+    if (end === null || rows.length === slice.limit) break;
+    const [last] = await readFrom((pool) => query<{ seq: number }>(pool, end));
+    if (!last) break;
+    high = last.seq - 1;
+  }
+  return rows;
 }
 
 function isBefore({ position }: HistoryEntry, after: CursorKey): boolean {

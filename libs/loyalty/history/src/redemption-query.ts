@@ -1,7 +1,7 @@
-import type { CursorKey, PageRange } from '#http/page.js';
+import type { CursorKey } from '#http/page.js';
 import { isAfter } from '#event-store/port/position.js';
 import type { HistoryEntry } from './entry.js';
-import { formatCursorPosition, toPosition } from './history-query.js';
+import { toPosition, WINDOWS } from './history-query.js';
 
 /** Narrows a list of redemptions; null: not by this field. */
 export type RedemptionFilter = {
@@ -26,7 +26,7 @@ export const NO_REDEMPTION_FILTER: RedemptionFilter = {
 
 export const REDEEMED = 'reward.redeemed';
 
-/** Each filter with its column, which leads an index with (occurred_at, position); the first that is given is used. */
+/** Each filter with its column. */
 const FILTERS: [Exclude<keyof RedemptionFilter, 'from' | 'to'>, string][] = [
   ['customerId', 'customer_id'],
   ['rewardId', 'reward_id'],
@@ -34,39 +34,62 @@ const FILTERS: [Exclude<keyof RedemptionFilter, 'from' | 'to'>, string][] = [
   ['cardId', 'card_id'],
 ];
 
-/** Creates the query for the newest redemptions after a key, in the table of the history up to an entry. */
+/** Selects stampings and redemptions among the entries `h` of the history. The index on visits has the same condition. */
+export const IS_VISIT = `(h.name = 'reward.redeemed'
+  or h.name = 'stamp.earned' and h.reverses is null and h.source in ('api', 'pos', 'app_scan'))`;
+
+/** A place in the list: what comes after it is older, or has a lower number. */
+export type RedemptionPlace = { at: Date | string; seq: number };
+
+type Query = { text: string; values: unknown[] };
+
+/**
+ * Creates the query for the newest redemptions after a place, in the table of the history up to an entry. Numbers are in the
+ * order of positions. They are found by the store, or among the visits of a
+ * customer.
+ * @returns `end` where other filters apply: see `createHistoryQuery`
+ */
 export function createRedemptionQuery(
   columns: string,
-  { accountId, end }: { accountId: number; end: number },
+  { accountId, end: lastSeq, limit }: { accountId: number; end: number; limit: number },
   filter: RedemptionFilter,
-  { after, limit }: PageRange,
-): { text: string; values: unknown[] } {
+  after: RedemptionPlace | null,
+  window = WINDOWS.first,
+): { rows: Query; end: Query | null } {
   const values: unknown[] = [];
   const value = (parameter: unknown) => `$${values.push(parameter)}`;
-  const placeholders = new Map<string, string>([['account_id', value(accountId)]]);
-  for (const [name, column] of FILTERS) {
-    if (filter[name] !== null) placeholders.set(column, value(filter[name]));
-  }
-  const leader = FILTERS.find(([name]) => filter[name] !== null)?.[1] ?? 'account_id';
-  const createKey = (time: Date | string, position: string) =>
-    `(${value(time)}::timestamptz, ${value(position)})`;
-  const key = '(occurred_at, position)';
-  const conditions = [
-    // Literally, for the partial indexes.
-    `name = '${REDEEMED}'`,
-    `${leader} = ${placeholders.get(leader)}`,
-    `seq <= ${value(end)}`,
-  ];
-  if (filter.from) conditions.push(`${key} >= ${createKey(filter.from, '')}`);
-  if (filter.to) conditions.push(`${key} < ${createKey(filter.to, '')}`);
-  if (after) conditions.push(`${key} < ${createKey(readTime(after), formatKeyPosition(after))}`);
-  for (const [column, place] of placeholders) {
-    // An equality would let the planner read everything of the store as well, to combine the two.
-    if (column !== leader) conditions.push(`${column} is not distinct from ${place}`);
-  }
-  const text = `select ${columns} from history where ${conditions.join(' and ')}
-    order by occurred_at desc, position desc limit ${value(limit)}`;
-  return { text, values };
+  const { customerId } = filter;
+  // Literally, for the partial indexes.
+  const index =
+    customerId === null
+      ? `h.name = '${REDEEMED}' and h.account_id = ${value(accountId)}`
+      : `${IS_VISIT} and h.customer_id = ${value(customerId)}`;
+  const bounds = [index, `h.seq <= ${value(lastSeq)}`];
+  if (filter.from) bounds.push(`h.occurred_at >= ${value(filter.from)}`);
+  if (filter.to) bounds.push(`h.occurred_at < ${value(filter.to)}`);
+  if (after)
+    bounds.push(
+      `(h.occurred_at, h.seq) < (${value(after.at)}::timestamptz, ${value(after.seq)}::bigint)`,
+    );
+  const order = 'order by h.occurred_at desc, h.seq desc';
+  const slice = `from history h where ${bounds.join(' and ')} ${order}`;
+  const end = {
+    text: `select h.occurred_at::text as at, h.seq ${slice} offset ${window - 1} limit 1`,
+    values: [...values],
+  };
+  const conditions = FILTERS.flatMap(([name, column]) =>
+    filter[name] === null || name === 'customerId' ? [] : `h.${column} = ${value(filter[name])}`,
+  );
+  if (customerId !== null)
+    conditions.push(`h.name = '${REDEEMED}'`, `h.account_id = ${value(accountId)}`);
+  const isWindow = conditions.length > 0;
+  const text = isWindow
+    ? `select ${columns} from (select * ${slice} limit ${window}) h where ${conditions.join(' and ')} ${order}`
+    : `select ${columns} ${slice}`;
+  return {
+    rows: { text: `${text} limit ${value(limit)}`, values },
+    end: isWindow ? end : null,
+  };
 }
 
 /** Applies the filter to entries that are not in the table. */
@@ -97,12 +120,4 @@ export function isOlder(
   const own = Date.parse(entry.occurredAt);
   if (own !== time) return own < time;
   return isAfter(toPosition(after.slice(1)), entry.position);
-}
-
-function readTime([time = 0]: CursorKey): Date {
-  return new Date(time);
-}
-
-function formatKeyPosition(key: CursorKey): string {
-  return formatCursorPosition(key.slice(1));
 }

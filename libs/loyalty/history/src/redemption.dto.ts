@@ -1,3 +1,4 @@
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { IdentifierField, IntegerField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
@@ -5,7 +6,7 @@ import { PageQuery } from '#http/page.js';
 import { IntegerProperty, TextProperty, TimestampProperty } from '#http/response-fields.js';
 import { toRedemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
-import type { DetailedEntry } from './history-entry.dto.js';
+import { assertHasEvent, type DetailedEntry } from './history-entry.dto.js';
 import type { RedemptionFilter } from './redemption-query.js';
 
 @Dto('RedemptionListQuery')
@@ -58,15 +59,14 @@ export function toRedemptionFilter(query: RedemptionListQuery): RedemptionFilter
   };
 }
 
-export function toListedRedemptionJson({
-  entry,
-  event,
-  reversedAt,
-}: DetailedEntry): ListedRedemptionJson {
+/** @throws DamagedHistoryError when its event is lost, or the balance after it */
+export function toListedRedemptionJson(redemption: DetailedEntry): ListedRedemptionJson {
+  assertHasEvent(redemption);
+  const { entry, event, reversedAt } = redemption;
   const { customerCardId, cardId, balance, occurredAt } = entry;
   const data = event.data as RewardRedeemed['data'];
   if (customerCardId === null || cardId === null || balance === null) {
-    throw new Error(`the history lacks what the redemption ${entry.eventId} was about`);
+    throw new DamagedHistoryError('past', `events before ${entry.eventId} are missing`);
   }
   return {
     ...toRedemptionRecordJson({ data, meta: { occurredAt } }, balance),

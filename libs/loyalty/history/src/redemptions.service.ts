@@ -5,6 +5,7 @@ import type { PageRange } from '#http/page.js';
 import type { EntryWithEvent } from './entry.js';
 import type { DetailedEntry } from './history-entry.dto.js';
 import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
+import { WINDOWS } from './history-query.js';
 import { HistoryService, type DatabaseChoice } from './history.service.js';
 import { ReceiptEntries } from './receipt-entries.service.js';
 import {
@@ -13,6 +14,7 @@ import {
   toRedemptionKey,
   createRedemptionQuery,
   type RedemptionFilter,
+  type RedemptionPlace,
 } from './redemption-query.js';
 
 /** Lists redemptions, newest first, for comparison with receipts. */
@@ -46,9 +48,12 @@ export class RedemptionsService {
     }
     const late = tail.filter(({ entry }) => isRedemption(filter, entry));
     return async (range) => {
-      const statement = createRedemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
-      const rows = await readFrom((pool) => query<EntryRow>(pool, statement));
       const { after, limit } = range;
+      const place = after && {
+        at: new Date(after[0] ?? 0),
+        seq: (await this.history.findLastBefore(after.slice(1))) + 1,
+      };
+      const rows = await readRedemptions(readFrom, { accountId, end, limit }, filter, place);
       const entries: EntryWithEvent[] = [
         ...late.filter(({ entry }) => after === null || isOlder(entry, after)),
         ...rows.map((row) => ({ entry: toEntry(row) })),
@@ -56,6 +61,27 @@ export class RedemptionsService {
       entries.sort(byAge);
       return this.history.addDetails(entries.slice(0, limit), tail, end);
     };
+  }
+}
+
+/** Reads redemptions, newest first, window by window: however few match, no statement takes long. */
+export async function readRedemptions(
+  readFrom: DatabaseChoice,
+  { limit, ...slice }: { accountId: number; end: number; limit: number },
+  filter: RedemptionFilter,
+  after: RedemptionPlace | null,
+): Promise<EntryRow[]> {
+  const rows: EntryRow[] = [];
+  let place = after;
+  for (let window = WINDOWS.first; ; window = WINDOWS.next) {
+    const part = { ...slice, limit: limit - rows.length };
+    const queries = createRedemptionQuery(ENTRY_COLUMNS, part, filter, place, window);
+    rows.push(...(await readFrom((pool) => query<EntryRow>(pool, queries.rows))));
+    const { end } = queries;
+    if (end === null || rows.length === limit) return rows;
+    const [last] = await readFrom((pool) => query<RedemptionPlace>(pool, end));
+    if (!last) return rows;
+    place = last;
   }
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
+import { LOCKS } from '#database/locks.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { checkCap } from '#event-store/port/caps.js';
 import type { CustomerImport } from './customer-import.js';
@@ -11,9 +12,6 @@ import { importCap, trialCap } from './import.entity.js';
 export const IMPORT_ROWS_PER_DAY = 'import_rows_per_day';
 
 const MAX_UNFINISHED_IMPORTS = 10;
-
-/** Of two files that take the last rows at the same time, one waits for the other. With the store whose limit it is. */
-const LOCK = 727_133;
 
 /**
  * Limits the imports of a store, and their rows in a day. Trials, which wait for a start, have the same limits of their
@@ -46,7 +44,11 @@ export class ImportLimits {
     const kind = isTrial ? trialCap : importCap;
     await checkCap(query, { kind, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS });
     const { owner, owners, max } = maxRows;
-    await query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [String(owner), LOCK]);
+    // Of two files that take the last rows at the same time, one waits for the other.
+    await query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
+      String(owner),
+      LOCKS.importedRowsPerDay,
+    ]);
     const [row] = (await query(
       `select coalesce(sum(rows_total), 0)::int as used from imports
        where account_id = any ($1) and coalesce(started_at, created_at) > now() - interval '1 day' and id <> $2

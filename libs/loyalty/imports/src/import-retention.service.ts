@@ -4,9 +4,10 @@ import { Config } from '#configuration/config.js';
 import { pause } from '#kernel/pause.js';
 import { inTransaction } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { LOCKS } from '#database/locks.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
 
-const LEADERSHIP = { name: 'imports', lock: 727_077 };
+const LEADERSHIP = { name: 'imports', lock: LOCKS.importRetention };
 const IDLE_MS = 10 * 60_000;
 
 /** Finds the oldest import whose time is over. One that somebody works on has a lease, and comes later. */

@@ -127,7 +127,8 @@ export class ByCodeController {
     path: ['account_id', CARD_CODE],
     status: 200,
     response: CustomerCardDetailJson,
-    errors: [404],
+    errors: [404, 422],
+    codes: ['limit_reached'],
     record: CUSTOMER_CARD,
   })
   async confirm(

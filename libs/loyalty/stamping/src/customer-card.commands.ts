@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { getNow } from '#kernel/clock.js';
 import type { Channel, CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
@@ -212,46 +213,40 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     path,
     action,
   }: StampCustomerCard): Promise<ActionResult<ChangedCustomerCardJson>> {
-    return applyToSurvivingCard(path, (at) => this.stamp(context, at, action));
-  }
-
-  private stamp(
-    context: CommandContext,
-    path: CardPath,
-    action: StampCustomerCard['action'],
-  ): Promise<ActionResult<ChangedCustomerCardJson>> {
-    return this.receipts.executeOnce<StampsEarned, ChangedCustomerCardJson>(context, path, {
-      operation: 'stamp',
-      externalRef: action.externalRef,
-      isSame: ({ data }) => data.stamps === action.stamps,
-      repeat: (first) =>
-        renderChangedCard(this.customerCards, first.card, first, first.event, getNow()),
-      execute: ({ details, claims }) =>
-        this.pipeline.handleCommand({
-          readModel: customerCardReadModel,
-          id: path.id,
-          context: { ...context, channel: toChannel(action.source) },
-          load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
-          decide: (card, { template }, at) => ({
-            events: stamp(
-              card,
-              template,
-              { ...action, ...details, customerId: path.customerId },
-              at,
-            ),
-            claims,
-            occurredAt: getOccurredAt(card, action.occurredAt),
+    return applyToSurvivingCard(path, (at) =>
+      this.receipts.executeOnce<StampsEarned, ChangedCustomerCardJson>(context, at, {
+        operation: 'stamp',
+        externalRef: action.externalRef,
+        isSame: ({ data }) => data.stamps === action.stamps,
+        repeat: (first) =>
+          renderChangedCard(this.customerCards, first.card, first, first.event, getNow()),
+        execute: ({ details, claims }) =>
+          this.pipeline.handleCommand({
+            readModel: customerCardReadModel,
+            id: at.id,
+            context: { ...context, channel: toChannel(action.source) },
+            load: (loaded) => loadCardTemplate(this.templates, loaded, at, action),
+            decide: (card, { template }, now) => ({
+              events: stamp(
+                card,
+                template,
+                { ...action, ...details, customerId: at.customerId },
+                now,
+              ),
+              claims,
+              occurredAt: getOccurredAt(card, action.occurredAt),
+            }),
+            respond: ({ state, inputs, events, now }) =>
+              renderChangedCard(
+                this.customerCards,
+                state,
+                inputs,
+                findWrittenEvent(context, events),
+                now,
+              ),
           }),
-          respond: ({ state, inputs, events, now }) =>
-            renderChangedCard(
-              this.customerCards,
-              state,
-              inputs,
-              findWrittenEvent(context, events),
-              now,
-            ),
-        }),
-    });
+      }),
+    );
   }
 }
 
@@ -343,18 +338,11 @@ export const customerCardHandlers = [
 /**
  * Applies the request to the surviving card: the client may name a card that has been merged into another one since.
  */
-async function applyToSurvivingCard<R>(
-  path: CardPath,
-  act: (at: CardPath) => Promise<R>,
-): Promise<R> {
-  for (let at = path; ;) {
-    try {
-      return await act(at);
-    } catch (error) {
-      if (!(error instanceof CardMergedError)) throw error;
-      at = error.into;
-    }
-  }
+function applyToSurvivingCard<R>(path: CardPath, act: (at: CardPath) => Promise<R>): Promise<R> {
+  return act(path).catch((error: unknown) => {
+    if (!(error instanceof CardMergedError)) throw error;
+    return applyToSurvivingCard(error.into, act);
+  });
 }
 
 /** Finds the event of an action: the first that it wrote, before those that follow from it. */
@@ -369,21 +357,24 @@ export function findWrittenEvent(
 export type ActionContext = { template: Template; passInstalled: boolean };
 
 /** Loads what an action is decided on. A path without a customer card is reported before any invalid field. */
-export async function loadCardTemplate(
+export function loadCardTemplate(
   templates: TemplatesService,
   loaded: LoadedReadModel<CustomerCard> | undefined,
   { customerId }: CardPath,
   { locationId }: Pick<ActionDetails, 'locationId'>,
-): Promise<ActionContext> {
+): Awaitable<ActionContext> {
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
   const { storeVersion, passInstalled } = getExtraValues(loaded);
-  if (
-    locationId !== null &&
-    !templates.hasCachedLocation(accountId, locationId, storeVersion) &&
-    !(await templates.hasLocation(accountId, locationId))
-  ) {
-    throw new RejectedError({ location_id: ['does not belong to this store'] });
-  }
-  return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };
+  const template = templates.findCached(cardId, storeVersion);
+  const hasLocation =
+    locationId === null || templates.hasCachedLocation(accountId, locationId, storeVersion);
+  if (template && hasLocation) return { template, passInstalled };
+  const load = async () => {
+    if (!hasLocation && !(await templates.hasLocation(accountId, locationId))) {
+      throw new RejectedError({ location_id: ['does not belong to this store'] });
+    }
+    return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };
+  };
+  return load();
 }

@@ -23,7 +23,7 @@ import {
 import { MAX_ADJUSTMENT } from './corrections.js';
 import { getCardStatus, type CustomerCard, type ShownTemplate } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
-import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
+import { findAvailableRewards, calculateProgress } from './unlocked-rewards.js';
 
 /** Limits the stamps of one stamping. */
 export const MAX_STAMPS = 100;
@@ -269,18 +269,17 @@ export function toCustomerCardDetailJson(
   card: CustomerCard,
   renderContext: RenderContext,
 ): CustomerCardDetailJson {
+  const available: AvailableRewardJson[] = [];
+  for (const reward of findAvailableRewards(card, renderContext.template)) {
+    const { id, name, description, stampsRequired } = reward;
+    available.push({ id, name, description, stamps_required: stampsRequired });
+  }
   return {
     ...toCustomerCardJson(card, renderContext),
     customer_id: card.customerId,
     account_id: card.accountId,
-    available_rewards: findAvailableRewards(card, renderContext.template).map(
-      toAvailableRewardJson,
-    ),
+    available_rewards: available,
   };
-}
-
-function toAvailableRewardJson({ id, name, description, stampsRequired }: Milestone) {
-  return { id, name, description, stamps_required: stampsRequired };
 }
 
 /** The event that a request has written; null in a dry run. */
@@ -291,7 +290,10 @@ export function toChangedCustomerCardJson(
   renderContext: RenderContext,
   event: WrittenEvent,
 ): ChangedCustomerCardJson {
-  return { ...toCustomerCardDetailJson(card, renderContext), event_id: toWrittenEventId(event) };
+  return {
+    ...toCustomerCardDetailJson(card, renderContext),
+    event_id: event && toPublicEventId(event.id),
+  };
 }
 
 /** @param card as the redemption left it */
@@ -303,12 +305,8 @@ export function toRedemptionJson(
   return {
     success: true,
     redemption: toRedemptionRecordJson(redeemed, card.stampsCount),
-    event_id: toWrittenEventId(event),
+    event_id: event && toPublicEventId(event.id),
   };
-}
-
-function toWrittenEventId(event: WrittenEvent): string | null {
-  return event && toPublicEventId(event.id);
 }
 
 type Redeemed = Pick<RewardRedeemed, 'data'> & { meta: { occurredAt: string } };

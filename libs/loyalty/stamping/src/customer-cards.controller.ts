@@ -133,7 +133,7 @@ export class CustomerCardsController {
     codes: ['taken', 'stamp_limit_reached', 'card_expired', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
-  async stamp(
+  stamp(
     @Context() context: CommandContext,
     @Param() path: Path,
     @Query() { dry_run: dryRun }: CardActionQuery,
@@ -141,7 +141,7 @@ export class CustomerCardsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ChangedCustomerCardJson> {
     const command = createStampCommand({ context, path: parseCardPath(path), dryRun, reply }, body);
-    return unwrapResult(await this.commands.execute(command), reply);
+    return this.commands.execute(command).then((result) => unwrapResult(result, reply));
   }
 
   @Post(':id/redeem')

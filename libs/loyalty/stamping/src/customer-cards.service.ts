@@ -21,6 +21,7 @@ import {
   type CustomerCardJson,
   type RenderContext,
 } from './customer-card.dto.js';
+import { MEASURE_PERSON, type PersonSize } from './person-size.js';
 import { TemplatesService } from './templates.service.js';
 
 /** Finds the cards of codes, and those that decoy cards lead to (ADR-0051). */
@@ -189,6 +190,16 @@ export class CustomerCardsService {
       customerId,
       cardId,
     }));
+  }
+
+  /** Measures all who are one person with these customers, as if they were merged. */
+  async measurePerson(customerIds: number[]): Promise<PersonSize> {
+    const [size] = await query<PersonSize>(this.pool, {
+      name: 'customer_cards_measure_person',
+      text: MEASURE_PERSON,
+      values: [customerIds],
+    });
+    return size ?? { customers: 0, cards: 0, merges: 0 };
   }
 
   /** @throws NotFoundError; RejectedError when the customer was erased, or merged into another */

@@ -3,6 +3,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { normalizeCardCode } from './card-code.js';
 import { CustomerCardsService, type CodeMatch } from './customer-cards.service.js';
+import { assertPersonSize, MEASURE_PERSON, type PersonSize } from './person-size.js';
+import { renderSamePerson } from './same-person.js';
 import { createStampingError } from './stamping-errors.js';
 
 /**
@@ -14,6 +16,11 @@ const REFRESH_PASS = `
   select account_id, card_id, id - 1 from decoy_cards where account_id = $1 and code = $2
   on conflict (account_id, card_id) do update
   set last_customer_card_id = least(r.last_customer_card_id, excluded.last_customer_card_id)`;
+
+/** Lets the confirmations for one person wait for one another, by their oldest decoy card. */
+const LOCK_PERSON = `
+  select from decoy_cards where customer_id in (${renderSamePerson('$1')})
+  order by id limit 1 for update`;
 
 /** Confirms that whoever shows a decoy card is its customer: from now on it leads to their own card (ADR-0051). */
 export class ConfirmDecoyCard extends Command<void> {
@@ -33,7 +40,7 @@ export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  /** @throws NotFoundError when no card has the code */
+  /** @throws NotFoundError when no card has the code; RejectedError when the customer has too many cards */
   async execute({ context, code }: ConfirmDecoyCard): Promise<void> {
     const { accountId } = context;
     const { id, customerId, decoy } = await this.customerCards.getPathByCode(accountId, code);
@@ -41,12 +48,15 @@ export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard
     // The key belongs to the response of the request, which is more than this write.
     const { keyed: _keyed, ...by } = context;
     await this.writes.write(by, async (transaction) => {
+      await transaction.manager.query(LOCK_PERSON, [customerId]);
       const [, count]: [unknown, number] = await transaction.manager.query(
         `update decoy_cards set confirmed_at = now()
          where account_id = $1 and code = $2 and confirmed_at is null`,
         [accountId, normalizeCardCode(code)],
       );
       if (count === 0) return;
+      const [size]: PersonSize[] = await transaction.manager.query(MEASURE_PERSON, [[customerId]]);
+      if (size) assertPersonSize(size);
       await transaction.manager.query(REFRESH_PASS, [accountId, normalizeCardCode(code)]);
       const subject = { customer_id: customerId, customer_card_id: id };
       await transaction.audit({ accountIds: [accountId], type: 'decoy_card.confirmed', subject });

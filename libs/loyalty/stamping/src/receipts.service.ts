@@ -53,6 +53,14 @@ type OnceAction<E extends ReceiptEvent, R> = {
   execute: (usage: ReceiptUsage) => Promise<R>;
 };
 
+/** @property claim of the number's first use */
+type Attempt<E extends ReceiptEvent, R> = {
+  context: CommandContext;
+  path: CardPath;
+  receipt: OnceAction<E, R> & { externalRef: string };
+  claim: string;
+};
+
 /** Lets an action happen once for its receipt number (external_ref). */
 @Injectable()
 export class ReceiptsService {
@@ -77,20 +85,28 @@ export class ReceiptsService {
    * nothing, the number stays free.
    * @throws UnavailableError when the number was taken and freed again for ten seconds
    */
-  async executeOnce<E extends ReceiptEvent, R>(
+  executeOnce<E extends ReceiptEvent, R>(
     context: CommandContext,
     path: CardPath,
     action: OnceAction<E, R>,
   ): Promise<ActionResult<R>> {
     const { externalRef } = action;
-    if (externalRef === null) {
-      return { body: await action.execute(WITHOUT_RECEIPT), isRepeated: false };
-    }
+    if (externalRef === null) return action.execute(WITHOUT_RECEIPT).then(toFirstResult);
     const receipt = { ...action, externalRef };
-    const firstUse = this.createUsage(context, path, receipt, 0);
-    const claim = firstUse.claims.map(({ value }) => value.toString('base64')).join();
+    const usage = this.createUsage(context, path, receipt, 0);
+    const claim = usage.claims.map(({ value }) => value.toString('base64')).join();
+    const attempt = { context, path, receipt, claim };
     // A dry run claims nothing.
-    let isFirstTry = context.dryRun !== true && !this.usedClaims.has(claim);
+    return context.dryRun || this.usedClaims.has(claim)
+      ? this.lookUpAndExecute(attempt)
+      : this.execute(attempt, usage, () => this.lookUpAndExecute(attempt));
+  }
+
+  /** Executes an action unless it has been executed, and again while the number is taken and freed. */
+  private lookUpAndExecute<E extends ReceiptEvent, R>(
+    attempt: Attempt<E, R>,
+  ): Promise<ActionResult<R>> {
+    const { context, path, receipt } = attempt;
     return retryUntil(
       {
         withinMs: RETRY_TIMEOUT_MS,
@@ -98,23 +114,36 @@ export class ReceiptsService {
         isRetriable: (error) => error instanceof ClaimTakenError,
       },
       async () => {
-        const use = isFirstTry ? firstUse : await this.find<E>(context, path, receipt);
-        isFirstTry = false;
-        if ('earlier' in use) return { body: action.repeat(use.earlier), isRepeated: true };
-        try {
-          const body = await action.execute(use);
-          if (context.dryRun !== true) this.usedClaims.set(claim, true);
-          return { body, isRepeated: false };
-        } catch (error) {
-          if (error instanceof ClaimTakenError) this.usedClaims.set(claim, true);
-          if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
-          // The same request may have succeeded before: for the last stamps, or a reward that was deleted since.
-          const used = await this.find<E>(context, path, receipt);
-          if (!('earlier' in used)) throw error;
-          return { body: action.repeat(used.earlier), isRepeated: true };
-        }
+        const use = await this.find<E>(context, path, receipt);
+        if ('earlier' in use) return { body: receipt.repeat(use.earlier), isRepeated: true };
+        return this.execute(attempt, use);
       },
       (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
+    );
+  }
+
+  /** @param handleTaken gets a result when the number is taken; by default that is an error */
+  private execute<E extends ReceiptEvent, R>(
+    { context, path, receipt, claim }: Attempt<E, R>,
+    usage: ReceiptUsage,
+    handleTaken?: () => Promise<ActionResult<R>>,
+  ): Promise<ActionResult<R>> {
+    return receipt.execute(usage).then(
+      (body) => {
+        if (context.dryRun !== true) this.usedClaims.set(claim, true);
+        return toFirstResult(body);
+      },
+      async (error: unknown) => {
+        if (error instanceof ClaimTakenError) {
+          this.usedClaims.set(claim, true);
+          if (handleTaken) return handleTaken();
+        }
+        if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
+        // The same request may have succeeded before: for the last stamps, or a reward that was deleted since.
+        const used = await this.find<E>(context, path, receipt);
+        if (!('earlier' in used)) throw error;
+        return { body: receipt.repeat(used.earlier), isRepeated: true };
+      },
     );
   }
 
@@ -264,6 +293,10 @@ export class ReceiptsService {
     if (isFresh) throw new NotFoundError('Customer card');
     return this.getCard(accountId, { customerId, id }, true);
   }
+}
+
+function toFirstResult<R>(body: R): ActionResult<R> {
+  return { body, isRepeated: false };
 }
 
 /** Parses the id of a customer card from the name of its stream. */

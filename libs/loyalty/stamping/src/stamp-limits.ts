@@ -61,9 +61,9 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
         stamps: same.stamps + stamps,
       }
     : { first: at, last: at, stamps };
-  return [...stampings.filter((stamping) => stamping !== same), added]
-    .sort((a, b) => a.first - b.first)
-    .slice(-MAX_QUARTERS);
+  const next = [added];
+  for (const stamping of stampings) if (stamping !== same) next.push(stamping);
+  return next.sort((a, b) => a.first - b.first).slice(-MAX_QUARTERS);
 }
 
 /**
@@ -86,7 +86,10 @@ export function withoutStamping(stampings: Stamping[], at: number, stamps: numbe
 
 function findInQuarter(stampings: Stamping[], at: number): Stamping | undefined {
   const quarter = Math.floor(at / QUARTER_MS);
-  return stampings.find(({ first }) => Math.floor(first / QUARTER_MS) === quarter);
+  for (const stamping of stampings) {
+    if (Math.floor(stamping.first / QUARTER_MS) === quarter) return stamping;
+  }
+  return undefined;
 }
 
 function throwLimitReached(message: string): never {

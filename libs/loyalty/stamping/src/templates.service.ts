@@ -103,7 +103,8 @@ export class TemplatesService {
     return templates;
   }
 
-  private findCached(cardId: number, version: number): Template | undefined {
+  /** Finds the template without a query, if that version is cached. */
+  findCached(cardId: number, version: number): Template | undefined {
     const cached = this.cache.get(cardId);
     return cached?.storeVersion === version ? cached.template : undefined;
   }

@@ -36,12 +36,10 @@ export function mergeUnlocked(
  * unlocked, if that is less than its threshold now. Cheapest first.
  */
 export function priceRewards(rewards: Milestone[], unlocked: UnlockedReward[]): Milestone[] {
+  if (!areAnyCheaper(rewards, unlocked)) return rewards;
   const limits = new Map(
     unlocked.map(({ rewardId, stampsRequired }) => [rewardId, stampsRequired]),
   );
-  if (rewards.every(({ id, stampsRequired }) => (limits.get(id) ?? Infinity) >= stampsRequired)) {
-    return rewards;
-  }
   return rewards
     .map((reward) => ({
       ...reward,
@@ -50,14 +48,26 @@ export function priceRewards(rewards: Milestone[], unlocked: UnlockedReward[]): 
     .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
 }
 
+/** Tells whether any unlocked reward took less than its threshold now. Nearly always none did. */
+function areAnyCheaper(rewards: Milestone[], unlocked: UnlockedReward[]): boolean {
+  for (const { rewardId, stampsRequired } of unlocked) {
+    for (const reward of rewards) {
+      if (reward.id === rewardId && stampsRequired < reward.stampsRequired) return true;
+    }
+  }
+  return false;
+}
+
 /** Returns the active rewards that the balance covers, with what they take on the card, cheapest first (CCARD-16). */
 export function findAvailableRewards(
   card: Balance,
   { rewards }: { rewards: Milestone[] },
 ): Milestone[] {
-  return priceRewards(rewards, card.unlocked).filter(
-    (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
-  );
+  const available: Milestone[] = [];
+  for (const reward of priceRewards(rewards, card.unlocked)) {
+    if (reward.active && reward.stampsRequired <= card.stampsCount) available.push(reward);
+  }
+  return available;
 }
 
 /** Returns whole per cent towards the cheapest active reward above the balance, otherwise towards the full card. */
@@ -74,8 +84,10 @@ export function calculateProgress(card: Balance, { stampsRequired, rewards }: Th
  * @param rewards with what they take on the card
  */
 export function findTarget(stampsCount: number, { stampsRequired, rewards }: Thresholds): number {
-  const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
-  return next?.stampsRequired ?? stampsRequired;
+  for (const reward of rewards) {
+    if (reward.active && reward.stampsRequired > stampsCount) return reward.stampsRequired;
+  }
+  return stampsRequired;
 }
 
 /** Unlocks each active reward that the balance now covers and that is not unlocked yet (STAMP-36). */
@@ -85,15 +97,16 @@ export function createUnlocks(
   already: readonly UnlockedReward[],
   { rewards }: { rewards: Milestone[] },
 ): CustomerCardEvent[] {
-  return rewards
-    .filter(
-      ({ id, active, stampsRequired }) =>
-        active &&
-        stampsRequired <= stampsCount &&
-        !already.some((reward) => reward.rewardId === id),
-    )
-    .map(({ id, name, description, stampsRequired }) => ({
-      type: 'RewardUnlocked',
-      data: { customerId, rewardId: id, name, description, stampsRequired },
-    }));
+  const events: CustomerCardEvent[] = [];
+  for (const { id, name, description, active, stampsRequired } of rewards) {
+    if (!active || stampsRequired > stampsCount || isUnlocked(already, id)) continue;
+    const data = { customerId, rewardId: id, name, description, stampsRequired };
+    events.push({ type: 'RewardUnlocked', data });
+  }
+  return events;
+}
+
+function isUnlocked(already: readonly UnlockedReward[], id: number): boolean {
+  for (const { rewardId } of already) if (rewardId === id) return true;
+  return false;
 }

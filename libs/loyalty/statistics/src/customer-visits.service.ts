@@ -1,9 +1,6 @@
 import type { Pool } from 'pg';
+import { IS_VISIT } from '#history/redemption-query.js';
 import type { ChangedVisit, Visit, VisitCounter } from './visits.js';
-
-/** Selects stampings and redemptions among the entries `h` of the history. The index on visits has the same condition. */
-export const IS_VISIT = `(h.name = 'reward.redeemed'
-  or h.name = 'stamp.earned' and h.reverses is null and h.source in ('api', 'pos', 'app_scan'))`;
 
 /** Limits the visits of each customer that are read at first. Most customers have fewer. */
 const FIRST_PAGE_SIZE = 20;

@@ -2,11 +2,9 @@ import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
+import { renderRetryDelay } from '#event-store/port/checkpoint.js';
 import { CustomerVisits } from './customer-visits.service.js';
 import { removeUnusedHours, StoreRecount, type RecountTarget } from './store-recount.service.js';
-
-/** The first delay after which a store that failed is tried again, and the longest. */
-const RETRY_SECONDS = { first: 10, longest: 3_600 };
 
 const DUE = {
   name: 'statistics_recount_due',
@@ -20,10 +18,9 @@ const POSTPONE = {
   name: 'statistics_recount_postpone',
   text: `
     insert into statistics_stores as s (account_id, time_zone, seq, recount_at, recount_failures)
-    values ($1, $2, $3, now() + interval '${RETRY_SECONDS.first} seconds', 1)
+    values ($1, $2, $3, now() + ${renderRetryDelay('1')}, 1)
     on conflict (account_id) do update set recount_failures = s.recount_failures + 1,
-      recount_at = now() + interval '1 second'
-        * least(${RETRY_SECONDS.first} * power(6, least(s.recount_failures, 9)), ${RETRY_SECONDS.longest})
+      recount_at = now() + ${renderRetryDelay('s.recount_failures + 1')}
     returning recount_failures as failures`,
 };
 

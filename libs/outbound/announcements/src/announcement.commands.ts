@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { findChanges } from '#kernel/changes.js';
 import { RejectedError } from '#kernel/errors.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
+import { LOCKS } from '#database/locks.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
@@ -225,7 +226,7 @@ async function assertMayBegin(
 ): Promise<void> {
   await manager.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
     `announcements of ${accountId}`,
-    LOCK,
+    LOCKS.announcementsPerDay,
   ]);
   const rows: { count: number }[] = await manager.query(
     `select count(*) as count from announcements
@@ -254,9 +255,6 @@ function audit(
   const subject = { announcement_id: id, ...details };
   return transaction.audit({ accountIds: [accountId], type, subject });
 }
-
-/** The lock of the quota, with the store as its second part. */
-const LOCK = 727_095;
 
 export const announcementHandlers = [
   CreateAnnouncementHandler,

@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { createPropertyConditions } from '#customers/customers.service.js';
-import { renderSurvivorId } from '#customers/same-person.js';
+import { renderSurvivorId } from '#stamping/same-person.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import type { Audience } from './announcement.js';
 import {

@@ -105,12 +105,16 @@ export class CustomerMessageSending {
       concurrency: CONCURRENCY[channel],
       claim: (limit) => this.queue.claim(limit, channel),
       describeFailure: ({ id }) => `message ${id} to a customer failed (${channel})`,
-      attempt: (message, cut) => this.attempt(message, cut),
+      attempt: (message, cut, isLeased) => this.attempt(message, cut, isLeased),
       getGiveUpAt: ({ createdAt }) => new Date(createdAt.getTime() + GIVE_UP_MS),
     };
   }
 
-  private async attempt(message: Message, cut: AbortSignal): Promise<JobOutcome | void> {
+  private async attempt(
+    message: Message,
+    cut: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome | void> {
     if (await this.maintenance.find()) {
       return this.queue.moveTo(message, new Date(getNowMs() + MAINTENANCE_WAIT_MS));
     }
@@ -143,7 +147,7 @@ export class CustomerMessageSending {
     if (!card) return this.queue.moveTo(message, new Date(now + REWRITE_DELAY_MS));
     const holder = { context, card };
     if (channel === 'wallet' || channel === 'web_push') return this.passes.add({ message, holder });
-    return this.handOver(message, holder, { readAt, cut, channels });
+    return this.handOver(message, holder, { readAt, cut, isLeased, channels });
   }
 
   /** Writes messages on passes and marks them as sent, in one transaction. */
@@ -186,7 +190,17 @@ export class CustomerMessageSending {
   private async handOver(
     message: Message,
     holder: HolderContext,
-    { readAt, cut, channels }: { readAt: number; cut: AbortSignal; channels: HolderChannel[] },
+    {
+      readAt,
+      cut,
+      isLeased,
+      channels,
+    }: {
+      readAt: number;
+      cut: AbortSignal;
+      isLeased: () => boolean;
+      channels: HolderChannel[];
+    },
   ): Promise<JobOutcome | void> {
     const to = findAddress(message, holder);
     if ('kind' in to) return this.refuse(message, to.reason, channels);
@@ -204,7 +218,8 @@ export class CustomerMessageSending {
     const outcome = await this.erasures.send(
       read,
       () => performance.now(),
-      ({ erased, mayBeSent }) => render(to.to, AbortSignal.any([cut, erased]), mayBeSent),
+      ({ erased, mayBeSent }) =>
+        render(to.to, AbortSignal.any([cut, erased]), () => mayBeSent() && isLeased()),
     );
     if (outcome?.kind === 'failed') return outcome;
     if (outcome?.kind !== 'sent') await releaseReservation(this.pool, this.counts, limited);

@@ -1,4 +1,4 @@
-import { renderSurvivorId } from '#customers/same-person.js';
+import { renderSurvivorId } from '#stamping/same-person.js';
 import { renderCardsOfHolder } from '#passes/pass-holders.js';
 import type { HolderChannel, Reachability } from './message-channel.js';
 

@@ -2,11 +2,13 @@ import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { getNowMs } from '#kernel/clock.js';
 import { pause } from '#kernel/pause.js';
-import { inTransaction, isTransient, query } from '#database/connection.js';
+import { drawPollMs } from '#kernel/poll-interval.js';
+import { inTransaction, isDatabaseUnavailable, query } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { LOCKS } from '#database/locks.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
-import { renderSamePerson } from '#customers/same-person.js';
+import { renderSamePerson } from '#stamping/same-person.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { Audiences } from './audiences.service.js';
 import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
@@ -17,10 +19,9 @@ import { MessageSettingsService } from './message-settings.service.js';
 import { renderOccasions, toRuleValues } from './rule-occasions.js';
 import { createRangeValues } from './rule-reaches.service.js';
 
-const LEADERSHIP = { name: 'message rules', lock: 727_094 };
+const LEADERSHIP = { name: 'message rules', lock: LOCKS.messageRules };
 const RULES_AT_ONCE = 50;
 const INTERVAL_SECONDS = 30;
-const IDLE_MS = 5_000;
 /** Entries and days of the history that a check looks at: after an outage, it catches up in parts. */
 const MAX_ENTRIES = 50_000;
 const MAX_DAYS = 1;
@@ -102,7 +103,7 @@ export class RuleChecks {
       retryUntilAborted(this.log, leading, async (onSuccess) => {
         if (!(await this.maintenance.find())) await this.checkDue(leading);
         onSuccess();
-        await pause(IDLE_MS, leading);
+        await pause(drawPollMs(), leading);
       }),
     );
   }
@@ -118,7 +119,7 @@ export class RuleChecks {
           this.check(client, id, { timeZone, maxPerWeek }),
         );
       } catch (error) {
-        if (isTransient(error)) throw error;
+        if (isDatabaseUnavailable(error)) throw error;
         this.log.error(
           `rule ${id} could not be checked, and is checked again in 5 minutes`,
           error instanceof Error ? error.stack : undefined,

@@ -1,4 +1,4 @@
-import { renderSamePerson, renderSurvivorId } from '#customers/same-person.js';
+import { renderSamePerson, renderSurvivorId } from '#stamping/same-person.js';
 import { UNLOCKED_STAMPS } from '#stamping/unlocked-rewards.js';
 import type { MessageRule, RuleKind } from './message-rule.js';
 
@@ -42,11 +42,10 @@ const ENTRIES = 'h.seq > $4 and h.seq <= $5';
  * entry, so they are a range of numbers, by which the entries of a store are indexed.
  */
 function renderTimes(shift: string, resumption: Resumption): string {
-  const first = `(select n.seq from history n where n.latest_recorded_at > $4::timestamptz${shift}
-      order by n.latest_recorded_at, n.seq limit 1)`;
-  const last = `(select n.seq from history n where n.latest_recorded_at <= $5::timestamptz${shift}
-      order by n.latest_recorded_at desc, n.seq desc limit 1)`;
-  return `h.seq >= ${resumption === 'resumed' ? `greatest($6::bigint + 1, ${first})` : first} and h.seq <= ${last}`;
+  const findAfter = (time: string) =>
+    `(select find_history_seq(null, ${time}::timestamptz${shift} + interval '1 microsecond'))`;
+  const first = findAfter('$4');
+  return `h.seq >= ${resumption === 'resumed' ? `greatest($6::bigint + 1, ${first})` : first} and h.seq < ${findAfter('$5')}`;
 }
 
 const OF_CARD = '($2::bigint is null or h.card_id = $2)';

@@ -15,7 +15,7 @@ import type { FastifyReply } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
-import { AvailableWhen } from '#http/availability.js';
+import { AvailableWhen } from '#http/route-access.js';
 import { Throttle } from '#http/throttle.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { parseTag } from '#passes/pass-tag.js';

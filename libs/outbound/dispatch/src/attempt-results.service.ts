@@ -69,8 +69,9 @@ const FINISH_MANUAL = {
         failing_since = case when $4::boolean and s.failing_since <= $6 then null else s.failing_since end
       where s.id = $2 and exists (select from counted)
     )
-    insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-    select $3, attempt, 'manual', $5, $7, $8, $9, $10 from counted`,
+    insert into webhook_other_attempts
+      (subscription_id, delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
+    select $2, $3, attempt, 'manual', $5, $7, $8, $9, $10 from counted`,
 };
 
 const FORGET_REDELIVERY = {

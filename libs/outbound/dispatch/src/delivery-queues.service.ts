@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { ProcessSession } from '#database/process-session.js';
 import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
@@ -23,6 +24,8 @@ export class DeliveryQueues {
   /** Queues that may have something to send, in rotation. */
   private readonly readyQueues: Record<Tier, LeasedQueue[]> = { fast: [], slow: [], probe: [] };
   isStopping = false;
+  /** Woken when this process leases a queue. */
+  readonly leaseSignal = new WakeSignal();
   private readonly queues = new Map<number, LeasedQueue>();
   /** Queues lost with attempts in flight: if one is claimed again, those must not be made twice. */
   private readonly lostQueues = new Map<number, LeasedQueue>();
@@ -59,16 +62,17 @@ export class DeliveryQueues {
     return this.queues.get(id);
   }
 
-  /** Adds a queue that this process has leased, or requests a refill of one that it has already. */
-  lease(id: number, tier: Tier): void {
+  /** Adds a queue that this process has leased, unless it has it already. */
+  lease(id: number, tier: Tier): LeasedQueue {
     let queue = this.queues.get(id);
     if (!queue) {
       queue = new DeliveryQueue(id, tier, performance.now(), this.lostQueues.get(id));
       this.queues.set(id, queue);
+      this.leaseSignal.wake();
     }
     // It may have been claimed right after its release, whose result comes later than that of the claim.
     else if (queue.operation === 'releasing') queue.operation = 'reclaimed';
-    this.requestRefill(queue);
+    return queue;
   }
 
   /** Registers the loader. @param start called synchronously whenever a queue requests a refill */
@@ -146,9 +150,8 @@ export class DeliveryQueues {
   }
 
   get isLeaseTrusted(): boolean {
-    const { isHeld, heldSince } = this.session;
     const { renewedAt } = this;
-    return isHeld && renewedAt >= heldSince && performance.now() - renewedAt < TRUST_LEASE_MS;
+    return this.session.isHeldSince(renewedAt) && performance.now() - renewedAt < TRUST_LEASE_MS;
   }
 
   /** @param lingerMs how long a queue is kept after it has become empty */

@@ -1,29 +1,33 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { FailureLog } from '#kernel/failure-log.js';
 import { pause } from '#kernel/pause.js';
+import { drawPollMs } from '#kernel/poll-interval.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
 import { DATABASE_RETRY_MS } from '#database/connection.js';
-import { Notifications } from '#database/notifications.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { QueueLeases } from './queue-leases.service.js';
 import { QueueLoader } from './queue-loader.service.js';
-import type { EnqueuedQueues } from './event-enqueuer.service.js';
+import type { Tier } from './delivery-queue.js';
+import type { EnqueueRow } from './enqueue-statement.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
 
 const CLAIM_BATCH_SIZE = 32;
 /** The most queues that one process owns; when more wait, the oldest are released to make room. */
 const MAX_QUEUES = { total: 2_000, makeRoom: 64 };
-/** What becomes due is announced, or known from the last look at the queues. */
-const POLL_MS = 5_000;
+/** Queues that become due sooner after their release wake the worker then. */
+const WAKE_WITHIN_MS = 10_000;
 /** How often a dispatcher that owns too many queues looks whether it has room again. */
 const FULL_POLL_MS = 500;
+/** What is due and was not claimed is usually being claimed by another dispatcher. */
+const CLAIM_AGAIN_MS = 50;
 const TICK_MS = 100;
 const LINGER_MS = 1_000;
 const MAX_VIEW_AGE_MS = 1_000;
@@ -45,7 +49,7 @@ export class DeliveryWorker {
     private readonly stalls: StallDetector,
     private readonly hints: WorkHints,
     private readonly session: ProcessSession,
-    private readonly config: Config,
+    private readonly link: ProcessLink,
   ) {}
 
   /** Whether no other dispatcher needs to be told about new work. */
@@ -64,12 +68,19 @@ export class DeliveryWorker {
       : null;
   }
 
-  /** Something was enqueued in these queues, some of which were claimed with it for this dispatcher. */
-  handOver({ claimed, others }: EnqueuedQueues): void {
-    const newCount = claimed.filter(({ subscriptionId: id }) => !this.queues.get(id)).length;
+  /**
+   * Deliveries were enqueued for these subscriptions.
+   * @param rows the queues that were claimed with it for this dispatcher, with what was read of them
+   * @param since a moment before that, by `performance.now()`
+   */
+  handOver(rows: EnqueueRow[], subscriptionIds: number[], since: number): void {
+    const claimed = new Map<number, Tier>();
+    for (const { subscription_id: id, tier } of rows) if (id !== null) claimed.set(id, tier);
+    const newCount = [...claimed.keys()].filter((id) => !this.queues.get(id)).length;
     this.metrics.countClaimed(newCount, 0);
-    for (const { subscriptionId, tier } of claimed) this.queues.lease(subscriptionId, tier);
-    this.announce(others);
+    const read = rows.filter((row) => row.subscriptionId !== null);
+    this.loader.lease(claimed, read, since);
+    this.announce([...new Set(subscriptionIds)].filter((id) => !claimed.has(id)));
   }
 
   /** Tells this dispatcher, and the others if there are any, that these subscriptions may have work. */
@@ -93,16 +104,11 @@ export class DeliveryWorker {
     signal.addEventListener('abort', () => (this.queues.isStopping = true), { once: true });
     this.session.onHeld(() => this.renewSoon());
     this.leases.onDue(() => this.work.wake());
-    const tickTimer = setInterval(() => this.tick(), TICK_MS);
-    const hints = new Notifications(this.config.databaseUrl, WORK_CHANNEL, (payload) =>
-      this.onHint(payload),
-    );
-    await hints.listen();
+    const endHints = this.link.listen(WORK_CHANNEL, (payload) => this.onHint(payload));
     try {
-      await Promise.all([this.claimLoop(signal), this.renewLoop(signal)]);
+      await Promise.all([this.claimLoop(signal), this.renewLoop(signal), this.tickLoop(signal)]);
     } finally {
-      clearInterval(tickTimer);
-      await hints.close();
+      endHints();
     }
   }
 
@@ -142,14 +148,14 @@ export class DeliveryWorker {
   }
 
   private async claimLoop(signal: AbortSignal): Promise<void> {
-    for (let isUnavailable = false; !signal.aborted;) {
+    const failures = new FailureLog(this.log);
+    while (!signal.aborted) {
       try {
         const claimed = await this.stalls.watch(() => this.claim());
-        isUnavailable = false;
+        failures.succeed();
         if (!claimed) await this.waitForWork(signal);
       } catch (error) {
-        if (!isUnavailable) this.log.warn(`queues could not be claimed: ${getErrorMessage(error)}`);
-        isUnavailable = true;
+        failures.fail(`queues could not be claimed: ${getErrorMessage(error)}`);
         await wait(DATABASE_RETRY_MS);
       }
     }
@@ -163,14 +169,25 @@ export class DeliveryWorker {
       return false;
     }
     const claimed = await this.leases.claim(CLAIM_BATCH_SIZE);
-    for (const { subscriptionId, tier } of claimed) this.queues.lease(subscriptionId, tier);
-    return claimed.length > 0;
+    this.loader.lease(claimed);
+    return claimed.size > 0;
   }
 
   private async waitForWork(signal: AbortSignal): Promise<void> {
     const due = await this.leases.findMsToNext();
-    const pollMs = this.queues.size < MAX_QUEUES.total ? POLL_MS : FULL_POLL_MS;
-    await this.work.wait(Math.min(pollMs, Math.max(1, Math.ceil(due ?? pollMs))), signal);
+    const pollMs = this.queues.size < MAX_QUEUES.total ? drawPollMs() : FULL_POLL_MS;
+    const dueMs = due === undefined ? pollMs : Math.max(due + 1, CLAIM_AGAIN_MS);
+    await this.work.wait(Math.min(pollMs, Math.ceil(dueMs)), signal);
+  }
+
+  private async tickLoop(signal: AbortSignal): Promise<void> {
+    const { queues } = this;
+    while (!signal.aborted) {
+      if (queues.size + queues.slots.inFlight === 0)
+        await queues.leaseSignal.wait(Infinity, signal);
+      await pause(TICK_MS, signal);
+      if (!signal.aborted) this.tick();
+    }
   }
 
   private tick(): void {
@@ -214,17 +231,20 @@ export class DeliveryWorker {
         else this.queues.requestRefill(queue);
       }
     }
-    for (const { id, tier } of reclaimed) if (released.has(id)) this.queues.lease(id, tier);
+    this.loader.lease(
+      reclaimed.flatMap(({ id, tier }): [number, Tier][] => (released.has(id) ? [[id, tier]] : [])),
+    );
     const dueInMs = Math.min(...released.values());
-    if (dueInMs < POLL_MS) this.work.wakeIn(dueInMs);
+    if (dueInMs < WAKE_WITHIN_MS) this.work.wakeIn(dueInMs);
     if (!this.queues.isStopping) return;
     // Nothing is loaded any more, but what was added meanwhile has to be known.
     for (const queue of queues) if (!released.has(queue.id)) await this.loader.view(queue);
   }
 
   private async renewLoop(signal: AbortSignal): Promise<void> {
-    let isUnavailable = false;
+    const failures = new FailureLog(this.log);
     while (!signal.aborted) {
+      let delayMs = RENEW_INTERVAL_MS;
       const waking = new AbortController();
       this.renewSoon = () => waking.abort();
       try {
@@ -232,7 +252,7 @@ export class DeliveryWorker {
         const requestedAt = performance.now();
         const renewed = await this.stalls.watch(() => this.leases.renew());
         // These were claimed by a statement whose result was lost: nobody else would notice.
-        for (const id of renewed) if (!this.queues.get(id)) this.queues.lease(id, 'fast');
+        for (const id of renewed) if (!this.queues.get(id)) this.loader.lease([[id, 'fast']]);
         // Before the others may send again: what somebody else has taken must not be sent with them.
         for (const queue of this.queues.all) {
           if (renewed.has(queue.id)) continue;
@@ -242,12 +262,11 @@ export class DeliveryWorker {
         this.queues.markRenewed(requestedAt);
         if (!wasTrusted) this.work.wake();
         await this.shareQueues();
-        isUnavailable = false;
+        failures.succeed();
       } catch (error) {
-        if (!isUnavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
-        isUnavailable = true;
+        failures.fail(`leases could not be renewed: ${getErrorMessage(error)}`);
+        delayMs = DATABASE_RETRY_MS;
       }
-      const delayMs = isUnavailable ? DATABASE_RETRY_MS : RENEW_INTERVAL_MS;
       await pause(delayMs, AbortSignal.any([signal, waking.signal]));
     }
   }

@@ -14,7 +14,7 @@ const GAUGES = `
   select
     (select extract(epoch from now() - min(due_at)) from webhook_queues
      where due_at <= now() and due_at < 'infinity')::float8 as due_seconds,
-    (select extract(epoch from now() - min(created_at)) from es.intents)::float8 as intent_seconds,
+    (select extract(epoch from now() - min(created_at)) from es.intents where damage is null)::float8 as intent_seconds,
     (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'webhook_events'::regclass
        and right(c.relname, 8) > to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_ahead,
@@ -32,6 +32,18 @@ const SUBSCRIPTION_LAG = `
       split_part(c.position, ':', 2)::bigint)
     order by e.tx, e.pos limit 1
   ) e on true`;
+
+/** Goes from store to store in the primary key, however many events wait in each. */
+const POSTPONED = `
+  with recursive stores as (
+    (select subscription, account_id from es.postponed_events order by subscription, account_id limit 1)
+    union all
+    select next.subscription, next.account_id from stores s cross join lateral (
+      select p.subscription, p.account_id from es.postponed_events p
+      where (p.subscription, p.account_id) > (s.subscription, s.account_id)
+      order by p.subscription, p.account_id limit 1) next
+  )
+  select subscription, count(*)::int as stores from stores group by 1`;
 
 const CHECKPOINTS = `
   select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
@@ -80,6 +92,11 @@ export class DispatchGauges {
     'Age of the first event that a subscription has not read',
     'subscription',
   );
+  private readonly postponed = gauge(
+    'inkpad_postponed_stores',
+    'Stores of which a subscription could not process an event: it and their later ones are tried again',
+    'subscription',
+  );
   private readonly writer = gauge(
     'inkpad_oldest_writer_seconds',
     'Age of the oldest writing transaction on the PostgreSQL server: readers of the log wait for it',
@@ -97,8 +114,8 @@ export class DispatchGauges {
     registry: Registry,
   ) {
     const read = () => this.look();
-    const { due, intent, daysAhead, keptDays, lag, writer, writerInfo } = this;
-    for (const one of [due, intent, daysAhead, keptDays, lag, writer, writerInfo]) {
+    const { due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo } = this;
+    for (const one of [due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo]) {
       registry.registerMetric(Object.assign(one, { collect: read }));
     }
   }
@@ -120,6 +137,10 @@ export class DispatchGauges {
     this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.daysAhead.set(rows[0]?.days_ahead ?? 0);
     this.keptDays.set(rows[0]?.days_kept ?? 0);
+    const counts = await this.pool.query<{ subscription: string; stores: number }>(POSTPONED);
+    this.postponed.reset();
+    for (const { subscription, stores } of counts.rows)
+      this.postponed.set({ subscription }, stores);
     if (this.eventStore.readModelsMayLag) return this.queryLog();
     const behind = await this.pool.query<{ subscription: string; seconds: number }>(
       SUBSCRIPTION_LAG,

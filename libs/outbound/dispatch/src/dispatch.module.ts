@@ -9,11 +9,9 @@ import { AttemptResults } from './attempt-results.service.js';
 import { QueueLeases } from './queue-leases.service.js';
 import { DeliveryQueues } from './delivery-queues.service.js';
 import { QueueLoader } from './queue-loader.service.js';
-import { PendingDeliveries } from './pending-deliveries.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
-import { EventEnqueuer } from './event-enqueuer.service.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
@@ -29,11 +27,9 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     QueueLoader,
     QueueLeases,
     DeliveryQueues,
-    PendingDeliveries,
     DeliveryAttempts,
     DeliveryWorker,
     DispatchGauges,
-    EventEnqueuer,
     FailingNotices,
     FanOut,
     { provide: StallDetector, useFactory: () => new StallDetector() },

@@ -7,17 +7,17 @@ import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { FAN_OUT_CHECKPOINT, armQueues } from '#subscriptions/delivery-requests.service.js';
+import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { getFailingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { MOVE_UPDATED_AT } from './finish-statement.js';
-import { PendingDeliveries } from './pending-deliveries.service.js';
-import { getGiveUpBefore } from '#subscriptions/webhook-delivery.js';
+import { QueueLoader } from './queue-loader.service.js';
+import { armQueues, getGiveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { createPartitionsAhead } from '#public-events/webhook-partitions.service.js';
 
-const ROUND_INTERVAL_MS = 500;
+const MIN_INTERVAL_MS = 500;
 const SWEEP_INTERVAL_MS = 60_000;
 const PARTITIONS_INTERVAL_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
@@ -106,8 +106,11 @@ const END_PAUSED_REPLAYS = {
 /** Events from that time can no longer be enqueued. */
 const FORGET_SPANS = {
   name: 'webhook_active_spans_forget',
-  text: `delete from webhook_active_spans
-         where active_until <= (select position from es.checkpoints where subscription = $1)`,
+  text: `delete from webhook_active_spans a using webhook_subscriptions s
+         where s.id = a.subscription_id
+           and a.active_until <= (select position from es.checkpoints where subscription = $1)
+           and not exists (
+             select from es.postponed_events p where p.subscription = $1 and p.account_id = s.account_id)`,
 };
 
 /** What one dispatcher does at intervals, besides following the log. */
@@ -119,14 +122,14 @@ export class DispatcherMaintenance {
     private readonly pool: Pool,
     private readonly worker: DeliveryWorker,
     private readonly notices: FailingNotices,
-    private readonly pending: PendingDeliveries,
+    private readonly loader: QueueLoader,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    const sweepMs = Math.max(ROUND_INTERVAL_MS, SWEEP_INTERVAL_MS / this.config.webhookTimeScale);
+    const sweepMs = Math.max(MIN_INTERVAL_MS, SWEEP_INTERVAL_MS / this.config.webhookTimeScale);
     let partitionsAt = 0;
     let sweepAt = 0;
     while (!signal.aborted) {
@@ -141,7 +144,8 @@ export class DispatcherMaintenance {
         await this.attempt('statistics of erased customers', () => this.forgetErased());
         sweepAt = now + sweepMs;
       }
-      await pause(ROUND_INTERVAL_MS, signal);
+      const dueInMs = Math.min(partitionsAt, sweepAt) - performance.now();
+      await pause(Math.max(MIN_INTERVAL_MS, dueInMs), signal);
     }
   }
 
@@ -170,7 +174,7 @@ export class DispatcherMaintenance {
     await this.giveUpPaused(now, before);
     const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_NEEDED);
     const oldest = rows[0]?.seq ?? null;
-    await this.drop('{webhook_finished, webhook_attempts}', before, null);
+    await this.drop('{webhook_finished, webhook_other_attempts}', before, null);
     await this.drop('{webhook_events, webhook_bodies}', before, oldest);
   }
 
@@ -197,7 +201,7 @@ export class DispatcherMaintenance {
       values: [before],
     });
     const cutoff = getGiveUpBefore(now, this.config.webhookTimeScale);
-    for (const { id } of rows) while (await this.pending.giveUp(id, cutoff));
+    for (const { id } of rows) while (await this.loader.giveUp(id, cutoff));
     await this.pool.query({ ...END_PAUSED_REPLAYS, values: [cutoff] });
   }
 

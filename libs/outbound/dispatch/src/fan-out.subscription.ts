@@ -1,106 +1,223 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Pool } from 'pg';
-import { getErrorMessage } from '#kernel/errors.js';
+import { LRUCache } from 'lru-cache';
+import { Pool, type QueryResult } from 'pg';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { ROOT_CONTEXT, runInSpan } from '#kernel/tracing.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
-import { LeaderLock } from '#database/leader-lock.js';
-import { OvertakenError, readCheckpoint } from '#event-store/port/checkpoint.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
-import { UnknownEventTypeError } from '#event-store/port/event-types.js';
-import { followLog } from '#event-store/log/follow-log.js';
+import { inTransaction } from '#database/connection.js';
+import { LOCKS } from '#database/locks.js';
+import {
+  lockCheckpoint,
+  OvertakenError,
+  toStepValues,
+  type Step,
+} from '#event-store/port/checkpoint.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Followers } from '#event-store/log/followers.service.js';
+import {
+  EventBodies,
+  getEventCustomerId,
+  type Envelope,
+} from '#public-events/event-bodies.service.js';
+import { EventSubjects } from '#public-events/event-subjects.service.js';
+import { findPublicType } from '#public-events/public-events.js';
+import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
-import { EventEnqueuer } from './event-enqueuer.service.js';
+import {
+  createDeliveries,
+  ENQUEUE,
+  FIND_LISTENERS,
+  MAX_PREPARED,
+  toEnqueueArguments,
+  type EnqueueRow,
+  type Listener,
+  type PublicEvent,
+} from './enqueue-statement.js';
 import { Replays } from './replays.service.js';
 
-const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
-const BATCH_SIZE = 500;
+const NAME = 'webhook fan-out';
+const MAX_UNHEARD = 10_000;
+/** Of stores, and in the characters of what is compared. */
+const MAX_CACHED_LISTENERS = { stores: 1_000, length: 4_096 };
+
+/** @property text as the database renders them, to compare them */
+type StoreListeners = { text: string; listeners: Listener[] };
 
 /**
- * Turns the log into deliveries, each exactly once: events and checkpoint are written in one transaction that compares
- * the checkpoint first. One process does this at a time. Its lock only saves the others the work; the comparison is
- * what makes it safe.
+ * Turns the log into deliveries, each exactly once: a delivery of each public event for each subscription that listens to
+ * it and the checkpoint are written in one statement that compares the checkpoint first. What can be prepared is in that
+ * statement too: the bodies of a few events, and the leases of their queues.
  */
 @Injectable()
 export class FanOut {
-  private readonly log = new Logger('webhook fan-out');
+  private readonly log = new Logger(NAME);
+  /** Stores whose last event had no listener. */
+  private readonly unheard = new LRUCache<number, true>({ max: MAX_UNHEARD });
+  /** The listeners of stores as they were last read. Whether they still are is asked where they are used. */
+  private readonly listenerCache = new LRUCache<number, StoreListeners>({
+    max: MAX_CACHED_LISTENERS.stores,
+  });
 
   constructor(
+    private readonly followers: Followers,
     private readonly pool: Pool,
-    private readonly eventStore: EventStore,
-    private readonly enqueuer: EventEnqueuer,
+    private readonly types: EventTypes,
+    private readonly bodies: EventBodies,
+    private readonly subjects: EventSubjects,
+    private readonly metrics: DeliveryMetrics,
     private readonly worker: DeliveryWorker,
     private readonly maintenance: DispatcherMaintenance,
     private readonly replays: Replays,
     private readonly stalls: StallDetector,
-    private readonly lock: LeaderLock,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.lock.lead(LEADERSHIP, signal, (leading) => this.lead(leading));
-  }
-
-  private async lead(signal: AbortSignal): Promise<void> {
-    const { maintenance, replays } = this;
-    const steppedDown = new AbortController();
-    const leading = AbortSignal.any([signal, steppedDown.signal]);
-    const follow = this.follow(leading).finally(() => steppedDown.abort());
-    await Promise.all([follow, maintenance.run(leading), replays.run(leading)]);
-  }
-
-  private async follow(signal: AbortSignal): Promise<void> {
-    this.log.log('follows the log');
-    const follower = {
-      batch: BATCH_SIZE,
-      readPosition: () => readCheckpoint(this.pool, FAN_OUT_CHECKPOINT),
-      advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        await this.stalls.watch(() => this.advance(from, events, to));
+    await this.followers.run(
+      {
+        name: NAME,
+        lock: LOCKS.fanOut,
+        subscription: FAN_OUT_CHECKPOINT,
+        batch: 500,
+        effect: 'no webhook is enqueued',
+        advance: (step, events) =>
+          this.stalls.watch(() => {
+            // The position alone moves often, past events that are not published.
+            if (events.length === 0) return this.enqueue(step, events);
+            const about = { 'inkpad.events': events.length };
+            return runInSpan(NAME, about, () => this.enqueue(step, events), {
+              parent: ROOT_CONTEXT,
+            });
+          }),
+        // A single dispatcher goes on with the other tasks of a leader.
+        shouldStepDown: () => !this.worker.isAlone,
+        runBeside: (leading) => {
+          this.log.log('follows the log');
+          return Promise.all([this.maintenance.run(leading), this.replays.run(leading)]);
+        },
       },
-      // A single dispatcher goes on with the other tasks of a leader.
-      shouldStepDown: () => !this.worker.isAlone,
-    };
-    await followLog(this.eventStore, follower, this.log, signal);
+      signal,
+    );
   }
 
-  /** One failing event must delay only what comes after it, and the log must name it. */
-  private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
-    try {
-      await this.enqueueBatch(from, events, to);
-      return;
-    } catch (error) {
-      if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
-      if (error instanceof UnknownEventTypeError && events.length === 1) throw error;
-      this.log.warn(
-        `a batch of ${events.length} events failed and is repeated one by one: ${getErrorMessage(error)}`,
-      );
+  /** @throws OvertakenError when another process has moved the checkpoint, or what was cached is out of date */
+  private async enqueue(step: Step, stored: StoredEvent[]): Promise<void> {
+    const { claimingDispatcherId: dispatcherId } = this.worker;
+    const startedAt = performance.now();
+    const events = this.getPublicEvents(stored);
+    // The slower of the two is asked for first.
+    const [envelopes, { listeners, compared }] = await Promise.all([
+      this.renderAhead(events),
+      this.findListeners(events),
+    ]);
+    const subjects = await this.subjects.find(
+      stored,
+      [...listeners.values()].flat().map(({ card_ids }) => ({ cardIds: card_ids })),
+    );
+    const deliveries = createDeliveries(events, listeners, subjects);
+    for (const { event: index } of deliveries) {
+      const event = events[index];
+      const envelope = event && envelopes.get(event.eventId);
+      if (envelope) event.envelope = envelope;
     }
-    let position = from;
-    for (const event of events) {
-      const next = event === events.at(-1) ? to : event.position;
-      try {
-        await this.enqueueBatch(position, [event], next);
-        position = next;
-      } catch (cause) {
-        if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
-        if (cause instanceof UnknownEventTypeError) throw cause;
-        throw new Error(`event ${event.id} blocks all webhooks: ${getErrorMessage(cause)}`, {
-          cause,
-        });
-      }
+    const values = toStepValues(step, [
+      ...toEnqueueArguments(events, deliveries, dispatcherId),
+      compared && [compared.accountId],
+      compared?.text ?? null,
+    ]);
+    const { rows } = await this.metrics.timeStatement(
+      'enqueue',
+      () =>
+        withPartitions(this.pool, () =>
+          step.kind === 'log'
+            ? this.pool.query<EnqueueRow>({ ...ENQUEUE.log, values })
+            : this.enqueuePostponed(values),
+        ),
+      () => deliveries.length,
+    );
+    if (rows.length === 0) {
+      if (compared) this.listenerCache.delete(compared.accountId);
+      throw new OvertakenError();
     }
+    for (const { eventId, stored: event, envelope } of events) {
+      this.metrics.observeEnqueued(event.meta.recordedAt);
+      // What is already here need not be read again.
+      if (envelope) this.bodies.rememberStored(eventId, envelope.text, startedAt);
+      else this.bodies.remember(eventId, event);
+    }
+    this.worker.handOver(
+      rows,
+      deliveries.map(({ subscriptionId }) => subscriptionId),
+      startedAt,
+    );
   }
 
-  private async enqueueBatch(from: Position, events: StoredEvent[], to: Position): Promise<void> {
-    const work = async () => {
-      const { claimingDispatcherId } = this.worker;
-      this.worker.handOver(await this.enqueuer.enqueue(from, events, to, claimingDispatcherId));
-    };
-    // The position alone moves often, past events that are not published.
-    if (events.length === 0) return work();
-    const about = { 'inkpad.events': events.length };
-    return runInSpan('webhook fan-out', about, work, { parent: ROOT_CONTEXT });
+  /** Enqueues a postponed event. Waits for locks and runs for less time than those who follow the log wait for it. */
+  private enqueuePostponed(values: unknown[]): Promise<QueryResult<EnqueueRow>> {
+    return inTransaction(this.pool, async (client) => {
+      await lockCheckpoint(client, FAN_OUT_CHECKPOINT);
+      await client.query(`set local statement_timeout = '5s'`);
+      return client.query<EnqueueRow>({ ...ENQUEUE.postponed, values });
+    });
+  }
+
+  /** What is published of the events. */
+  private getPublicEvents(events: StoredEvent[]): PublicEvent[] {
+    return events.flatMap((stored) => {
+      const type = findPublicType(this.types, stored.type);
+      if (!type) return [];
+      const customerId = getEventCustomerId(stored);
+      return { eventId: toPublicEventId(stored.id), customerId, type, stored };
+    });
+  }
+
+  /**
+   * Somebody may be waiting for a single event. The bodies of many are rendered later, because a flood in one store would
+   * otherwise delay enqueuing for all others.
+   */
+  private async renderAhead(events: PublicEvent[]): Promise<Map<string, Envelope>> {
+    if (events.length > MAX_PREPARED) return new Map();
+    const likely = events.filter(({ stored }) => !this.unheard.has(stored.meta.accountId));
+    if (likely.length === 0) return new Map();
+    return this.bodies.renderAhead(likely.map(({ stored }) => stored));
+  }
+
+  /**
+   * Reads listeners after the events, so that it finds every subscription that was created before one of them was recorded.
+   * Those of one store, as of an event that comes alone, may be older.
+   * @returns also what is to be compared then when they are used
+   */
+  private async findListeners(events: PublicEvent[]): Promise<{
+    listeners: Map<number, Listener[]>;
+    compared: { accountId: number; text: string } | null;
+  }> {
+    const accountIds = [...new Set(events.map(({ stored }) => stored.meta.accountId))];
+    const [accountId] = accountIds;
+    if (accountId === undefined) return { listeners: new Map(), compared: null };
+    const isOne = accountIds.length === 1;
+    const cached = isOne && this.listenerCache.get(accountId);
+    if (cached) {
+      const listeners = new Map([[accountId, cached.listeners]]);
+      return { listeners, compared: { accountId, text: cached.text } };
+    }
+    const { rows } = await this.pool.query<{ text: string }>({
+      ...FIND_LISTENERS,
+      values: [accountIds],
+    });
+    const text = rows[0]?.text ?? '[]';
+    const listeners = new Map<number, Listener[]>(accountIds.map((id) => [id, []]));
+    for (const listener of JSON.parse(text) as Listener[])
+      listeners.get(listener.account_id)?.push(listener);
+    for (const [id, { length }] of listeners) {
+      if (length > 0) this.unheard.delete(id);
+      else this.unheard.set(id, true);
+    }
+    if (isOne && text.length <= MAX_CACHED_LISTENERS.length)
+      this.listenerCache.set(accountId, { text, listeners: listeners.get(accountId) ?? [] });
+    return { listeners, compared: null };
   }
 }

@@ -20,14 +20,18 @@ export type Result = {
 /** @property excerpt of the response, sealed */
 export type SealedResult = Result & { excerpt: Buffer | null };
 
-/** SQL that stores deliveries taken out of `webhook_pending` as finished. @param from an SQL relation of them */
+/**
+ * SQL that stores deliveries taken out of `webhook_pending` as finished.
+ * @param from an SQL relation of them @param columns more of its columns that are stored
+ */
 export const insertFinished = (
   from: string,
   { status, attempts, deliveredAt }: Record<'status' | 'attempts' | 'deliveredAt', string>,
+  columns = '',
 ): string => `insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-        payload_format, status, attempts_count, created_at, delivered_at)
+        payload_format, status, attempts_count, created_at, delivered_at${columns})
       select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
-        ${status}, ${attempts}, created_at, ${deliveredAt} from ${from}`;
+        ${status}, ${attempts}, created_at, ${deliveredAt}${columns} from ${from}`;
 
 /**
  * Can only be looked up by index. For plain equality PostgreSQL may read the whole queue instead: statistics that were
@@ -35,6 +39,13 @@ export const insertFinished = (
  */
 const IS_SAME_DELIVERY =
   'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
+
+/**
+ * SQL: a column of the latest of several attempts. Without a join, for which PostgreSQL would compare each subscription with
+ * all attempts, as it expects one.
+ */
+const renderLatest = (column: string): string =>
+  `(array_agg(${column} order by at desc, n desc))[1] as ${column}`;
 
 /**
  * Records scheduled attempts, and returns the numbers of those that do not count. A success always counts, even if the
@@ -56,34 +67,41 @@ export const FINISH = {
       delete from webhook_pending p using r
       where ${IS_SAME_DELIVERY} and r.status <> 'pending'
         and (p.tries = r.tries or r.status = 'delivered')
-      returning p.*, r.n, r.status, r.sent, r.done_at
+      returning p.*, r.n, r.status, r.done_at, case when r.sent then p.attempts_count + 1 end as attempt,
+        r.at as attempted_at, r.code as response_status, r.duration_ms, r.error, r.excerpt as response_excerpt
     ), finished as (
-      ${insertFinished('gone', {
-        status: 'status',
-        attempts: 'attempts_count + sent::int',
-        deliveredAt: "case when status = 'delivered' then done_at end",
-      })}
+      ${insertFinished(
+        'gone',
+        {
+          status: 'status',
+          attempts: 'coalesce(attempt, attempts_count)',
+          deliveredAt: "case when status = 'delivered' then done_at end",
+        },
+        ', attempt, attempted_at, response_status, duration_ms, error, response_excerpt',
+      )}
     ), again as (
       update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + r.sent::int,
         first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
       from r
       where ${IS_SAME_DELIVERY} and r.status = 'pending'
         and p.tries = r.tries
-      returning r.n, p.attempts_count
-    ), counted as (
-      select n, attempts_count + 1 as attempt from gone
-      union all select n, attempts_count from again
+      returning r.*, p.attempts_count
     ), attempts as (
-      insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-      select r.id, c.attempt, 'scheduled', r.at, r.code, r.duration_ms, r.error, r.excerpt
-      from counted c join r using (n)
-      where r.sent
+      insert into webhook_other_attempts
+        (subscription_id, delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
+      select subscription_id, id, attempts_count, 'scheduled', at, code, duration_ms, error, excerpt
+      from again where sent
+    ), counted as (
+      select n, subscription_id, status, done_at, attempted_at as at, response_status as code, error,
+        attempt is not null as sent
+      from gone
+      union all
+      select n, subscription_id, status, done_at, at, code, error, sent from again
     ), changes as (
-      select r.subscription_id, max(r.done_at) filter (where r.status = 'delivered') as succeeded_at,
-        array_agg(r.done_at) filter (where r.status <> 'delivered') as failed_at,
-        (array_agg(r.n order by r.at desc, r.n desc))[1] as latest
-      from counted c join r using (n)
-      where r.sent group by r.subscription_id
+      select subscription_id, max(done_at) filter (where status = 'delivered') as succeeded_at,
+        array_agg(done_at) filter (where status <> 'delivered') as failed_at,
+        ${renderLatest('at')}, ${renderLatest('code')}, ${renderLatest('error')}
+      from counted where sent group by subscription_id
     ), subscriptions as (
       update webhook_subscriptions s
       set healthy_at = greatest(s.healthy_at, x.succeeded_at),
@@ -91,8 +109,8 @@ export const FINISH = {
           case when s.failing_since > x.succeeded_at or x.succeeded_at is null then s.failing_since end,
           (select min(f) from unnest(x.failed_at) f
            where f > coalesce(greatest(s.healthy_at, x.succeeded_at), '-infinity'))),
-        ${renderLastDelivery({ at: 'l.at', status: 'l.code', error: 'l.error' })}
-      from changes x join r l on l.n = x.latest
+        ${renderLastDelivery({ at: 'x.at', status: 'x.code', error: 'x.error' })}
+      from changes x
       where s.id = x.subscription_id
     )
     select n::int from r where n not in (select n from counted)`,

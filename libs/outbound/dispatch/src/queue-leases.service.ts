@@ -4,11 +4,7 @@ import { announceDue, ProcessSession } from '#database/process-session.js';
 import type { QueuedDelivery } from './delivery.js';
 import type { DeliveryQueue, QueueState, Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-
-const LEASE_SECONDS = 30;
-
-/** SQL: the end of a lease that begins now. */
-export const LEASE_END = `now() + interval '${LEASE_SECONDS} seconds'`;
+import { LEASE_END } from './enqueue-statement.js';
 
 const QUEUES = 'webhook_queues';
 
@@ -37,10 +33,11 @@ const CLAIM = {
     returning q.subscription_id, q.tier, due.taken_over`,
 };
 
+/** Also finds what became due after the last claim. */
 const NEXT_DUE = {
   name: 'webhook_queues_next',
   text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
-         from webhook_queues where due_at > now() and due_at < 'infinity'`,
+         from webhook_queues where due_at > now() - interval '1 second' and due_at < 'infinity'`,
 };
 
 /**
@@ -105,7 +102,7 @@ const FORGET_QUEUE = {
 
 /**
  * Leases queues to this process. Their leases end with the process, and its queues are due again. Those of a process that
- * falls silent run out.
+ * falls silent run out, or end after 20 s with its session (ADR-0151).
  */
 @Injectable()
 export class QueueLeases {
@@ -122,14 +119,15 @@ export class QueueLeases {
     return this.session.number;
   }
 
-  async claim(limit: number): Promise<{ subscriptionId: number; tier: Tier }[]> {
+  /** @returns the tiers of the queues, by subscription id */
+  async claim(limit: number): Promise<Map<number, Tier>> {
     const { rows } = await this.metrics.timeStatement(
       'claim',
       () => this.pool.query<ClaimedRow>({ ...CLAIM, values: [this.dispatcherId, limit] }),
       (result) => result.rows.length,
     );
     this.metrics.countClaimed(rows.length, rows.filter((row) => row.taken_over).length);
-    return rows.map((row) => ({ subscriptionId: row.subscription_id, tier: row.tier }));
+    return new Map(rows.map((row) => [row.subscription_id, row.tier]));
   }
 
   /** How long until the next queue becomes due or the next lease ends. */

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryQueues } from './delivery-queues.service.js';
+import type { ViewRow } from './load-statements.js';
 import { QueueLoader } from './queue-loader.service.js';
 
 /** Loads nothing, and counts how often it was to be done. */
@@ -31,8 +32,9 @@ function createLoader(attempts: { knowsErasures: boolean }) {
   const queues = new DeliveryQueues(metrics, unused);
   const loadings = new Loadings();
   const loader = new QueueLoader(
-    queues,
     unused,
+    unused,
+    queues,
     unused,
     unused,
     attempts as never,
@@ -42,19 +44,23 @@ function createLoader(attempts: { knowsErasures: boolean }) {
   return { queues, loadings, loader };
 }
 
+const READ = { id: null, subscriptionId: 1, target_url: null } as ViewRow;
+
 // one queue is loaded | so many promises later, before anything else can happen, another one asks
-it.each([0, 1, 2, 3, 4, 5, 6])(
-  'a queue that asks %i promises after another is loaded',
-  async (n) => {
-    const { queues, loadings, loader } = createLoader({ knowsErasures: true });
+it.each(
+  [0, 1, 2, 3, 4, 5, 6].flatMap((n) => [[n, 'unread', []] as const, [n, 'read', [READ]] as const]),
+)(
+  'a queue that asks %i promises after one that was claimed %s is loaded',
+  async (n, _state, read) => {
+    const { loadings, loader } = createLoader({ knowsErasures: true });
     loadings.onLoad = () => {
       loadings.onLoad = () => undefined;
       void (async () => {
         for (let i = 0; i < n; i++) await Promise.resolve();
-        queues.lease(2, 'fast');
+        loader.lease([[2, 'fast']]);
       })();
     };
-    queues.lease(1, 'fast');
+    loader.lease([[1, 'fast']], [...read], performance.now());
     for (let turns = 0; turns < 5; turns++) await turn();
     await loader.finish();
     expect(loadings.count).toBe(2);
@@ -63,8 +69,8 @@ it.each([0, 1, 2, 3, 4, 5, 6])(
 
 it('reads nothing while erasures may be missed', async () => {
   const attempts = { knowsErasures: false };
-  const { queues, loadings, loader } = createLoader(attempts);
-  queues.lease(1, 'fast');
+  const { loadings, loader } = createLoader(attempts);
+  loader.lease([[1, 'fast']]);
   for (let turns = 0; turns < 5; turns++) await turn();
   expect(loadings.count).toBe(0);
   attempts.knowsErasures = true;
@@ -74,7 +80,7 @@ it('reads nothing while erasures may be missed', async () => {
 
 it('stops waiting for erasures when the process stops', async () => {
   const { queues, loadings, loader } = createLoader({ knowsErasures: false });
-  queues.lease(1, 'fast');
+  loader.lease([[1, 'fast']]);
   await turn();
   queues.isStopping = true;
   await loader.finish();

@@ -1,20 +1,36 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DATABASE_RETRY_MS, isTransient } from '#database/connection.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
+import { withPartitions } from '#public-events/webhook-partitions.service.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { DeliveryAttempts, toEventRef } from './delivery-attempts.service.js';
-import type { Delivery } from './delivery.js';
+import type { Delivery, QueueView } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import type { LoadRequest } from './delivery-queue.js';
+import type { LoadRequest, Tier } from './delivery-queue.js';
 import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
-import { PendingDeliveries } from './pending-deliveries.service.js';
+import {
+  FORGET_REDELIVERIES,
+  GIVE_UP,
+  GIVE_UP_BATCH_SIZE,
+  LOAD,
+  TAKE_REDELIVERIES,
+  toDelivery,
+  type DeliveryRow,
+  type LoadedRow,
+  type ViewRow,
+} from './load-statements.js';
 import { QueueLeases } from './queue-leases.service.js';
 
 /** Few enough that the first ones need not wait for the bodies of all. */
 const LOAD_BATCH_SIZE = 32;
+
+/** What the statement that claimed a queue has read of it is not used later than this. */
+const MAX_CLAIM_MS = 1_000;
 
 /** How often the loader looks whether this process knows all erasures again. */
 const ERASURES_RETRY_MS = 50;
@@ -33,6 +49,8 @@ type Refill = {
   deliveries: Delivery[];
 };
 
+type Loaded = { views: Map<number, QueueView>; deliveries: Delivery[] };
+
 /** Loads due deliveries with their bodies into the queues that ask for them, and fails those that are not sent. */
 @Injectable()
 export class QueueLoader {
@@ -42,9 +60,10 @@ export class QueueLoader {
   private failing: Promise<void> = Promise.resolve();
 
   constructor(
+    private readonly pool: Pool,
+    private readonly secrets: WebhookSecrets,
     private readonly queues: DeliveryQueues,
     private readonly leases: QueueLeases,
-    private readonly pending: PendingDeliveries,
     private readonly bodies: EventBodies,
     private readonly attempts: DeliveryAttempts,
     private readonly metrics: DeliveryMetrics,
@@ -62,14 +81,36 @@ export class QueueLoader {
 
   /** Reads the state of a queue without its deliveries. */
   async view(queue: LeasedQueue): Promise<void> {
-    const { views } = await this.pending.load(this.leases.dispatcherId, [queue.requestLoad(0, 0)]);
+    const { views } = await this.read([queue.requestLoad(0, 0)]);
     this.applyView(queue, views);
     queue.endLoad();
   }
 
-  private async loadAll(): Promise<void> {
+  /**
+   * Leases queues that a statement has claimed.
+   * @param claimed their tiers, by subscription id
+   * @param rows what that statement has read of them
+   * @param since a moment before that, by `performance.now()`
+   */
+  lease(claimed: Iterable<[number, Tier]>, rows: LoadedRow[] = [], since = -Infinity): void {
+    const isFresh =
+      !this.loading && this.attempts.knowsErasures && performance.now() - since < MAX_CLAIM_MS;
+    const loaded = this.toLoaded(isFresh ? rows : []);
+    const read: LeasedQueue[] = [];
+    const unread: LeasedQueue[] = [];
+    for (const [id, tier] of claimed) {
+      const isNew = !this.queues.get(id);
+      (isNew && loaded.views.has(id) ? read : unread).push(this.queues.lease(id, tier));
+    }
+    if (read.length > 0) this.loading = this.loadAll(read, loaded);
+    for (const queue of unread) this.queues.requestRefill(queue);
+  }
+
+  /** @param read queues of which `loaded` was read already */
+  private async loadAll(read: LeasedQueue[] = [], loaded?: Loaded): Promise<void> {
+    if (read.length > 0) await this.loadBatch(read, loaded);
     // Queues that ask in the same turn of the event loop are loaded together.
-    await new Promise((resolve) => setImmediate(resolve));
+    else await new Promise((resolve) => setImmediate(resolve));
     while (!this.queues.isStopping) {
       if (!this.attempts.knowsErasures) {
         // As after a pause of this process: what is read now would have to be read again.
@@ -78,27 +119,31 @@ export class QueueLoader {
       }
       const batch = this.queues.takeNeedingRefill(LOAD_BATCH_SIZE);
       if (batch.length === 0) break;
-      for (const queue of batch) queue.operation = 'loading';
-      try {
-        await this.stalls.watch(() => this.load(batch));
-      } catch (error) {
-        this.log[isTransient(error) ? 'warn' : 'error'](
-          `queues could not be loaded: ${getErrorMessage(error)}`,
-        );
-        for (const queue of batch) this.queues.startOver(queue);
-        await wait(DATABASE_RETRY_MS);
-      } finally {
-        for (const queue of batch) queue.endLoad();
-      }
+      await this.loadBatch(batch);
     }
     // In the same step that saw no queue waiting: a later request starts anew.
     this.loading = undefined;
   }
 
-  private async load(batch: LeasedQueue[]): Promise<void> {
+  private async loadBatch(batch: LeasedQueue[], loaded?: Loaded): Promise<void> {
+    for (const queue of batch) queue.operation = 'loading';
+    try {
+      await this.stalls.watch(() => this.load(batch, loaded));
+    } catch (error) {
+      this.log[isTransient(error) ? 'warn' : 'error'](
+        `queues could not be loaded: ${getErrorMessage(error)}`,
+      );
+      for (const queue of batch) this.queues.startOver(queue);
+      await wait(DATABASE_RETRY_MS);
+    } finally {
+      for (const queue of batch) queue.endLoad();
+    }
+  }
+
+  private async load(batch: LeasedQueue[], loaded?: Loaded): Promise<void> {
     const { roomPerQueue, maxHeld } = this.queues;
     const requests = batch.map((queue) => queue.requestLoad(roomPerQueue, maxHeld));
-    const { views, deliveries } = await this.pending.load(this.leases.dispatcherId, requests);
+    const { views, deliveries } = loaded ?? (await this.read(requests));
     const refills = new Map<number, Refill>();
     for (const [i, queue] of batch.entries()) {
       const request = requests[i];
@@ -117,17 +162,14 @@ export class QueueLoader {
     const withRedelivery = [...refills.values()].filter(({ queue }) => queue.hasRedelivery);
     if (withRedelivery.length > 0) {
       const ids = withRedelivery.map(({ queue }) => queue.id);
-      deliveries.push(...(await this.pending.takeRedeliveries(ids)));
+      deliveries.push(...(await this.takeRedeliveries(ids)));
     }
     for (const delivery of deliveries) sortDelivery(refills.get(delivery.subscriptionId), delivery);
     await this.addDeliveries([...refills.values()], roomPerQueue);
   }
 
   /** @returns whether this process still has the queue */
-  private applyView(
-    queue: LeasedQueue,
-    views: Awaited<ReturnType<PendingDeliveries['load']>>['views'],
-  ): boolean {
+  private applyView(queue: LeasedQueue, views: Loaded['views']): boolean {
     const view = views.get(queue.id);
     if (view) queue.applyView(view, performance.now());
     else {
@@ -161,7 +203,7 @@ export class QueueLoader {
       let isEmpty = false;
       try {
         if (queue.state !== 'lost' && !this.queues.isStopping) {
-          isEmpty = !(await this.stalls.watch(() => this.pending.giveUp(queue.id, before)));
+          isEmpty = !(await this.stalls.watch(() => this.giveUp(queue.id, before)));
         }
       } catch (error) {
         this.log[isTransient(error) ? 'warn' : 'error'](
@@ -198,6 +240,71 @@ export class QueueLoader {
       else if (queue.waitingCount === 0 && queue.hasMore) this.queues.requestRefill(queue);
     }
     this.attempts.dispatchNext();
+  }
+
+  /** Reads nothing of queues that belong to another dispatcher by now. */
+  private async read(requests: LoadRequest[]): Promise<Loaded> {
+    const values = [
+      this.leases.dispatcherId,
+      requests.map((one) => one.subscriptionId),
+      requests.map((one) => one.after),
+      requests.map((one) => one.room),
+      requests.map((one) => one.skip),
+    ];
+    return this.metrics.timeStatement(
+      'take',
+      async () => this.toLoaded((await this.pool.query<LoadedRow>({ ...LOAD, values })).rows),
+      ({ deliveries }) => deliveries.length,
+    );
+  }
+
+  private toLoaded(rows: LoadedRow[]): Loaded {
+    const views = new Map<number, QueueView>();
+    const deliveries: Delivery[] = [];
+    for (const row of rows) {
+      if (row.id === null) views.set(row.subscriptionId, this.toQueueView(row));
+      else deliveries.push(toDelivery(row));
+    }
+    return { views, deliveries };
+  }
+
+  private async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
+    await this.pool.query({ ...FORGET_REDELIVERIES, values: [subscriptionIds] });
+    const { rows } = await this.pool.query<DeliveryRow>({
+      ...TAKE_REDELIVERIES,
+      values: [subscriptionIds],
+    });
+    return rows.map(toDelivery);
+  }
+
+  /** Fails some of what was enqueued before then. @returns whether there may be more */
+  async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<boolean> {
+    return withPartitions(this.pool, async () => {
+      const { rows } = await this.pool.query<{ n: number }>({
+        ...GIVE_UP,
+        values: [subscriptionId, before],
+      });
+      this.metrics.countGivenUp(rows[0]?.n ?? 0);
+      return rows[0]?.n === GIVE_UP_BATCH_SIZE;
+    });
+  }
+
+  private toQueueView(row: ViewRow): QueueView {
+    const { subscriptionId, enqueued_count: enqueuedCount, has_redelivery: hasRedelivery } = row;
+    const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
+    const target = row.target_url !== null && {
+      url: row.target_url,
+      secret: open(row.secret),
+      previousSecret: (row.previous_secret && open(row.previous_secret)) ?? undefined,
+      headers:
+        row.headers === null ? undefined : this.secrets.openHeaders(subscriptionId, row.headers),
+      personalData: row.personal_data,
+      enabled: row.enabled,
+      disabledReason: row.disabled_reason,
+      giveUpBefore: row.give_up_before,
+      failingSince: row.failing_since,
+    };
+    return { subscriptionId, enqueuedCount, hasRedelivery, target: target || undefined };
   }
 }
 

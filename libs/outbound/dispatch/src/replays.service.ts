@@ -1,24 +1,20 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
+import { drawPollMs } from '#kernel/poll-interval.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
-import { isTransient } from '#database/connection.js';
+import { isDatabaseUnavailable, isTransient } from '#database/connection.js';
 import { ProcessSession } from '#database/process-session.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 import { renderSubjectCondition } from '#public-events/event-subject.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import {
-  armQueues,
-  FAN_OUT_CHECKPOINT,
-  REPLAYS,
-} from '#subscriptions/delivery-requests.service.js';
+import { FAN_OUT_CHECKPOINT, REPLAYS } from '#subscriptions/delivery-requests.service.js';
+import { armQueues } from '#subscriptions/webhook-delivery.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;
-/** While there is no replay. New ones are announced. */
-const IDLE_MS = 5_000;
 /** The most deliveries enqueued, and events read, at a time. */
 const BATCH_SIZES = { enqueued: 250, scanned: 2_000 };
 /** A replay waits while its subscription has this many pending deliveries. */
@@ -36,10 +32,16 @@ const OPEN = {
   text: `select id, account_id, case when last_seq is null then log_head end as log_head from webhook_replays order by log_head, id`,
 };
 
-/** Ends the replay at what has been enqueued up to now. */
+/**
+ * Starts replays, which end at what has been enqueued up to now. Not while events of the store are postponed, which are
+ * enqueued later.
+ */
 const START = {
   name: 'webhook_replays_start',
-  text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
+  text: `
+    update webhook_replays r set last_seq = webhook_next_id()
+    where r.id = any ($1) and r.last_seq is null and not exists (
+      select from es.postponed_events p where p.subscription = $2 and p.account_id = r.account_id)`,
 };
 
 /**
@@ -140,11 +142,10 @@ export class Replays {
       try {
         const { rows } = await this.pool.query<OpenRow>(OPEN);
         await this.startWaiting(rows);
-        if (rows.length === 0) waitMs = IDLE_MS;
+        if (rows.length === 0) waitMs = drawPollMs();
         else if (await this.feedRound(rows, signal)) continue;
       } catch (error) {
-        const level = isTransient(error) ? 'warn' : 'error';
-        this.log[level](`${getErrorMessage(error)}; will be tried again`);
+        this.report(error);
       }
       await this.requests.wait(waitMs, signal);
     }
@@ -166,8 +167,8 @@ export class Replays {
       ready.push(id);
     }
     if (ready.length === 0) return;
-    await this.pool.query({ ...START, values: [ready] });
-    this.requests.wake();
+    const started = await this.pool.query({ ...START, values: [ready, FAN_OUT_CHECKPOINT] });
+    if (started.rowCount) this.requests.wake();
   }
 
   /** @returns whether there may be more to do at once */
@@ -184,7 +185,7 @@ export class Replays {
       const first = this.rounds % ids.length;
       for (const id of [...ids.slice(first), ...ids.slice(0, first)]) {
         if (signal.aborted) return false;
-        if (!(await this.feed(id))) continue;
+        if (!(await this.feedOrReport(id))) continue;
         progress = true;
         break;
       }
@@ -193,7 +194,23 @@ export class Replays {
     return progress;
   }
 
-  /** @returns whether it made any progress */
+  /** A replay that fails delays no other one. @returns whether it made any progress */
+  private async feedOrReport(id: number): Promise<boolean> {
+    try {
+      return await this.feed(id);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      this.report(error, id);
+      return false;
+    }
+  }
+
+  private report(error: unknown, id?: number): void {
+    const what = id === undefined ? '' : `replay ${id}: `;
+    const level = isTransient(error) ? 'warn' : 'error';
+    this.log[level](`${what}${getErrorMessage(error)}; will be tried again`);
+  }
+
   private async feed(id: number): Promise<boolean> {
     const { rows } = await withPartitions(this.pool, () =>
       this.pool.query<FeedRow>({ ...FEED, values: [id] }),

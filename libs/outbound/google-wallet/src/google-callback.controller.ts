@@ -1,7 +1,7 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { getNow } from '#kernel/clock.js';
 import type { Config } from '#configuration/config.js';
-import { AvailableWhen } from '#http/availability.js';
+import { AvailableWhen } from '#http/route-access.js';
 import { GoogleCallbacks } from './callbacks.service.js';
 
 /** Receives Google's callbacks, which are authenticated by their signature instead of a token. */

@@ -60,12 +60,16 @@ export class CardMessageSending {
       concurrency: CONCURRENCY,
       claim: (limit) => this.messages.claim(limit, channel),
       describeFailure: ({ id }) => `message ${id} could not be sent by ${channel}`,
-      attempt: (message, cut) => this.attempt(message, cut),
+      attempt: (message, cut, isLeased) => this.attempt(message, cut, isLeased),
       getGiveUpAt: ({ enqueuedAt }) => new Date(enqueuedAt.getTime() + GIVE_UP_SECONDS * 1000),
     };
   }
 
-  private async attempt(message: Job<QueuedMessage>, cut: AbortSignal): Promise<JobOutcome | void> {
+  private async attempt(
+    message: Job<QueuedMessage>,
+    cut: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome | void> {
     const readAt = performance.now();
     const content = await this.contents.find(message.customerCardId);
     if (!content) return this.messages.record(message, 'dropped', { reason: 'erased' });
@@ -99,7 +103,7 @@ export class CardMessageSending {
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
       this.send({ ...route, id: message.id }, content.content, pictures, {
         cut: AbortSignal.any([cut, erased]),
-        mayBeSent,
+        mayBeSent: () => mayBeSent() && isLeased(),
       }),
     );
     if (!outcome) {

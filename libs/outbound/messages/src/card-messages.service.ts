@@ -4,8 +4,8 @@ import { inTransaction } from '#database/connection.js';
 import { DailyCounts } from '#database/daily-counts.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
-import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
-import type { Position, StoredEvent } from '#event-store/port/event-store.js';
+import { takeStep, type Step } from '#event-store/port/checkpoint.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { MessageTable } from '#accounts/message-counts.js';
 import { SAME_REQUEST_MS } from '#customers/card-links.js';
 import {
@@ -112,21 +112,12 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     super(pool, session, TABLE, MAIL_RETRIES);
   }
 
-  /** Enqueues the requests of a batch of the log, and advances the checkpoint. @throws OvertakenError */
-  async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
+  /** Enqueues the requests of events of the log, and takes the step. @throws OvertakenError */
+  async advance(step: Step, events: StoredEvent[]): Promise<void> {
     const { requests, issued } = findMessageRequests(events);
-    const move = {
-      name: 'card_messages_move',
-      text: MOVE_CHECKPOINT,
-      values: toMoveArguments(CARD_MESSAGES, from, to),
-    };
-    if (requests.length + issued.length === 0) {
-      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
-      return;
-    }
+    if (requests.length + issued.length === 0) return takeStep(this.pool, step);
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query(move);
-      if (moved.rowCount !== 1) throw new OvertakenError();
+      await takeStep(client, step);
       if (issued.length > 0) await this.nameCards(client, issued);
       if (requests.length > 0) await this.enqueue(client, requests);
     });

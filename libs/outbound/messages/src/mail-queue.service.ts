@@ -28,16 +28,20 @@ export class MailQueue {
       concurrency: CONCURRENCY,
       claim: (limit) => this.outbox.claim(limit),
       describeFailure: ({ id }) => `mail ${id} could not be sent`,
-      attempt: (queued, cut) => this.attempt(queued, cut),
+      attempt: (queued, cut, isLeased) => this.attempt(queued, cut, isLeased),
       getGiveUpAt: ({ giveUpAt }) => giveUpAt,
     };
   }
 
   /** Sends an e-mail. One that cannot be decrypted is retried like any other, and meanwhile the operator is alerted. */
-  private async attempt(queued: Job<QueuedMail>, cut: AbortSignal): Promise<JobOutcome> {
+  private async attempt(
+    queued: Job<QueuedMail>,
+    cut: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome> {
     const mail = this.outbox.open(queued);
     if (!mail) this.log.error(`mail ${queued.id} ${NOT_OPENED.error}`);
-    const outcome = mail ? await this.smtp.send(queued.id, mail, cut) : NOT_OPENED;
+    const outcome = mail ? await this.smtp.send(queued.id, mail, cut, isLeased) : NOT_OPENED;
     this.metrics.countAttempt('mail', outcome.kind);
     return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
   }

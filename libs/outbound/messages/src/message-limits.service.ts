@@ -3,6 +3,7 @@ import type { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { createRunQuery, type DailyCounts } from '#database/daily-counts.js';
+import { LOCKS } from '#database/locks.js';
 import type { CapOverrides, CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
 import type { MessageChannel } from './card-message.js';
@@ -19,9 +20,6 @@ export type LimitedMessage = {
 export type MessageLimits = { store: CapShare<number>; address: number };
 /** The limit that has been reached. */
 export type ReachedLimit = keyof MessageLimits;
-
-/** Makes one of two messages wait that would be the last of a day. With the channel and the store whose limit it is. */
-const LOCK = 727_096;
 
 /** Which messages count together for one address. */
 const SUBJECTS: Record<MessageTable, string> = {
@@ -65,9 +63,10 @@ export function reserveMessage(
   { store, address }: MessageLimits,
 ): Promise<ReachedLimit | null> {
   return inTransaction(pool, async (client) => {
+    // Of two messages that would be the last of a day, one waits.
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
       `${channel} of ${store.owner}`,
-      LOCK,
+      LOCKS.messagesPerDay,
     ]);
     const { rows } = await client.query<{ wasCounted: boolean }>({
       name: `${table}_reserve`,

@@ -2,8 +2,7 @@ import { Body, Controller, Headers, HttpCode, Param, Post } from '@nestjs/common
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { AvailableWhen } from '#http/availability.js';
-import { WorksInMaintenance } from '#http/maintenance-mode.js';
+import { AvailableWhen, WorksInMaintenance } from '#http/route-access.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callback.js';
 

@@ -50,7 +50,7 @@ const PARTS = {
       o.state as own_card,
       not exists (select from personal_keys k where k.subject_id = r.customer_id) as erased,
       (select h.location_id from history h
-       where h.customer_card_id = coalesce(o.id, r.id) and h.location_id is not null
+       where h.stream = 'customer_card-' || coalesce(o.id, r.id) and h.location_id is not null
        order by h.seq desc limit 1) as last_location_id
     from ${PASS_HOLDERS} r
     join cards c on c.id = r.card_id

@@ -27,7 +27,7 @@ export class PassDispatch {
           concurrency: sender.concurrency,
           claim: (limit) => this.updates.claimByPriority(sender.channel, limit),
           describeFailure: ({ channel, target }) => `the update of ${channel} ${target} failed`,
-          attempt: (update, cut) => this.attempt(sender, update, cut),
+          attempt: (update, ...rest) => this.attempt(sender, update, ...rest),
         }),
       );
     }
@@ -41,9 +41,10 @@ export class PassDispatch {
     sender: PassSender,
     update: PassUpdate,
     cut: AbortSignal,
+    isLeased: () => boolean,
   ): Promise<JobOutcome> {
     try {
-      return await sender.send(update, cut);
+      return await sender.send(update, cut, isLeased);
     } catch (error) {
       const message = getErrorMessage(error);
       if (!isTransient(error))

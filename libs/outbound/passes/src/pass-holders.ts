@@ -1,4 +1,4 @@
-import { renderSamePerson } from '#customers/same-person.js';
+import { renderSamePerson } from '#stamping/same-person.js';
 
 /**
  * SQL for the cards that can be opened as a pass: customer cards, and decoy cards (ADR-0051). The query gives it an

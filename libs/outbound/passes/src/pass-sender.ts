@@ -37,8 +37,16 @@ export abstract class PassSender {
     return Promise.resolve([]);
   }
 
-  /** Sends an update. @param signal aborts when the process must end; another process then retries the update */
-  abstract send(update: PassUpdate, signal: AbortSignal): Promise<JobOutcome>;
+  /**
+   * Sends an update.
+   * @param signal aborts when the process must end; another process then retries the update
+   * @param isLeased to be asked right before something is sent that must not arrive twice
+   */
+  abstract send(
+    update: PassUpdate,
+    signal: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome>;
 }
 
 /** The injection token of all senders. */

@@ -1,9 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { inTransaction } from '#database/connection.js';
-import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import {
+  lockCheckpoint,
+  OvertakenError,
+  takeStep,
+  type Step,
+} from '#event-store/port/checkpoint.js';
 import { toRecorded } from '#event-store/port/codec.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { isAboutEvents } from '#event-store/log/follow-log.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { accountReadModel } from '#accounts/account.entity.js';
 import { cardReadModel } from '#cards/card.entity.js';
@@ -94,6 +100,12 @@ const NEXT_REFRESH = {
   text: 'select account_id, card_id, last_customer_card_id, xmin::text as version from pass_refreshes order by last_run_at limit 1',
 };
 
+const END_TURN = {
+  name: 'pass_refreshes_end_turn',
+  text: `update pass_refreshes set last_run_at = clock_timestamp()
+         where account_id = $1 and card_id = $2 and xmin::text = $3`,
+};
+
 /** Locks a refresh, unless its row has changed: another process has gone on with it, or it has begun anew. */
 const LOCK_REFRESH = {
   name: 'pass_refreshes_lock',
@@ -147,25 +159,16 @@ export class PassTable {
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
   ) {}
 
-  /** Processes a batch of the log, and advances the checkpoint. @throws OvertakenError */
-  async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
+  /** Processes events of the log, and takes the step. @throws OvertakenError */
+  async advance(step: Step, events: StoredEvent[]): Promise<void> {
     const scope = await this.keepOpened(findScope(events));
-    const move = {
-      name: 'passes_move',
-      text: MOVE_CHECKPOINT,
-      values: toMoveArguments(PASS_CHANGES, from, to),
-    };
-    if (isEmptyScope(scope)) {
-      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
-      return;
-    }
+    if (isEmptyScope(scope)) return takeStep(this.pool, step);
     const balances = await this.readBalances(scope);
     await this.waitForReadModels(scope, events);
     const { rows } = await this.pool.query<OpenedRow>(createOpenedQuery(scope));
     const changes = await this.compare(rows, balances);
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query(move);
-      if (moved.rowCount !== 1) throw new OvertakenError();
+      await takeStep(client, step);
       await this.write(client, changes, 0);
       await client.query({
         ...REFRESH,
@@ -199,13 +202,27 @@ export class PassTable {
   }
 
   /**
-   * Processes a part of one refresh; the stores take turns.
+   * Processes a part of one refresh; the stores take turns, and one that fails delays no other.
    * @returns whether there was one
    * @throws OvertakenError when one of the passes has changed meanwhile
    */
   async refresh(): Promise<boolean> {
     const [next] = (await this.pool.query<RefreshRow>(NEXT_REFRESH)).rows;
     if (!next) return false;
+    try {
+      await this.refreshPart(next);
+    } catch (error) {
+      if (!isAboutEvents(error)) throw error;
+      await this.pool.query({
+        ...END_TURN,
+        values: [next.account_id, next.card_id, next.version],
+      });
+      throw error;
+    }
+    return true;
+  }
+
+  private async refreshPart(next: RefreshRow): Promise<void> {
     const { account_id: accountId, card_id: cardId, last_customer_card_id: after } = next;
     const { rows } = await this.pool.query<OpenedRow>(
       cardId === 0
@@ -214,9 +231,7 @@ export class PassTable {
     );
     const changes = await this.compare(rows, new Map());
     await inTransaction(this.pool, async (client) => {
-      await client.query('select from es.checkpoints where subscription = $1 for update', [
-        PASS_CHANGES,
-      ]);
+      await lockCheckpoint(client, PASS_CHANGES);
       const { rowCount } = await client.query({
         ...LOCK_REFRESH,
         values: [accountId, cardId, next.version],
@@ -244,7 +259,6 @@ export class PassTable {
             },
       );
     });
-    return true;
   }
 
   private async compare(

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { UnavailableError } from '#kernel/errors.js';
+import { DamagedHistoryError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
@@ -96,8 +96,8 @@ export class CustomerRenderer implements EventRenderer {
   }
 
   /**
-   * Waits until merges are finished. If a merge is written stream by stream, its first event can be read before the
-   * cards belong to the surviving customer.
+   * Waits until merges are finished, except for those that wait for a repair. If a merge is written stream by stream,
+   * its first event can be read before the cards belong to the surviving customer.
    * @throws UnavailableError
    */
   private async waitUntilMerged(events: StoredEvent[]): Promise<void> {
@@ -108,7 +108,8 @@ export class CustomerRenderer implements EventRenderer {
       async () => {
         const { rowCount } = await this.pool.query({
           name: 'webhook_customers_merging',
-          text: 'select 1 from es.intent_streams where stream_id = any ($1)',
+          text: `select from es.intent_streams s join es.intents i on i.id = s.intent
+                 where s.stream_id = any ($1) and i.damage is null`,
           values: [streams],
         });
         return rowCount === 0 || RETRY;
@@ -119,24 +120,32 @@ export class CustomerRenderer implements EventRenderer {
 
   /**
    * Finds the current state of customers whose key was renewed, and the event that recorded it again. Earlier events
-   * cannot be decrypted any more, except by a process that has cached their projection.
+   * cannot be decrypted any more, except by a process that has cached their projection. Where a
+   * tombstone or an access list keeps that event from being read, all have the current state: others must not wait for the
+   * repair of the stream.
    */
   private async findRenewals(
     ids: number[],
   ): Promise<Map<number, { revision: number; now: Customer }>> {
     const renewals = new Map<number, { revision: number; now: Customer }>();
     for (const id of await this.keys.findRenewed(ids)) {
-      const now = await this.readModels.load(customerReadModel, id, true);
-      const stream = toStreamName(customerReadModel.aggregate, id);
-      for await (const { type, revision } of this.eventStore.readStream(stream, {
-        direction: 'backwards',
-      })) {
-        if (type !== 'CustomerResealed') continue;
-        if (now) renewals.set(id, { revision, now: now.state });
-        break;
-      }
+      const revision = await this.findResealing(toStreamName(customerReadModel.aggregate, id));
+      const now = await this.readModels.load(customerReadModel, id, revision !== Infinity);
+      if (now && revision !== undefined) renewals.set(id, { revision, now: now.state });
     }
     return renewals;
+  }
+
+  private async findResealing(stream: string): Promise<number | undefined> {
+    try {
+      const events = this.eventStore.readStream(stream, { direction: 'backwards' });
+      for await (const { type, revision } of events)
+        if (type === 'CustomerResealed') return revision;
+      return undefined;
+    } catch (error) {
+      if (error instanceof DamagedHistoryError) return Infinity;
+      throw error;
+    }
   }
 
   /**

@@ -27,13 +27,22 @@ const SELECT_BY_ID =
 
 /**
  * Looks for a cursor that is no stored event of the store. One of another store, or one that is not enqueued yet, is
- * stored all the same. An id holds the time at which it was made.
+ * stored all the same: the table `history` has it, or it is among the events that the table does not have yet. An id holds
+ * the time at which it was made. Without `offset 0` the planner may read the whole log instead of its end.
  */
 const FIND_RESUMPTION = {
   name: 'webhook_event_resumption',
   text: `select
            exists (select from webhook_events where event_id = $2)
-             or exists (select from es.events where event_id = $3) as is_stored,
+             or exists (select from history where event_id = $3)
+             or exists (
+               select from (
+                 select event_id from es.events
+                 where (tx, pos) > (
+                   select split_part(last, ':', 1)::bigint::text::xid8, split_part(last, ':', 2)::bigint
+                   from coalesce((select position from history order by seq desc limit 1), '0:0') last)
+                 order by tx desc, pos desc offset 0) newest
+               where event_id = $3) as is_stored,
            o.recorded_at as oldest_at,
            (select event_id from webhook_events
             where account_id = $1 and recorded_at <= $4 and o.recorded_at <= $4

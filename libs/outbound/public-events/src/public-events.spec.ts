@@ -22,7 +22,6 @@ import { toCustomerJson } from '#customers/customer.dto.js';
 import { customer, type Customer } from '#customers/customer.js';
 import { publicEvents } from './public-event.dto.js';
 import {
-  assertKnownTypes,
   findPublicType,
   formatBody,
   renderTestEnvelope,
@@ -271,26 +270,6 @@ describe('public events', () => {
   it('findPublicType returns undefined for a change of external references only', () => {
     expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
     expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
-  });
-
-  it('assertKnownTypes refuses an unknown type', () => {
-    const id = ID;
-    assertKnownTypes(TYPES, [
-      { id, type: 'StampsEarned', version: 2 },
-      { id, type: 'CardCreated', version: 1 },
-    ]);
-    for (const type of ['StampsLost', 'constructor']) {
-      expect(() => assertKnownTypes(TYPES, [{ id, type, version: 1 }])).toThrow(
-        `the type ${type} of event ${ID}`,
-      );
-    }
-  });
-
-  it('assertKnownTypes refuses an unknown version', () => {
-    const newer = { id: ID, type: 'StampsEarned', version: 4 };
-    expect(() => assertKnownTypes(TYPES, [newer])).toThrow(
-      `does not know version 4 of the type StampsEarned of event ${ID}`,
-    );
   });
 
   it('customer.created contains the customer with its source', () => {

@@ -112,14 +112,6 @@ export type PublishedCustomerCardEvent = Exclude<
   }
 >;
 
-/** @throws UnknownEventTypeError for an unknown type, because a skipped event would never be sent */
-export function assertKnownTypes(
-  types: EventTypes,
-  events: { id: string; type: string; version: number }[],
-): void {
-  types.assertKnown(events, 'no webhook is enqueued');
-}
-
 /** Finds the published type of an event. Undefined when it is not published. */
 export function findPublicType(types: EventTypes, storedType: string): PublicEventType | undefined {
   return findPublicTypeByName(types.findPublicName(storedType));

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { DomainEvent } from '#kernel/aggregate.js';
+import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { ReadModel } from '#event-store/read-models/read-models.js';
+import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** The cache time of a snapshot with personal data. It is not rendered after an erasure, but must not remain either. */
@@ -28,6 +29,7 @@ export class StreamProjections {
   constructor(
     private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
+    private readonly readModels: ReadModels,
   ) {}
 
   /** Tells whether a read model may save reading the stream, because the cache has no snapshot of it. */
@@ -74,7 +76,8 @@ export class StreamProjections {
       const { stream, revision } = event;
       const before =
         revision === 0 ? undefined : await this.findStateAt(rows, stream, revision - 1);
-      const after = applyEvents(rows, before, [event]);
+      const isIncluded = before !== undefined && before.revision >= revision;
+      const after = isIncluded ? before : applyEvents(rows, before, [event]);
       this.remember(rows, stream, after);
       states.set(event.id, { before: before?.state, after: after.state });
     }
@@ -174,11 +177,19 @@ export class StreamProjections {
     let snapshot = from;
     let page: StoredEvent[] = [];
     const range = { from: snapshot ? snapshot.revision + 1 : 0, to: revision };
-    for await (const event of this.eventStore.readStream(stream, range)) {
-      page.push(event);
-      if (page.length < PAGE_SIZE && event.revision < revision) continue;
-      snapshot = applyEvents(rows, snapshot, await this.keys.openEvents(page));
-      page = [];
+    try {
+      for await (const event of this.eventStore.readStream(stream, range)) {
+        page.push(event);
+        if (page.length < PAGE_SIZE && event.revision < revision) continue;
+        snapshot = applyEvents(rows, snapshot, await this.keys.openEvents(page));
+        page = [];
+      }
+    } catch (error) {
+      if (!(error instanceof DamagedHistoryError)) throw error;
+      // Others must not wait for its repair. What is left of the record is in its read model, perhaps of a later event.
+      const current = await this.readModels.load(rows, parseStreamName(stream).id);
+      if (!current || current.head.revision < revision) throw error;
+      return { state: current.state, revision: current.head.revision };
     }
     if (snapshot?.revision !== revision)
       throw new Error(`${stream} ends before revision ${revision}`);

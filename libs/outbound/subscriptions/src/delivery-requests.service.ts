@@ -11,6 +11,7 @@ import {
   type StoredEvent,
 } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
+import { readPostponed } from '#event-store/port/checkpoint.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import {
   matchesSubject,
@@ -20,6 +21,7 @@ import {
 } from '#public-events/event-subject.js';
 import { EventSubjects } from '#public-events/event-subjects.service.js';
 import { findPublicType, type PublicEventType } from '#public-events/public-events.js';
+import { armQueues } from './webhook-delivery.js';
 import { WorkHints } from './work-hints.service.js';
 
 /** The name of the checkpoint up to which the log has been enqueued. */
@@ -176,22 +178,29 @@ export class DeliveryRequests {
   }
 
   /**
-   * Counts the store's public events in a replay: those that are kept, and those that are not enqueued yet.
+   * Counts the store's public events in a replay: those that are kept, and those that are not enqueued yet, postponed or
+   * not. An event that is enqueued meanwhile may count twice, and never not at all.
    * @throws UnavailableError when too many are not enqueued yet to be counted
    */
   async countMatching(replay: Matching): Promise<number> {
     const { accountId, from, to, types, head, cardIds, locationIds } = replay;
+    const postponed = await readPostponed(this.pool, FAN_OUT_CHECKPOINT, {
+      accountId,
+      limit: UNREAD.total,
+    });
     const [row] = await query<{ n: number; checkpoint: string | null }>(this.pool, {
       ...COUNT_MATCHING,
       values: [accountId, from, to, types, FAN_OUT_CHECKPOINT, cardIds, locationIds],
     });
     let matchingCount = row?.n ?? 0;
+    for (let first = 0; first < postponed.length; first += UNREAD.pageSize) {
+      const page = postponed.slice(first, first + UNREAD.pageSize);
+      matchingCount += await this.countAmong(await this.eventStore.readEvents(page), replay);
+    }
     let after = row?.checkpoint ? parsePosition(row.checkpoint) : BEGINNING;
-    for (let read = 0; read < UNREAD.total; read += UNREAD.pageSize) {
+    for (let read = postponed.length; read < UNREAD.total; read += UNREAD.pageSize) {
       const events = await this.eventStore.readUntil(head, after, UNREAD.pageSize);
-      const candidates = events.filter((event) => this.isMatch(event, replay));
-      const subjects = await this.subjects.find(candidates, [replay]);
-      matchingCount += candidates.filter(({ id }) => isAbout(subjects.get(id), replay)).length;
+      matchingCount += await this.countAmong(events, replay);
       const last = events.at(-1);
       if (!last || events.length < UNREAD.pageSize) return matchingCount;
       after = last.position;
@@ -219,6 +228,12 @@ export class DeliveryRequests {
     return existing.length > 0;
   }
 
+  private async countAmong(events: StoredEvent[], replay: Matching): Promise<number> {
+    const candidates = events.filter((event) => this.isMatch(event, replay));
+    const subjects = await this.subjects.find(candidates, [replay]);
+    return candidates.filter(({ id }) => isAbout(subjects.get(id), replay)).length;
+  }
+
   private isMatch({ type, meta }: StoredEvent, { accountId, from, to, types }: Matching): boolean {
     const publicType = findPublicType(this.types, type);
     const recordedAt = new Date(meta.recordedAt);
@@ -234,24 +249,4 @@ export class DeliveryRequests {
 
 function isAbout(subject: EventSubject | undefined, filter: SubjectFilter): boolean {
   return subject !== undefined && matchesSubject(filter, subject);
-}
-
-/**
- * Renders SQL that makes dispatchers check queues. A queue without an owner becomes due at once; the owner of any other
- * sees by `enqueued_count` that it must read the queue again before it releases it.
- * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
- * @param claim SQL for the owner that a queue without one gets instead, and until when; a null owner means none
- */
-export function armQueues(
-  ids: string,
-  claim: { owner: string; until: string } = { owner: 'null::int', until: 'now()' },
-): string {
-  const { owner, until } = claim;
-  return `insert into webhook_queues as q (subscription_id, dispatcher_id, due_at)
-    select id, ${owner}, case when ${owner} is null then now() else ${until} end from (${ids}) as armed (id)
-    on conflict (subscription_id) do update set enqueued_count = q.enqueued_count + 1,
-      dispatcher_id = coalesce(q.dispatcher_id, excluded.dispatcher_id),
-      due_at = case when q.dispatcher_id is not null then q.due_at
-                    when excluded.dispatcher_id is not null then excluded.due_at
-                    else least(q.due_at, excluded.due_at) end`;
 }

@@ -205,7 +205,7 @@ export class WebhookDeliveriesService {
                a.response_excerpt
              from (select ${DELIVERY_COLUMNS} from webhook_deliveries
                    where subscription_id = $1 and id = $2) d
-             left join webhook_attempts a on a.delivery_id = $2
+             left join webhook_attempts a on a.subscription_id = $1 and a.delivery_id = $2
              order by a.attempt`,
       values: [subscriptionId, id],
     });

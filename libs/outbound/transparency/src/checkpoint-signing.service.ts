@@ -9,7 +9,7 @@ import { pause } from '#kernel/pause.js';
 import type { Signer } from '#kernel/signed-note.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
 import { inTransaction, isTransient } from '#database/connection.js';
-import { Notifications } from '#database/notifications.js';
+import { ProcessLink } from '#database/process-link.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { signCheckpoint, type TreeHead } from './checkpoint.js';
 import { CheckpointFolder, type StoredCheckpoint } from './checkpoint-folder.service.js';
@@ -44,6 +44,7 @@ export class CheckpointSigning {
     private readonly checkpoints: Checkpoints,
     private readonly folder: CheckpointFolder,
     private readonly outbox: MailOutbox,
+    private readonly link: ProcessLink,
     registry: Registry,
   ) {
     this.signer = loadCheckpointSigner(config, true);
@@ -77,10 +78,7 @@ export class CheckpointSigning {
       );
     }
     const requests = new WakeSignal();
-    const notifications = new Notifications(this.config.databaseUrl, CHECKPOINT_REQUESTED, () =>
-      requests.wake(),
-    );
-    await notifications.listen();
+    const endListening = this.link.listen(CHECKPOINT_REQUESTED, () => requests.wake());
     try {
       while (!signal.aborted) {
         await this.signOnce(signer);
@@ -89,7 +87,7 @@ export class CheckpointSigning {
         await requests.wait(SIGNING_INTERVAL_MS - MIN_SIGNING_INTERVAL_MS, signal);
       }
     } finally {
-      await notifications.close();
+      endListening();
       // Another process leads from now on, and checks on its own.
       this.isRefused = false;
       this.refusedGauge.set(0);

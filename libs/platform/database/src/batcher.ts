@@ -1,5 +1,5 @@
 import { UnavailableError } from '#kernel/errors.js';
-import { addToWait, findWait, runWithWait } from './database-waits.js';
+import { findWait, runWithWait, type DatabaseWait } from './database-waits.js';
 
 const WATCH_INTERVAL_MS = 250;
 
@@ -20,13 +20,32 @@ export type BatchLimits = {
 type WaitingItem<T, R> = {
   item: T;
   owner: string | number | undefined;
+  /** The wait of its request, if its batches wait for the database. */
+  wait: DatabaseWait | undefined;
   addedAt: number;
   resolve: (result: R) => void;
   reject: (error: unknown) => void;
 };
 
-/** A batch in progress. @property extraCount slots that there are because it is stuck */
-type RunningBatch = { stuckAt: number; timer: NodeJS.Timeout | undefined; extraCount: number };
+/**
+ * Processes a batch. Either returns one settled result per item, in order, or calls `end` with them, which takes no
+ * promise.
+ */
+type Run<T, R> = (items: T[], end: End<R>) => Promise<PromiseSettledResult<R>[]> | undefined;
+export type End<R> = (results: PromiseSettledResult<R>[]) => void;
+
+/**
+ * A batch in progress.
+ * @property wake of its batcher
+ * @property extraCount slots that there are because it is stuck
+ */
+type RunningBatch = {
+  size: number;
+  startedAt: number;
+  wake: () => void;
+  timer: NodeJS.Timeout | undefined;
+  extraCount: number;
+};
 
 /** Limits how many batches run at a time, of one batcher or of several that take turns. */
 export class BatchSlots {
@@ -60,36 +79,36 @@ export class BatchSlots {
    * Takes a slot.
    * @param wake of the batcher that takes it: afterwards the others go first
    * @param size of the batch
-   * @returns releases the slot
    */
-  acquire(wake: () => void, size: number): () => void {
-    const stuckAt = performance.now() + this.getStuckMs(size);
-    const batch: RunningBatch = { stuckAt, timer: undefined, extraCount: 0 };
+  acquire(wake: () => void, size: number): RunningBatch {
+    const startedAt = performance.now();
+    const batch: RunningBatch = { size, startedAt, wake, timer: undefined, extraCount: 0 };
     this.running.add(batch);
-    return () => {
-      clearTimeout(batch.timer);
-      this.running.delete(batch);
-      this.queue.splice(this.queue.indexOf(wake), 1);
-      this.queue.push(wake);
-      this.wakeAll();
-    };
+    return batch;
+  }
+
+  release(batch: RunningBatch): void {
+    if (batch.timer) clearTimeout(batch.timer);
+    this.running.delete(batch);
+    if (this.queue.length > 1) {
+      this.queue.splice(this.queue.indexOf(batch.wake), 1);
+      this.queue.push(batch.wake);
+    }
+    for (const wake of this.queue) wake();
   }
 
   /** Watches for batches that are stuck, while an item waits. A timer for each batch would wake the process for each. */
   watch(): void {
     for (const batch of this.running) {
-      if (batch.stuckAt === Infinity) continue;
+      const stuckMs = this.getStuckMs(batch.size);
+      if (stuckMs === Infinity) continue;
       // A batch may have been stuck for long when the first item waits; Node.js warns about a negative time.
-      const dueInMs = Math.max(0, batch.stuckAt - performance.now());
+      const dueInMs = Math.max(0, batch.startedAt + stuckMs - performance.now());
       batch.timer ??= setTimeout(() => {
         batch.extraCount = 1;
-        this.wakeAll();
+        for (const wake of this.queue) wake();
       }, dueInMs);
     }
-  }
-
-  private wakeAll(): void {
-    for (const wake of this.queue) wake();
   }
 }
 
@@ -104,40 +123,36 @@ export class Batcher<T, R> {
   private runningItemCount = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly slots: BatchSlots;
-  private readonly wake = () => this.schedule();
 
-  /** @param run processes a batch and returns one settled result per item, in order */
   constructor(
     slots: BatchSlots | number,
     private readonly groupSize: number,
-    private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
+    private readonly run: Run<T, R>,
     private readonly limits: BatchLimits = {},
   ) {
     this.slots = typeof slots === 'number' ? new BatchSlots(slots) : slots;
-    this.slots.onFree(this.wake);
+    this.slots.onFree(this.schedule);
   }
 
   add(item: T): Promise<R> {
-    const result = new Promise<R>((resolve, reject) => {
-      const owner = findWait()?.owner;
-      this.waiting.push({ item, owner, addedAt: performance.now(), resolve, reject });
-      // A batch belongs to several requests: each counts its wait below.
-      runWithWait(undefined, () => {
-        this.schedule();
-        this.watch();
-      });
+    return new Promise((resolve, reject) => {
+      const current = findWait();
+      const wait = this.limits.isElsewhere ? undefined : current;
+      wait?.start();
+      const addedAt = performance.now();
+      this.waiting.push({ item, owner: current?.getOwner(), wait, addedAt, resolve, reject });
+      this.schedule();
+      if (this.limits.waitMs !== undefined && !this.timer) this.watch(this.limits.waitMs);
     });
-    return this.limits.isElsewhere ? result : addToWait(result);
   }
 
   /** Rejects items that have waited too long, oldest first. Checks only while items wait. */
-  private watch(): void {
-    const { waitMs } = this.limits;
-    if (waitMs === undefined || this.timer) return;
+  private watch(waitMs: number): void {
     this.timer = setInterval(() => {
       const deadline = performance.now() - waitMs;
       while (this.waiting[0] && this.waiting[0].addedAt < deadline) {
-        this.waiting.shift()?.reject(new UnavailableError('The database is too busy'));
+        const late = this.waiting.shift();
+        if (late) rejectItem(late, new UnavailableError('The database is too busy'));
       }
       if (this.waiting.length > 0) return;
       clearInterval(this.timer);
@@ -145,25 +160,58 @@ export class Batcher<T, R> {
     }, WATCH_INTERVAL_MS);
   }
 
-  private schedule(): void {
+  private readonly schedule = (): void => {
     if (this.isScheduled || this.waiting.length === 0) return;
     if (!this.canRun) {
       this.slots.watch();
       return;
     }
     this.isScheduled = true;
-    setImmediate(() => {
-      this.isScheduled = false;
-      while (this.canRun) {
-        void this.runGroup(this.takeGroup());
-      }
-      if (this.waiting.length > 0) this.slots.watch();
-    });
+    // A batch belongs to several requests: each counts its own wait.
+    setImmediate(runWithWait, undefined, this.runGroups);
+  };
+
+  private readonly runGroups = (): void => {
+    this.isScheduled = false;
+    while (this.waiting.length > 0 && this.canRun) this.runGroup();
+    if (this.waiting.length > 0) this.slots.watch();
+  };
+
+  private get canRun(): boolean {
+    const { maxRunning = Infinity, alwaysRun = 0 } = this.limits;
+    if (this.runningCount >= maxRunning) return false;
+    return this.runningItemCount < alwaysRun || this.slots.isFree;
   }
 
-  /** Takes the next group: of each owner as many items as of the others, when not all fit into it. */
-  private takeGroup(): WaitingItem<T, R>[] {
-    if (this.waiting.length <= this.groupSize) return this.waiting.splice(0);
+  private runGroup(): void {
+    const isLast = this.waiting.length <= this.groupSize;
+    const group = isLast ? this.waiting.splice(0) : this.takeFairGroup();
+    const batch = this.slots.acquire(this.schedule, group.length);
+    this.runningCount++;
+    this.runningItemCount += group.length;
+    const end: End<R> = (results) => {
+      let i = 0;
+      for (const waiting of group) {
+        const result = results[i++];
+        if (result?.status === 'fulfilled') {
+          waiting.wait?.end();
+          waiting.resolve(result.value);
+        } else if (result) rejectItem(waiting, result.reason);
+        else rejectItem(waiting, new Error('a batch must have a result for every item'));
+      }
+      this.runningCount--;
+      this.runningItemCount -= group.length;
+      this.slots.release(batch);
+    };
+    const items: T[] = [];
+    for (const { item } of group) items.push(item);
+    this.run(items, end)?.then(end, (reason: unknown) =>
+      end(items.map(() => ({ status: 'rejected', reason }))),
+    );
+  }
+
+  /** Takes a group of those that do not all fit into it: of each owner as many items as of the others. */
+  private takeFairGroup(): WaitingItem<T, R>[] {
     const counts = new Map<string | number | undefined, number>();
     const ranked = this.waiting.map((waiting) => {
       const rank = counts.get(waiting.owner) ?? 0;
@@ -176,32 +224,9 @@ export class Batcher<T, R> {
     this.waiting = this.waiting.filter((waiting) => !groupItems.has(waiting));
     return group;
   }
+}
 
-  private get canRun(): boolean {
-    const { maxRunning = Infinity, alwaysRun = 0 } = this.limits;
-    if (this.waiting.length === 0 || this.runningCount >= maxRunning) return false;
-    return this.runningItemCount < alwaysRun || this.slots.isFree;
-  }
-
-  private async runGroup(group: WaitingItem<T, R>[]): Promise<void> {
-    const release = this.slots.acquire(this.wake, group.length);
-    this.runningCount++;
-    this.runningItemCount += group.length;
-    try {
-      const results = await this.run(group.map((waiting) => waiting.item));
-      group.forEach((waiting, i) => {
-        const result = results[i];
-        if (result === undefined)
-          waiting.reject(new Error('a batch must have a result for every item'));
-        else if (result.status === 'fulfilled') waiting.resolve(result.value);
-        else waiting.reject(result.reason);
-      });
-    } catch (error) {
-      for (const waiting of group) waiting.reject(error);
-    } finally {
-      this.runningCount--;
-      this.runningItemCount -= group.length;
-      release();
-    }
-  }
+function rejectItem({ wait, reject }: WaitingItem<unknown, never>, error: unknown): void {
+  wait?.end();
+  reject(error);
 }

@@ -41,7 +41,27 @@ export async function query<R extends pg.QueryResultRow>(
 }
 
 /**
- * Awaits a query of TypeORM in the same way.
+ * Runs a statement for a group of requests, on a connection that commits keep (ADR-0148).
+ * @throws UnavailableError when no connection is available
+ */
+export function queryForGroup<R extends pg.QueryResultRow>(
+  pool: DatabasePool,
+  statement: pg.QueryConfig,
+): Promise<R[]> {
+  return new Promise((resolve, reject) => {
+    pool.acquireForCommit((cause, client) => {
+      if (!client) return reject(toConnectError(cause));
+      client.query<R>(statement, (error: Error | null, result) => {
+        pool.releaseAfterCommit(client, isConnectionLoss(error) ? error : undefined);
+        if (error) reject(error);
+        else resolve(result.rows);
+      });
+    });
+  });
+}
+
+/**
+ * Awaits a query of the driver or of TypeORM in the same way as `query`.
  * @throws UnavailableError
  */
 export async function awaitQuery<R>(result: Promise<R>): Promise<R> {
@@ -91,17 +111,19 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
   return new Promise((resolve, reject) => {
     pool.connect((cause, client) => {
       if (!client) {
-        const isItself =
-          cause instanceof UnavailableError || cause instanceof SecondConnectionError;
-        reject(
-          isItself ? cause : new UnavailableError('The database cannot be reached', { cause }),
-        );
+        reject(toConnectError(cause));
         return;
       }
       client.on('error', onError);
       resolve(client);
     });
   });
+}
+
+/** Converts the error of a caller that got no connection. */
+export function toConnectError(cause: Error | undefined): Error {
+  if (cause instanceof UnavailableError || cause instanceof SecondConnectionError) return cause;
+  return new UnavailableError('The database cannot be reached', { cause });
 }
 
 /**

@@ -89,7 +89,7 @@ export function createDataSource(
  * Returns the pool of TypeORM, injected as `pg.Pool`. The commit path runs named statements, which TypeORM cannot
  * issue, and unnamed ones are parsed and planned at each call.
  */
-export function getPool(source: DataSource): pg.Pool {
-  const { master } = source.driver as unknown as { master: pg.Pool };
+export function getPool(source: DataSource): DatabasePool {
+  const { master } = source.driver as unknown as { master: DatabasePool };
   return master;
 }

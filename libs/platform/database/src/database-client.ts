@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { addToWait, findWait } from './database-waits.js';
+import { addToWait, findWait, type DatabaseWait } from './database-waits.js';
 import {
   assertUsable,
   FACTS_STATEMENT,
@@ -87,6 +87,51 @@ export function isFailureToConnect(error: unknown): boolean {
 }
 
 /**
+ * Destroys a connection whose server falls silent. Has one timer at a time, which a query does not set or clear while a
+ * later time is soon enough.
+ */
+class SilenceWatch {
+  private timer: NodeJS.Timeout | undefined;
+  private timerDueAt = Infinity;
+  private dueAt = Infinity;
+  private limitMs = 0;
+
+  constructor(private readonly destroy: (error: Error) => void) {}
+
+  /** Waits for a response. Never postpones the time-out of another query that is awaited. */
+  start(limitMs: number): void {
+    const dueAt = performance.now() + limitMs;
+    if (limitMs === 0 || dueAt >= this.dueAt) return;
+    this.dueAt = dueAt;
+    this.limitMs = limitMs;
+    if (dueAt < this.timerDueAt) this.setTimer();
+  }
+
+  /** Waits for nothing any more. */
+  stop(): void {
+    this.dueAt = Infinity;
+  }
+
+  end(): void {
+    this.stop();
+    clearTimeout(this.timer);
+  }
+
+  private setTimer(): void {
+    clearTimeout(this.timer);
+    this.timerDueAt = this.dueAt;
+    const leftMs = Math.ceil(this.dueAt - performance.now());
+    this.timer = setTimeout(() => this.check(), Math.max(leftMs, 1)).unref();
+  }
+
+  private check(): void {
+    this.timerDueAt = Infinity;
+    if (performance.now() >= this.dueAt) this.destroy(new SilentConnectionError(this.limitMs));
+    else if (this.dueAt < Infinity) this.setTimer();
+  }
+}
+
+/**
  * Pins the settings of its session, so that neither server, database nor role decides what our statements mean.
  * Refuses a database that Inkpad cannot work with, and a standby.
  * Closes itself when the server does not respond. The driver's own `query_timeout` only gives up waiting: the
@@ -98,7 +143,7 @@ export class DatabaseClient extends pg.Client {
   private readonly openTimeoutMs: number;
 
   constructor(settings: DatabaseClientConfig = {}) {
-    // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
+    // The limit is kept below. The driver's own would keep queries in memory as well (see `queryAsPromise`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
     this.acceptsStandby = settings.acceptsStandby ?? false;
@@ -111,29 +156,25 @@ export class DatabaseClient extends pg.Client {
       outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;
     });
     const defaultTimeoutMs = settings.query_timeout ?? 0;
-    let timer: NodeJS.Timeout | undefined;
-    let dueAt = Infinity;
-    const stopTimer = () => {
-      clearTimeout(timer);
-      dueAt = Infinity;
-    };
-    this.on('drain', stopTimer);
-    this.on('end', stopTimer);
+    const silence = new SilenceWatch((error) => this.connection.stream.destroy(error));
+    this.on('drain', () => silence.stop());
+    this.on('end', () => silence.end());
     const query = this.query.bind(this) as (...queryArguments: unknown[]) => unknown;
     this.query = ((...queryArguments: unknown[]) => {
-      const timeoutMs = findTimeout(queryArguments[0]) ?? defaultTimeoutMs;
-      const deadline = performance.now() + timeoutMs;
-      // A query that is sent while another is awaited must not postpone the time-out of that one.
-      if (timeoutMs > 0 && deadline < dueAt) {
-        const onSilence = () =>
-          this.connection.stream.destroy(new SilentConnectionError(timeoutMs));
-        clearTimeout(timer);
-        dueAt = deadline;
-        timer = setTimeout(onSilence, timeoutMs);
+      const [statement, second, third] = queryArguments;
+      const timeoutMs = (statement as Partial<LimitedStatement> | undefined)?.query_timeout;
+      silence.start(timeoutMs ?? defaultTimeoutMs);
+      if (timeoutMs !== undefined) {
+        queryArguments[0] = { ...(statement as LimitedStatement), query_timeout: 0 };
       }
-      return expectsPromise(queryArguments)
-        ? addToWait(queryAsPromise(query, queryArguments))
-        : query(...countCallback(queryArguments));
+      const callbackAt = typeof second === 'function' ? 1 : typeof third === 'function' ? 2 : 0;
+      if (callbackAt > 0) {
+        const wait = findWait();
+        return query(...(wait ? countCallback(wait, queryArguments, callbackAt) : queryArguments));
+      }
+      return isSubmittable(statement)
+        ? query(...queryArguments)
+        : addToWait(queryAsPromise(query, queryArguments));
     }) as typeof this.query;
     const end = this.end.bind(this) as (...endArguments: unknown[]) => unknown;
     this.end = ((...endArguments: unknown[]) => {
@@ -236,34 +277,24 @@ function queryAsPromise(
 }
 
 /** Adds the time until a query calls back to the wait of the request that runs at the moment. */
-function countCallback(queryArguments: unknown[]): unknown[] {
-  const wait = findWait();
-  const at = queryArguments.findIndex((each) => typeof each === 'function');
-  if (!wait || at < 0) return queryArguments;
-  const callback = queryArguments[at] as (...result: unknown[]) => void;
+function countCallback(
+  wait: DatabaseWait,
+  queryArguments: unknown[],
+  callbackAt: number,
+): unknown[] {
+  const callback = queryArguments[callbackAt] as (...result: unknown[]) => void;
   wait.start();
-  return queryArguments.with(at, (...result: unknown[]) => {
+  return queryArguments.with(callbackAt, (...result: unknown[]) => {
     wait.end();
     callback(...result);
   });
 }
 
-/**
- * Tells whether the driver would return a promise: there is no callback, nor a statement that handles its own result.
- */
-function expectsPromise(queryArguments: unknown[]): boolean {
-  const [statement] = queryArguments;
-  const hasCallback = queryArguments.some((each) => typeof each === 'function');
-  const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
-  return !hasCallback && !isSubmitted;
+/** Tells whether a statement handles its own result. */
+function isSubmittable(statement: unknown): boolean {
+  return typeof statement === 'object' && statement !== null && 'submit' in statement;
 }
 
 function ignore(): void {
   // Whoever waits for the connection gets the first error.
-}
-
-function findTimeout(statement: unknown): number | undefined {
-  if (typeof statement !== 'object' || statement === null) return undefined;
-  const { query_timeout } = statement as LimitedStatement;
-  return query_timeout;
 }

@@ -28,6 +28,8 @@ type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
  * alone, fewer beside others, and one is always left for work of no owner.
  */
 const getMaxConnections = (freeCount: number) => freeCount - 1;
+/** Connections that commits keep while nobody uses them: as many as commit at a time. Without commits, one stays. */
+const IDLE_FOR_COMMITS = { max: 4, min: 1, checkEveryMs: 30_000 };
 /** Reads that cost much: one at a time for each owner. All together have one connection, or up to two fifths of them. */
 const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
 /** Large reads of one request: one at a time. Each waits for the others at most as long as its caller. */
@@ -56,6 +58,13 @@ export class DatabasePool extends pg.Pool {
   private readonly largeReads: FairQueue;
   private readonly requestReads = new WeakMap<DatabaseWait, FairQueue>();
   private readonly releases = new WeakMap<pg.PoolClient, Release>();
+  /** Idle connections that commits have kept, the last used one at the end. */
+  private readonly idleForCommits: pg.PoolClient[] = [];
+  /** The fewest that were idle since the last check: commits have not needed these. */
+  private unneededCount = 0;
+  private checkTimer: NodeJS.Timeout | undefined;
+  private readonly commitListeners = new WeakMap<pg.PoolClient, (error: Error) => void>();
+  private readonly commitErrors = new WeakMap<pg.PoolClient, Error>();
   /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
   private probe: Promise<boolean> | undefined;
   private isStandby = false;
@@ -91,10 +100,11 @@ export class DatabasePool extends pg.Pool {
       let release: Release = ignore;
       const onConnect = (...result: ConnectResult) => {
         const [error, client] = result;
-        if (client) this.releases.set(client, release);
-        else release();
+        // Before the next one starts, who would wait for another connection in vain.
         if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
           void this.waitForServer(error);
+        if (client) this.releases.set(client, release);
+        else release();
         wait?.end();
         // The pool calls back in the context of whoever has released the connection.
         runWithWait(wait, () => callback(...result));
@@ -104,7 +114,12 @@ export class DatabasePool extends pg.Pool {
         this.takeSlot(wait, (error, end) => {
           release = end;
           if (error) fail(error);
-          else this.runWhenReachable(fail, () => connect(onConnect));
+          else {
+            this.runWhenReachable(fail, () => {
+              this.makeRoom();
+              connect(onConnect);
+            });
+          }
         });
       });
     };
@@ -126,6 +141,87 @@ export class DatabasePool extends pg.Pool {
     this.releases.delete(client);
   }
 
+  /**
+   * Takes a connection for a commit: one that an earlier commit has kept, or one of the pool. It takes no slot from the
+   * requests, which get every kept connection that they need.
+   * @param onTake gets it before anything else runs, or the error
+   */
+  acquireForCommit(
+    onTake: (error: Error | undefined, client: pg.PoolClient | undefined) => void,
+  ): void {
+    const reusable = this.isInTransaction() ? undefined : this.idleForCommits.pop();
+    this.unneededCount = Math.min(this.unneededCount, this.idleForCommits.length);
+    if (reusable) return onTake(undefined, reusable);
+    this.connect((error, client) => {
+      if (client) this.prepareForCommits(client);
+      onTake(error, client);
+    });
+  }
+
+  private prepareForCommits(client: pg.PoolClient): void {
+    this.releases.get(client)?.();
+    this.releases.delete(client);
+    const onError = (error: Error) => {
+      const at = this.idleForCommits.indexOf(client);
+      // A statement that runs on it fails with the same error, unless its result has arrived before.
+      if (at < 0) {
+        this.commitErrors.set(client, error);
+        return;
+      }
+      this.idleForCommits.splice(at, 1);
+      this.returnToPool(client, error);
+      // A server that shuts down ends them one by one: no request may begin on one and find the others gone.
+      this.discardIdle();
+    };
+    client.on('error', onError);
+    this.commitListeners.set(client, onError);
+  }
+
+  /** Keeps a connection for the next commit, unless it is broken, enough are kept or somebody waits for one. */
+  releaseAfterCommit(client: pg.PoolClient, cause?: Error): void {
+    const error = cause ?? this.commitErrors.get(client);
+    const isEnough = this.idleForCommits.length >= IDLE_FOR_COMMITS.max || this.waitingCount > 0;
+    if (error || isEnough || this.ending) return this.returnToPool(client, error);
+    this.idleForCommits.push(client);
+    this.checkTimer ??= setInterval(
+      () => this.returnUnneeded(),
+      IDLE_FOR_COMMITS.checkEveryMs,
+    ).unref();
+  }
+
+  /** Gives back the kept connections that no commit has needed, which the pool closes when nobody else needs them. */
+  private returnUnneeded(): void {
+    const surplus = this.idleForCommits.length - IDLE_FOR_COMMITS.min;
+    for (const client of this.idleForCommits.splice(0, Math.min(this.unneededCount, surplus)))
+      this.returnToPool(client);
+    this.unneededCount = this.idleForCommits.length;
+  }
+
+  /** Gives back a kept connection if the pool has none for the next one who waits. */
+  private makeRoom(): void {
+    const isUsedUp = this.idleCount <= this.waitingCount && this.totalCount >= this.options.max;
+    const client = isUsedUp ? this.idleForCommits.shift() : undefined;
+    if (client) this.returnToPool(client);
+  }
+
+  private returnToPool(client: pg.PoolClient, error?: Error | boolean): void {
+    client.off('error', this.commitListeners.get(client) ?? ignore);
+    client.release(error);
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | undefined {
+    clearInterval(this.checkTimer);
+    for (const client of this.idleForCommits.splice(0)) this.returnToPool(client);
+    return callback ? (super.end(callback) as undefined) : super.end();
+  }
+
+  /** Number of connections that nobody uses at the moment. */
+  get unusedCount(): number {
+    return this.idleCount + this.idleForCommits.length;
+  }
+
   /** Number of statements that wait for a connection. */
   get queuedCount(): number {
     return this.waitingCount + this.connections.waitingCount + this.largeReads.waitingCount;
@@ -142,6 +238,17 @@ export class DatabasePool extends pg.Pool {
     }
   }
 
+  /** Tells whether a transaction runs that must not get a second connection. */
+  private isInTransaction(): boolean {
+    return this.transactions?.getStore()?.isOpen === true;
+  }
+
+  /** Leaves a server that has become a standby: no idle connection to it is used any more. */
+  leaveStandby(cause: StandbyError): void {
+    this.discardIdle();
+    void this.waitForServer(cause);
+  }
+
   private runWhenReachable(fail: (error: Error) => void, connect: () => void): void {
     if (!this.probe) return connect();
     void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
@@ -152,12 +259,11 @@ export class DatabasePool extends pg.Pool {
     wait: DatabaseWait | undefined,
     start: (error: Error | undefined, release: Release) => void,
   ): void {
-    if (this.transactions?.getStore()?.isOpen) {
+    if (this.isInTransaction()) {
       process.nextTick(start, new SecondConnectionError(), ignore);
       return;
     }
-    const { owner, readsMuch, transactionCount } = wait ?? {};
-    const key = transactionCount === 0 ? owner : undefined;
+    const key = wait?.transactionCount === 0 ? wait.getOwner() : undefined;
     const takeConnection = (end: Release) =>
       this.connections.acquire(key, (error, release) => {
         const releaseAll = () => {
@@ -166,7 +272,7 @@ export class DatabasePool extends pg.Pool {
         };
         start(error, releaseAll);
       });
-    if (!wait || key === undefined || !readsMuch) return takeConnection(ignore);
+    if (!wait || key === undefined || !wait.readsMuch) return takeConnection(ignore);
     this.takeLargeRead(wait, key, (error, end) => {
       if (error) start(error, end);
       else if (wait.isAbandoned()) start(new OverloadError('The client has disconnected'), end);
@@ -231,6 +337,7 @@ export class DatabasePool extends pg.Pool {
   }
 
   private discardIdle(): void {
+    for (const client of this.idleForCommits.splice(0)) this.returnToPool(client, true);
     // As work of no owner, not of the one whose connection has ended.
     runWithWait(undefined, () => {
       for (let left = this.idleCount; left > 0; left--) {

@@ -1,22 +1,31 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+const readPerformanceNow = performance.now.bind(performance);
+
 /** How one request uses the database. Adds up how long it waits for it; waits at the same time count once. */
 export class DatabaseWait {
-  /** Whose the request is: owners share the connections. Undefined for work of all. */
-  owner: string | number | undefined;
   /** Whether its statements read much: those of one owner then run one at a time. */
   readsMuch = false;
   /** Number of its open transactions. What it does meanwhile must not wait for connections that they hold. */
   transactionCount = 0;
+  /** Whose the request is, once that is known: owners share the connections. */
+  owner: string | number | undefined;
   private runningCount = 0;
   private startedAt = 0;
   private endedMs = 0;
 
   constructor(
-    private readonly now: () => number = () => performance.now(),
+    private readonly now: () => number = readPerformanceNow,
     /** Tells whether nobody waits for the response any more. */
     readonly isAbandoned: () => boolean = () => false,
+    /** Finds the owner of a request as long as that is not known. */
+    private readonly findDefaultOwner: () => string | undefined = () => undefined,
   ) {}
+
+  /** Returns whose the request is; undefined for work of all. */
+  getOwner(): string | number | undefined {
+    return this.owner ?? this.findDefaultOwner();
+  }
 
   get milliseconds(): number {
     return this.endedMs + (this.runningCount > 0 ? this.now() - this.startedAt : 0);

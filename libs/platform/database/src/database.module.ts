@@ -12,6 +12,7 @@ import { LeaderLock } from './leader-lock.js';
 import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
+import { ProcessLink } from './process-link.js';
 import { ProcessSession } from './process-session.js';
 import { PoolMetrics } from './pool-metrics.js';
 import { QueueMetrics } from './queue-metrics.js';
@@ -76,12 +77,17 @@ export class DatabaseModule {
         },
         {
           provide: MasterKeys,
-          inject: [pg.Pool, PlatformConfig],
-          useFactory: (pool: pg.Pool, settings: PlatformConfig) => new MasterKeys(pool, settings),
+          inject: [pg.Pool, PlatformConfig, ProcessLink],
+          useFactory: (pool: pg.Pool, settings: PlatformConfig, link: ProcessLink) =>
+            new MasterKeys(pool, settings, link),
+        },
+        {
+          provide: ProcessLink,
+          useFactory: () => new ProcessLink(config, application),
         },
         ...SERVICES,
       ],
-      exports: [pg.Pool, MasterKeys, ...SERVICES],
+      exports: [pg.Pool, MasterKeys, ProcessLink, ...SERVICES],
     };
   }
 }

@@ -3,8 +3,10 @@ import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { findLastServed } from '#kernel/turns.js';
 import type { ProcessSession } from './process-session.js';
 
-/** Longer than an attempt can last. After that, another process may claim the job of one that has fallen silent. */
+/** Longer than an attempt can last. The lease of a process that falls silent ends sooner, with its session. */
 const LEASE_SECONDS = 60;
+/** How long a process trusts a lease. Shorter, because clocks do not run alike. */
+const TRUST_LEASE_MS = 55_000;
 
 /**
  * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
@@ -26,8 +28,12 @@ export type JobTable<Item> = {
 /**
  * @property attempts includes this one
  * @property leaseUntil tells one claim of a job from every other
+ * @property claimedAt when that was requested, by `performance.now()`
+ * @property process the number of this process; null: the lease does not end with it
  */
-export type Job<Item> = Item & { attempts: number; leaseUntil: string };
+type Claim = { attempts: number; leaseUntil: string; claimedAt: number; process: number | null };
+
+export type Job<Item> = Item & Claim;
 
 /**
  * - done: nothing is left to do, even if there was nothing to do at all
@@ -44,7 +50,7 @@ export const LEASED = ':leased';
 
 /**
  * Keeps jobs until they are done. A process that dies during an attempt causes another one, as its lease ends with it, so
- * everything is done at least once. A result that comes after the lease changes nothing.
+ * everything is done at least once. A process that is frozen loses its leases as well, after 20 s (ADR-0151). A result that comes after the lease changes nothing.
  */
 export class JobQueue<Item extends object> {
   /** The value of `turnsBy` that was served last, by partition. */
@@ -71,19 +77,27 @@ export class JobQueue<Item extends object> {
     const queue = partition.join(' ');
     const after = this.lastServed.get(queue) ?? 0;
     const { name, turnsBy } = this.table;
-    const { rows } = await this.pool.query<Job<Item> & { turn: number }>({
+    const { leaseHolder: process } = this.session;
+    const claimedAt = performance.now();
+    const { rows } = await this.pool.query<
+      Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { turn: number }
+    >({
       name: `${name}_claim`,
       text: this.claimText,
-      values: [
-        limit,
-        this.session.leaseHolder,
-        ...partition,
-        ...(turnsBy === undefined ? [] : [after]),
-      ],
+      values: [limit, process, ...partition, ...(turnsBy === undefined ? [] : [after])],
     });
     const served = rows.map(({ turn }) => turn);
     if (turnsBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
-    return rows;
+    return rows.map((row) => ({ ...row, claimedAt, process }));
+  }
+
+  /**
+   * Tells whether nobody else can have claimed the job since. A process that was frozen, or lost its session, does not know:
+   * it asks right before it sends what must not arrive twice.
+   */
+  isLeased({ claimedAt, process }: Job<Item>): boolean {
+    const hasEnded = process !== null && !this.session.isHeldSince(claimedAt);
+    return !hasEnded && performance.now() - claimedAt < TRUST_LEASE_MS;
   }
 
   /** Removes a job that is done or given up. */

@@ -34,3 +34,55 @@ it('looks for jobs when it is woken, and once more when it is woken meanwhile', 
   await runner.stop(0);
   expect(claimCount).toBe(3);
 });
+
+it('looks for jobs again after it has found fewer than it could do', async () => {
+  const runner = new JobRunner(new Logger());
+  const limits: number[] = [];
+  const finished = new Promise<void>((resolve) => {
+    runner.start({
+      queue: { onDue: () => () => undefined } as unknown as JobQueue<object>,
+      concurrency: 4,
+      claim: (limit) => {
+        limits.push(limit);
+        if (limits.length === 3) resolve();
+        const job = { attempts: 1, leaseUntil: '', claimedAt: 0, process: null };
+        return Promise.resolve(limits.length < 3 ? [job] : []);
+      },
+      describeFailure: () => '',
+      attempt: () => Promise.resolve(),
+    });
+  });
+  await finished;
+  await runner.stop(0);
+  expect(limits).toHaveLength(3);
+});
+
+it('fills the places of attempts that ended while it looked for jobs', async () => {
+  const runner = new JobRunner(new Logger());
+  const ends: (() => void)[] = [];
+  let claimCount = 0;
+  const finished = new Promise<void>((resolve) => {
+    runner.start({
+      queue: { onDue: () => () => undefined } as unknown as JobQueue<object>,
+      concurrency: 4,
+      claim: async (limit) => {
+        claimCount++;
+        if (claimCount === 2) for (const end of ends) end();
+        if (claimCount === 3) resolve();
+        // The attempts end before the jobs are there.
+        for (let i = 0; i < 20; i++) await Promise.resolve();
+        const job = { attempts: 1, leaseUntil: '', claimedAt: 0, process: null };
+        return claimCount < 3 ? Array.from({ length: limit }, () => job) : [];
+      },
+      describeFailure: () => '',
+      attempt: () =>
+        new Promise((resolve) => {
+          ends.push(resolve);
+          if (ends.length >= 4) resolve();
+        }),
+    });
+  });
+  await finished;
+  await runner.stop(0);
+  expect(claimCount).toBe(3);
+});

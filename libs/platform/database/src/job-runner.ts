@@ -1,13 +1,11 @@
 import type { Logger } from '@nestjs/common';
 import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { drawPollMs } from '#kernel/poll-interval.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
 import { DATABASE_RETRY_MS, isTransient } from './connection.js';
 import type { Job, JobOutcome, JobQueue } from './job-queue.js';
-
-/** What becomes due is announced; polls find what was not, as when its time comes later than in a few seconds. */
-const POLL_INTERVAL_MS = 5_000;
 
 /** How the jobs of a queue are done. */
 export type JobHandler<Item extends object> = {
@@ -19,9 +17,14 @@ export type JobHandler<Item extends object> = {
   /**
    * Makes an attempt. Throws when the outcome is unknown or cannot be stored: the job is claimed again after its lease.
    * @param cut aborts when the process must end
+   * @param isLeased to be asked right before something is sent that must not arrive twice
    * @returns nothing when the queue has been changed already
    */
-  attempt: (job: Job<Item>, cut: AbortSignal) => Promise<JobOutcome | void>;
+  attempt: (
+    job: Job<Item>,
+    cut: AbortSignal,
+    isLeased: () => boolean,
+  ) => Promise<JobOutcome | void>;
   /** Returns until when a job is retried; without it, as long as the schedule says. */
   getGiveUpAt?: (job: Job<Item>) => Date;
 };
@@ -72,21 +75,22 @@ export async function runJobs<Item extends object>(
   const endAnnouncements = handler.queue.onDue((delayMs) => wakeSignal.wakeIn(delayMs));
   while (!signal.aborted) {
     try {
-      for (const job of await handler.claim(handler.concurrency - running.size)) {
+      const jobs = await handler.claim(handler.concurrency - running.size);
+      for (const job of jobs) {
         const attempt = runJob(handler, job, log, cut).finally(() => running.delete(attempt));
         running.add(attempt);
       }
-      if (running.size === handler.concurrency) {
-        await Promise.race(running);
-        continue;
-      }
+      if (running.size === handler.concurrency) await Promise.race(running);
+      // Attempts that ended during the claim have left room for more jobs, which nobody announces again.
+      if (jobs.length > 0) continue;
     } catch (error) {
       log[isTransient(error) ? 'warn' : 'error'](
         `no work can be claimed: ${getErrorMessage(error)}`,
       );
       wakeSignal.wakeIn(DATABASE_RETRY_MS);
     }
-    await wakeSignal.wait(POLL_INTERVAL_MS, signal);
+    // What becomes due within seconds is announced; polls find what becomes due later.
+    await wakeSignal.wait(drawPollMs(), signal);
   }
   endAnnouncements();
   await Promise.all(running);
@@ -100,7 +104,7 @@ export async function runJob<Item extends object>(
   cut: AbortSignal,
 ): Promise<void> {
   try {
-    const outcome = await attempt(job, cut);
+    const outcome = await attempt(job, cut, () => queue.isLeased(job));
     if (!outcome) return;
     if (outcome.kind === 'failed') {
       const { error, retryInMs } = outcome;

@@ -1,9 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { getErrorMessage } from '#kernel/errors.js';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { query } from './connection.js';
 import { addToWait, runWithWait } from './database-waits.js';
+import { ProcessLink } from './process-link.js';
 
 /** How long a process goes by what it has read. */
 const CURRENT_FOR_MS = 1_000;
@@ -16,10 +17,7 @@ export const FIND_MAINTENANCE = {
   text: 'select reason, since from maintenance',
 };
 
-/**
- * Tells whether maintenance mode is on, for every process as the database says (ADR-0102). Nothing polls: a request that
- * writes reads the row when the last read is a second old, which costs a process one short query a second.
- */
+/** Tells whether maintenance mode is on, for every process as the database says (ADR-0102). Each poll reads the row. */
 @Injectable()
 export class Maintenance {
   private readonly log = new Logger('maintenance');
@@ -30,9 +28,14 @@ export class Maintenance {
 
   constructor(
     private readonly pool: Pool,
+    link: ProcessLink,
     registry: Registry,
   ) {
-    const refresh = () => void this.find().catch((error: unknown) => this.reportFailure(error));
+    link.join<{ maintenance_reason: string | null; maintenance_since: Date | null }>({
+      columns: `(select reason from maintenance) as maintenance_reason, (select since from maintenance) as maintenance_since`,
+      receive: ({ maintenance_reason: reason, maintenance_since: since }, { sentAt }) =>
+        this.receive(since ? { reason, since } : undefined, sentAt),
+    });
     const isOn = () => this.current !== undefined;
     registry.registerMetric(
       new Gauge({
@@ -41,22 +44,18 @@ export class Maintenance {
         registers: [],
         collect() {
           this.set(isOn() ? 1 : 0);
-          // Not awaited: metrics must not wait for the database.
-          refresh();
         },
       }),
     );
   }
 
   /**
-   * Finds the maintenance that was on at most a second ago.
+   * Finds the maintenance that was on at most a second ago, at once unless the polls have stopped.
    * @throws UnavailableError when the database does not say so
    */
-  async find(): Promise<MaintenanceRow | undefined> {
-    if (performance.now() - this.readAt >= CURRENT_FOR_MS) {
-      await addToWait((this.pending ??= this.readForAll()));
-    }
-    return this.current;
+  find(): Awaitable<MaintenanceRow | undefined> {
+    if (performance.now() - this.readAt < CURRENT_FOR_MS) return this.current;
+    return addToWait((this.pending ??= this.readForAll())).then(() => this.current);
   }
 
   /** Reads as work of no owner: in the queue of one, the requests of all others would wait behind that one. */
@@ -68,13 +67,13 @@ export class Maintenance {
   private async read(): Promise<void> {
     const startedAt = performance.now();
     const [row] = await query<MaintenanceRow>(this.pool, FIND_MAINTENANCE);
+    this.receive(row, startedAt);
+  }
+
+  private receive(row: MaintenanceRow | undefined, readAt: number): void {
     if (row && !this.current) this.log.warn('maintenance is on: requests that write are refused');
     if (!row && this.current) this.log.log('maintenance is off');
     this.current = row;
-    this.readAt = startedAt;
-  }
-
-  private reportFailure(error: unknown): void {
-    this.log.debug(`maintenance mode could not be read: ${getErrorMessage(error)}`);
+    this.readAt = readAt;
   }
 }

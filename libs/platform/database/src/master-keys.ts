@@ -1,19 +1,13 @@
-import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import type { OnModuleInit } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
-import { getErrorMessage } from '#kernel/errors.js';
 import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { queryAtStartup } from './connection.js';
+import type { ProcessLink } from './process-link.js';
 import type { SealedColumn } from './sealed-column.js';
 import { assertNoUnfinishedRestore } from './unfinished-restore.js';
-
-/**
- * Shorter than `cli key:rotate` waits between changing the sealing key and searching for values that another key
- * sealed.
- */
-const POLL_MS = 1_000;
 
 const DATA_KEYS = 'data keys';
 const getDataKeyContext = (purpose: unknown): string => `data key ${String(purpose)}`;
@@ -59,15 +53,17 @@ type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
  * Holds the master keys of this process, the one that seals, and the data keys of the database. The database records
  * which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
  */
-export class MasterKeys implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger('keys');
-  private timer: NodeJS.Timeout | undefined;
+export class MasterKeys implements OnModuleInit {
   private loaded: Loaded | undefined;
 
-  /** @param isRestoring for the restore itself: its database is not finished yet */
+  /**
+   * @param link by which a process that seals follows a rotation
+   * @param isRestoring for the restore itself: its database is not finished yet
+   */
   constructor(
     private readonly pool: Pool,
     private readonly config: PlatformConfig,
+    private readonly link?: ProcessLink,
     private readonly isRestoring = false,
   ) {}
 
@@ -99,10 +95,6 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     if (keys.length > 1) this.followRotation(ring, keys);
   }
 
-  onModuleDestroy(): void {
-    clearInterval(this.timer);
-  }
-
   seal(purpose: string, plain: Buffer, context: string): Buffer {
     return this.keys.ring.seal(purpose, plain, context);
   }
@@ -123,19 +115,15 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     return this.loaded;
   }
 
-  /** Polls which key seals: with two keys, a rotation may begin at any time. */
+  /** Takes the key that seals from each poll: with two keys, a rotation may begin at any time. */
   private followRotation(ring: Keyring, keys: MasterKey[]): void {
-    const refresh = async () => {
-      const state = await findSealingKeyRow(this.pool);
-      const sealing = state && findKey(state, keys);
-      if (sealing) ring.sealWith(sealing);
-    };
-    this.timer = setInterval(() => {
-      refresh().catch((error: unknown) =>
-        this.log.warn(`the key that seals could not be read: ${getErrorMessage(error)}`),
-      );
-    }, POLL_MS);
-    this.timer.unref();
+    this.link?.join<{ sealing_fingerprint: Buffer }>({
+      columns: '(select fingerprint from master_key) as sealing_fingerprint',
+      receive: ({ sealing_fingerprint: fingerprint }) => {
+        const sealing = findKey({ fingerprint }, keys);
+        if (sealing) ring.sealWith(sealing);
+      },
+    });
   }
 }
 

@@ -4,6 +4,7 @@ import { connectFirst } from './first-connection.js';
 import { withConnection } from './connection.js';
 import { createDataSourceOptions, NO_LIMITS, getPool } from './data-source.js';
 import type { LimitedStatement } from './database-client.js';
+import { LOCKS } from './locks.js';
 import { ensureServiceRole, grantToService } from './roles.js';
 import { assertNoUnfinishedRestore } from './unfinished-restore.js';
 
@@ -51,7 +52,7 @@ export async function migrate(
   await connectFirst(owner.databaseUrl, () => source.initialize());
   try {
     return await withConnection(getPool(source), async (client) => {
-      await client.query('select pg_advisory_lock(727000)');
+      await client.query('select pg_advisory_lock($1)', [LOCKS.migration]);
       try {
         if (!only) await assertNoUnfinishedRestore(client);
         await ensureServiceRole(client, config);
@@ -59,7 +60,7 @@ export async function migrate(
         await grantToService(client, config);
         return executed.map((migration) => migration.name);
       } finally {
-        await client.query('select pg_advisory_unlock(727000)');
+        await client.query('select pg_advisory_unlock($1)', [LOCKS.migration]);
       }
     });
   } finally {

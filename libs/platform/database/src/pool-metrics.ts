@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getPool } from './data-source.js';
-import type { DatabasePool } from './database-pool.js';
 import { MISSING_RESOURCES } from './sqlstate.js';
 
 /** Measures the pool: callers waiting for a connection are the first sign of overload. */
@@ -23,8 +22,8 @@ export class PoolMetrics {
         labelNames: ['state'],
         registers: [],
         collect() {
-          this.set({ state: 'idle' }, pool.idleCount);
-          this.set({ state: 'busy' }, pool.totalCount - pool.idleCount);
+          this.set({ state: 'idle' }, pool.unusedCount);
+          this.set({ state: 'busy' }, pool.totalCount - pool.unusedCount);
         },
       }),
     );
@@ -34,7 +33,7 @@ export class PoolMetrics {
         help: 'Callers waiting for a connection from the pool',
         registers: [],
         collect() {
-          this.set((pool as DatabasePool).queuedCount);
+          this.set(pool.queuedCount);
         },
       }),
     );
@@ -46,7 +45,7 @@ export class PoolMetrics {
         registers: [],
         collect() {
           this.reset();
-          const { counts } = (pool as DatabasePool).outages;
+          const { counts } = pool.outages;
           for (const resource of MISSING_RESOURCES) this.inc({ resource }, counts[resource] ?? 0);
         },
       }),

@@ -6,7 +6,7 @@ import { QueueMetrics } from './queue-metrics.js';
 
 type Item = { id: number };
 
-const JOB: Job<Item> = { id: 1, attempts: 1, leaseUntil: '' };
+const JOB: Job<Item> = { id: 1, attempts: 1, leaseUntil: '', claimedAt: 0, process: null };
 const { signal } = new AbortController();
 
 function watch(handler: Pick<JobHandler<Item>, 'claim' | 'attempt'>) {
@@ -43,8 +43,8 @@ describe('QueueMetrics', () => {
       },
     });
     expect(await readAttempts(registry)).toEqual(['done 0', 'failed 0', 'refused 0']);
-    for (let i = 0; i < 4; i++) await watched.attempt(JOB, signal);
-    await expect(watched.attempt(JOB, signal)).rejects.toThrow('lost');
+    for (let i = 0; i < 4; i++) await watched.attempt(JOB, signal, () => true);
+    await expect(watched.attempt(JOB, signal, () => true)).rejects.toThrow('lost');
     expect(await readAttempts(registry)).toEqual(['done 2', 'failed 2', 'refused 1']);
   });
 

@@ -41,10 +41,10 @@ export class QueueMetrics {
         this.claimedAt.set(queue, performance.now());
         return jobs;
       },
-      attempt: async (job, cut) => {
+      attempt: async (job, ...rest) => {
         let outcome = 'failed';
         try {
-          const result = await handler.attempt(job, cut);
+          const result = await handler.attempt(job, ...rest);
           outcome = result?.kind ?? 'done';
           return result;
         } finally {

@@ -4,6 +4,7 @@ import { Pool } from 'pg';
 import { Counter, Registry } from 'prom-client';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage, OverloadError } from '#kernel/errors.js';
+import { FailureLog } from '#kernel/failure-log.js';
 import { isTransient, query } from './connection.js';
 import { CONNECTION } from './database-client.js';
 import { DatabasePool } from './database-pool.js';
@@ -18,11 +19,11 @@ const AVOIDED_FOR_MS = 10_000;
 
 /**
  * Finds the end of the primary's log. A commit that did not wait for the disk is in the log, but perhaps not written
- * yet.
+ * yet: with KurrentDB, those of read models never wait.
  */
 const PRIMARY_POSITION = {
   name: 'report_primary_position',
-  text: `select (case current_setting('synchronous_commit') when 'off'
+  text: `select (case when $1 or current_setting('synchronous_commit') = 'off'
            then pg_current_wal_insert_lsn() else pg_current_wal_lsn() end)::text as lsn`,
 };
 
@@ -44,11 +45,11 @@ export class ReportDatabase implements OnModuleDestroy {
   private readonly maxLagMs: number;
   private readonly reads: Counter<'server'>;
   private avoidUntil = -Infinity;
-  private isFailing = false;
+  private readonly failures = new FailureLog(this.log);
 
   constructor(
     private readonly primary: Pool,
-    config: PlatformConfig,
+    private readonly config: PlatformConfig,
     registry: Registry,
   ) {
     this.maxLagMs = config.databaseReadMaxLagSeconds * 1_000;
@@ -92,8 +93,7 @@ export class ReportDatabase implements OnModuleDestroy {
       }
       const result = await work(this.replica);
       this.reads.inc({ server: 'replica' });
-      if (this.isFailing) this.log.log('reports are read from the replica again');
-      this.isFailing = false;
+      this.failures.succeed('reports are read from the replica again');
       return result;
     } catch (error) {
       // The replica is not to blame for a queue of this process, and the primary must not get what waits there.
@@ -110,7 +110,10 @@ export class ReportDatabase implements OnModuleDestroy {
 
   /** Finds the position of the primary in its log. */
   private async findPosition(): Promise<string> {
-    const [position] = await query<{ lsn: string }>(this.primary, PRIMARY_POSITION);
+    const [position] = await query<{ lsn: string }>(this.primary, {
+      ...PRIMARY_POSITION,
+      values: [this.config.eventStoreUrl !== null],
+    });
     if (!position) throw new Error('the primary did not return its position');
     return position.lsn;
   }
@@ -138,8 +141,6 @@ export class ReportDatabase implements OnModuleDestroy {
 
   private avoid(reason: string): void {
     this.avoidUntil = performance.now() + AVOIDED_FOR_MS;
-    // Logged once, not with each report.
-    if (!this.isFailing) this.log.warn(`reports are read from the primary: ${reason}`);
-    this.isFailing = true;
+    this.failures.fail(`reports are read from the primary: ${reason}`);
   }
 }

@@ -1,23 +1,20 @@
-import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { clock, type ClockSample } from '#kernel/clock.js';
-import { getErrorMessage } from '#kernel/errors.js';
 import { withConnection } from './connection.js';
 import { StandbyError } from './database-client.js';
+import { DatabasePool } from './database-pool.js';
+import { ProcessLink } from './process-link.js';
 
-const CHECK_INTERVAL_MS = 1_000;
 /** Readings at the start. The one with the shortest round trip counts. */
 const FIRST_READINGS = 5;
 const MAX_OFFSET_MS = 2_000;
 /** Smaller corrections are not logged. */
 const LOGGED_JUMP_MS = 1_000;
 
-const READ = {
-  name: 'server_watch_read',
-  text: `select extract(epoch from clock_timestamp())::float8 * 1000 as database_ms,
-           pg_is_in_recovery() as is_standby`,
-};
+const DATABASE_MS = 'extract(epoch from clock_timestamp())::float8 * 1000';
+const READ = `select ${DATABASE_MS} as database_ms, pg_is_in_recovery() as is_standby`;
 
 /** Measures the database's clock, so that `getNow()` returns its time from now on. */
 export async function synchronizeClock(pool: Pool): Promise<void> {
@@ -38,20 +35,29 @@ function readClock(pool: Pool): Promise<ClockSample> {
 }
 
 /**
- * Asks the server each second, on a connection of the pool, for its time (ADR-0098) and whether it has become a standby
+ * Takes the time of the database from each poll (ADR-0098), and makes the pool leave a server that has become a standby
  * (ADR-0099).
  */
 @Injectable()
-export class ServerWatch implements OnModuleInit, OnModuleDestroy {
+export class ServerWatch implements OnModuleInit {
   private readonly log = new Logger('clock');
-  private timer: NodeJS.Timeout | undefined;
-  private isChecking = false;
-  private isMachineOff = false;
+  private isClockOff = false;
 
   constructor(
-    private readonly pool: Pool,
+    pool: Pool,
+    private readonly link: ProcessLink,
     registry: Registry,
   ) {
+    link.join<{ database_ms: number }>({
+      columns: `${DATABASE_MS} as database_ms`,
+      receive: ({ database_ms: databaseMs }, times) => {
+        this.reportJump(clock.addSample({ databaseMs, ...times }));
+        this.reportMachineClock();
+      },
+    });
+    link.onLost((cause) => {
+      if (cause instanceof StandbyError && pool instanceof DatabasePool) pool.leaveStandby(cause);
+    });
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_clock_offset_seconds',
@@ -64,26 +70,9 @@ export class ServerWatch implements OnModuleInit, OnModuleDestroy {
     );
   }
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
     this.reportMachineClock();
-    this.timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
-  }
-
-  onModuleDestroy(): void {
-    clearInterval(this.timer);
-  }
-
-  private async check(): Promise<void> {
-    if (this.isChecking) return;
-    this.isChecking = true;
-    try {
-      this.reportJump(clock.addSample(await readClock(this.pool)));
-    } catch (error) {
-      // The time goes on without it, and whoever needs the database reports that it is away.
-      this.log.debug(`the clock of the database could not be read: ${getErrorMessage(error)}`);
-    }
-    this.reportMachineClock();
-    this.isChecking = false;
+    await this.link.poll();
   }
 
   private reportJump(jumpMs: number): void {
@@ -100,8 +89,8 @@ export class ServerWatch implements OnModuleInit, OnModuleDestroy {
   private reportMachineClock(): void {
     const offsetMs = clock.getMachineOffsetMs();
     const isOff = Math.abs(offsetMs) > MAX_OFFSET_MS;
-    if (isOff === this.isMachineOff) return;
-    this.isMachineOff = isOff;
+    if (isOff === this.isClockOff) return;
+    this.isClockOff = isOff;
     if (!isOff) return this.log.log('the clocks of this machine and the database agree again');
     const direction = offsetMs > 0 ? 'ahead of' : 'behind';
     this.log.warn(

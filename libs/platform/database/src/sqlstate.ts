@@ -10,6 +10,7 @@ export const SQLSTATE = {
   uniqueViolation: '23505',
   checkViolation: '23514',
   queryCanceled: '57014',
+  lockNotAvailable: '55P03',
   undefinedTable: '42P01',
   undefinedFunction: '42883',
   insufficientPrivilege: '42501',

@@ -20,14 +20,19 @@ export class ThrottledNotify {
   /**
    * Notifies listeners, now or as soon as the interval allows.
    * @param by an idle connection, or the pool
+   * @returns undefined when nothing is sent now
    * @throws the error of the query, which has been reported by then
    */
-  async notify(by: Pool | PoolClient = this.pool): Promise<void> {
+  notify(by: Pool | PoolClient = this.pool): Promise<void> | undefined {
     if (this.timer) {
       this.isPending = true;
-      return;
+      return undefined;
     }
     this.timer = setTimeout(() => this.tick(), MIN_INTERVAL_MS).unref();
+    return this.send(by);
+  }
+
+  private async send(by: Pool | PoolClient): Promise<void> {
     try {
       const text = `select pg_notify('${this.channel}', '')`;
       await by.query({ name: `notify_${this.channel}`, text });
@@ -40,7 +45,7 @@ export class ThrottledNotify {
   /** Notifies listeners without waiting. */
   notifyInBackground(): void {
     // The failure has been reported.
-    this.notify().catch(() => undefined);
+    this.notify()?.catch(() => undefined);
   }
 
   close(): void {

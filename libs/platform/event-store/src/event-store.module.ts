@@ -1,8 +1,11 @@
 import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import pg from 'pg';
 import { Registry } from 'prom-client';
+import type { DatabasePool } from '#database/database-pool.js';
+import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
+import { DamageCheck } from './log/damage-check.service.js';
 import { DamageMetrics } from './log/damage-metrics.js';
 import { PastStates } from './log/past-states.service.js';
 import { openEventStore } from './port/engine.js';
@@ -12,8 +15,8 @@ import { ErasureWatch } from './personal-keys/erasure-watch.service.js';
 import { CapOverrides } from './commands/cap-overrides.service.js';
 import { CommandPipeline } from './commands/handle-command.js';
 import { KnownErasures } from './personal-keys/known-erasures.js';
+import { Followers } from './log/followers.service.js';
 import { LogTimes } from './log/log-times.service.js';
-import { LogTimesFollower } from './log/log-times.subscription.js';
 import { StoredResponses } from './commands/stored-responses.js';
 import { PastCounts } from './log/past-counts.service.js';
 import { PersonalKeys } from './personal-keys/personal-keys.js';
@@ -56,11 +59,12 @@ export class EventStoreModule {
         },
         ErasureWatch,
         LogTimes,
-        LogTimesFollower,
+        Followers,
         PastCounts,
         ReadModels,
         PipelineMetrics,
         DamageMetrics,
+        DamageCheck,
         CommandPipeline,
         MultiStreamCommands,
         AuditedWrites,
@@ -75,8 +79,9 @@ export class EventStoreModule {
         KnownErasures,
         ErasureWatch,
         ReadModelCatchUp,
+        DamageCheck,
         LogTimes,
-        LogTimesFollower,
+        Followers,
         PastStates,
         PastCounts,
         Reprojection,
@@ -97,13 +102,14 @@ function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[
   return [
     {
       provide: EventStore,
-      inject: [pg.Pool, PersonalKeys, PlatformConfig, ProcessSession],
+      inject: [pg.Pool, PersonalKeys, PlatformConfig, ProcessSession, ProcessLink],
       useFactory: (
-        pool: pg.Pool,
+        pool: DatabasePool,
         keys: PersonalKeys,
         config: PlatformConfig,
         session: ProcessSession,
-      ) => openEventStore(pool, keys, config, allReadModels, plainTables, session),
+        link: ProcessLink,
+      ) => openEventStore(pool, keys, config, allReadModels, plainTables, session, link),
     },
     {
       provide: ReadModelCatchUp,

@@ -1,16 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
+import { abbreviateKey } from '#event-store/commands/stored-responses.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { getDatabaseMs } from './database-share.js';
+import type { OpenRequest } from './open-requests.js';
 import { getLoggablePath } from './path.js';
-
-/** Characters of the key's HMAC: enough to find the lines of all attempts. */
-const KEY_LENGTH = 16;
-
-/** @property sentBefore bytes of earlier responses on the connection */
-type LoggedRequest = AuthenticatedRequest & { sentBefore?: number | undefined };
 
 /**
  * Logs one line per request: ids of the caller, and the address, which is the only personal data. Leaves out the query, the token and every part of the path that could be a secret (ADR-0090).
@@ -21,14 +15,10 @@ export function logAccess(
   { logLevel }: Pick<PlatformConfig, 'logLevel'>,
 ): void {
   if (!['info', 'debug'].includes(logLevel)) return;
-  server.addHook('onRequest', (request, _reply, done) => {
-    (request as LoggedRequest).sentBefore = countSent(request as LoggedRequest);
-    done();
-  });
   const log = new Logger('http');
   server.addHook('onResponse', (plain, reply, done) => {
-    const request = plain as LoggedRequest;
-    const { method, requestId, originalUrl, routeOptions } = request;
+    const request = plain as OpenRequest;
+    const { method, requestId, originalUrl, routeOptions, raw, sentBefore } = request;
     const path = getLoggablePath(originalUrl, routeOptions.url);
     const { statusCode, elapsedTime } = reply;
     const isProbe = path.startsWith('/health');
@@ -43,9 +33,9 @@ export function logAccess(
       account_id: request.accountId,
       refusal: request.refusal,
       actor: renderActor(request),
-      idempotency_key: request.idempotencyKey?.toString('hex').slice(0, KEY_LENGTH),
-      bytes: countSent(request, request.sentBefore),
-      database_ms: Math.round(getDatabaseMs(request) * 10) / 10,
+      idempotency_key: request.idempotencyKey && abbreviateKey(request.idempotencyKey),
+      bytes: sentBefore === undefined ? undefined : raw.socket.bytesWritten - sentBefore,
+      database_ms: Math.round((request.wait?.milliseconds ?? 0) * 10) / 10,
     });
     done();
   });
@@ -61,9 +51,4 @@ function renderActor({
   if (adminCaller) return `admin_token ${adminCaller.tokenId}`;
   const [owner] = Object.entries(sessionIds);
   return owner && `${owner[0].replace(/_id$/, '')} ${owner[1]}`;
-}
-
-/** Counts the bytes sent on the connection, heads included; undefined for a request from within the process. */
-function countSent({ raw: { socket } }: AuthenticatedRequest, before = 0): number | undefined {
-  return socket instanceof Socket ? socket.bytesWritten - before : undefined;
 }

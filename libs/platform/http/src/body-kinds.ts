@@ -5,7 +5,7 @@ import { getRouteConfig, setRouteConfig } from './route-config.js';
 type BodyKind = 'form' | 'upload' | 'picture' | 'file';
 
 /** @property ignoresOthers whether a body of another kind counts as none, instead of being refused */
-type BodyConfig = { body?: BodyKind; bodyLimit?: number; ignoresOthers?: boolean };
+export type BodyConfig = { body?: BodyKind; bodyLimit?: number; ignoresOthers?: boolean };
 
 /** The media type of any bytes, which clients from generators send: the bytes tell what they are. */
 export const UNNAMED = 'application/octet-stream';

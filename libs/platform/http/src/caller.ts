@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { ForbiddenError } from '#kernel/errors.js';
 
 /**
@@ -63,23 +64,27 @@ export function readSource({ requestId, ipAddress }: AuthenticatedRequest): Requ
   return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
 }
 
-type AccountRefusal = 'not_found' | 'forbidden';
+export type AccountRefusal = 'not_found' | 'forbidden';
 
 /** Authenticates callers for the request guard; implemented by identity. */
 export abstract class Authenticator {
   /** Name of an account in a 404. */
   abstract readonly accountName: string;
 
-  abstract authenticate(token: string): Promise<Caller | undefined>;
+  /** Authenticates a caller, at once unless the token has to be looked up. */
+  abstract authenticate(token: string): Awaitable<Caller | undefined>;
   /**
-   * Tells whether the caller is known to belong to the account, without a lookup. False: does not belong, or is not
-   * known to.
-   */
-  abstract isKnownIn(caller: Caller, accountId: number): boolean;
-  /**
-   * Checks whether the caller may use an operation in an account.
+   * Checks whether the caller may use an operation in an account, without a lookup.
    * @param operation the id of its `@Endpoint`
-   * @returns null: allowed; not_found: the caller may not know that the account exists
+   * @returns null: allowed; not_found: the caller may not know that the account exists; undefined: has to be looked up
+   */
+  abstract findKnownRefusal(
+    caller: Caller,
+    accountId: number,
+    operation: string | undefined,
+  ): AccountRefusal | null | undefined;
+  /**
+   * Checks the same, with a lookup where it takes one.
    * @throws UnauthorizedError when the caller has been removed in the meantime
    */
   abstract findRefusal(

@@ -17,7 +17,7 @@ export function parseIpAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undef
  * @param ip undefined, whatever Fastify's types say, once the client has disconnected
  * @returns undefined for anything but an address
  */
-export function readClientAddress({ ip }: { ip: string | undefined }): string | undefined {
+export function readClientAddress(ip: string | undefined): string | undefined {
   if (ip === undefined) return undefined;
   return isIPv4(ip) ? ip : parseIpAddress(ip)?.toString();
 }

@@ -1,10 +1,12 @@
 import { Logger } from '@nestjs/common';
-import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Awaitable } from '#kernel/awaitable.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { createErrorResponse, toErrorJson } from './error-response.js';
+import type { OpenRequests } from './open-requests.js';
 import { renderLimitHeaders, type Usage } from './rate-limit.js';
 import { renderRetirementHeaders } from './versioning.js';
 
@@ -23,26 +25,12 @@ const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
  */
 export class ClientErrors {
   private readonly log = new Logger('Errors');
-  private readonly openResponses = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly respondedSockets = new WeakSet<Socket>();
 
-  constructor(private readonly config: PlatformConfig) {}
-
-  watch(server: Server): void {
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      const { socket } = request;
-      const responses = this.openResponses.get(socket) ?? new Set();
-      this.openResponses.set(socket, responses.add(response));
-      // After an early response, the rest of its request may still be arriving.
-      const forget = () => {
-        if (request.complete && response.closed) responses.delete(response);
-      };
-      request.once('close', forget);
-      response.once('close', forget);
-    });
-    // Node handles `100-continue` itself; any other expectation may be ignored.
-    server.on('checkExpectation', (...both) => server.emit('request', ...both));
-  }
+  constructor(
+    private readonly open: OpenRequests,
+    private readonly config: PlatformConfig,
+  ) {}
 
   /**
    * Sends the error response, or closes the connection.
@@ -51,18 +39,18 @@ export class ClientErrors {
   async respond(
     error: NodeJS.ErrnoException,
     socket: Socket,
-    count: (ip: string) => Promise<Usage>,
+    count: (ip: string) => Awaitable<Usage>,
   ): Promise<void> {
     // Whatever else arrives on this socket is ignored.
     if (this.respondedSockets.has(socket)) return;
-    if (this.isAwaitingResponse(socket) || !socket.writable) {
+    if (this.open.isAwaited(socket) || !socket.writable) {
       socket.destroy();
       return;
     }
     this.respondedSockets.add(socket);
     const usage = await this.countUsage(socket, count);
     // A late request may be complete by now; it then gets its usual response.
-    if (this.isAwaitingResponse(socket)) this.respondedSockets.delete(socket);
+    if (this.open.isAwaited(socket)) this.respondedSockets.delete(socket);
     else if (socket.writable) {
       socket.end(this.renderResponse(error, usage));
       // A client that keeps its side open would keep the request, and what is reserved for its body.
@@ -73,7 +61,7 @@ export class ClientErrors {
 
   private async countUsage(
     socket: Socket,
-    count: (ip: string) => Promise<Usage>,
+    count: (ip: string) => Awaitable<Usage>,
   ): Promise<Usage | undefined> {
     try {
       return await count(socket.remoteAddress ?? '');
@@ -81,11 +69,6 @@ export class ClientErrors {
       this.log.warn(`responded without rate limit headers: ${getErrorMessage(error)}`);
       return undefined;
     }
-  }
-
-  private isAwaitingResponse(socket: Socket): boolean {
-    const responses = [...(this.openResponses.get(socket) ?? [])];
-    return responses.some(({ req, headersSent }) => req.complete || headersSent);
   }
 
   private renderResponse(error: NodeJS.ErrnoException, usage: Usage | undefined): string {

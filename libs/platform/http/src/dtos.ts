@@ -3,11 +3,21 @@ import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import type { ValidationMetadata } from 'class-validator/types/metadata/ValidationMetadata.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { deferSwaggerDecorators } from './documentation.js';
-import { isDate } from './conversions.js';
+import { isBlank, isDate } from './conversions.js';
 import type { FieldContext } from './fields.js';
 
-/** The value of a field, or all its errors. */
-type Checked = { value: unknown } | { errors: string[] };
+/**
+ * What reading an input yields.
+ * @property value complete only without errors
+ * @property hasDate whether a date is in place of a time: which time it means depends on the time zone
+ * @property hasUnread whether the input may have more than was read
+ */
+export type Reading<T extends object = object> = {
+  value: T;
+  errors: FieldErrors | undefined;
+  hasDate: boolean;
+  hasUnread: boolean;
+};
 
 /** A rule across several fields of a DTO. */
 type Rule = {
@@ -33,7 +43,6 @@ type DtoOptions = {
 const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
-const shapes = new WeakMap<object, Shape>();
 
 /** Declared DTO classes by schema name, for the OpenAPI document. */
 export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
@@ -65,13 +74,8 @@ export function FieldsRule<T>(
 }
 
 /** Tells whether a date is in place of a time: which time it means depends on the time zone. */
-export function hasDate(dto: Type, input: unknown): input is object {
-  if (!isObject(input)) return false;
-  const { wrapper } = dtos.get(dto) ?? {};
-  const inner = wrapper === undefined ? undefined : input[wrapper];
-  return getFields(dto).times.some(
-    (name) => isDate(getLast(input[name])) || (isObject(inner) && isDate(inner[name])),
-  );
+export function hasDate(dto: Type, input: unknown): boolean {
+  return isObject(input) && getFields(dto).hasDate(input);
 }
 
 /**
@@ -80,18 +84,12 @@ export function hasDate(dto: Type, input: unknown): input is object {
  * @throws InvalidFieldsError with all errors of all fields
  */
 export function readBody<T extends object>(dto: Type<T>, body: unknown, timeZone?: string): T {
-  const input = body === undefined ? {} : body;
-  if (!isObject(input)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
-  return readFields(dto, unwrap(input, dto), timeZone);
+  return getValue<T>(getFields(dto).readBody(body, timeZone));
 }
 
 /** Parses query parameters like fields. Of a repeated one (`?a=1&a=2`) the last value counts. */
 export function readQuery<T extends object>(dto: Type<T>, query: unknown, timeZone?: string): T {
-  const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
-    key,
-    getLast(value),
-  ]);
-  return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
+  return getValue<T>(getFields(dto).readQuery(query, timeZone));
 }
 
 /** @throws InvalidFieldsError with all errors of all fields */
@@ -100,32 +98,16 @@ export function readFields<T extends object>(
   input: Record<string, unknown>,
   timeZone?: string,
 ): T {
-  const { value, errors } = getFields(dto).read(input, timeZone);
+  return getValue<T>(getFields(dto).read(input, timeZone));
+}
+
+function getValue<T extends object>({ value, errors }: Reading): T {
   if (errors) throw new InvalidFieldsError(errors);
   return value as T;
 }
 
-/** Describes a class: its fields, the classes of nested objects, and its wrapper. */
-export type Shape = {
-  fields: CompiledFields['inner'];
-  wrapper: string | undefined;
-  /** Fields that are outside the wrapper, if there is one. */
-  outside: ReadonlySet<string>;
-};
-
-export function getShape(dto: Type): Shape {
-  let shape = shapes.get(dto);
-  if (!shape) {
-    const { wrapper, inside = dto } = dtos.get(dto) ?? {};
-    const fields = getFields(dto).inner;
-    const wrapped = getFields(inside).inner;
-    const outside = new Set([...fields.keys()].filter((name) => !wrapped.has(name)));
-    shapes.set(dto, (shape = { fields, wrapper, outside }));
-  }
-  return shape;
-}
-
-function getFields(dto: Type): CompiledFields {
+/** Returns the fields of a class, which are compiled once. */
+export function getFields(dto: Type): CompiledFields {
   let fields = compiled.get(dto);
   if (!fields) compiled.set(dto, (fields = new CompiledFields(dto)));
   return fields;
@@ -137,51 +119,119 @@ type CompiledField = FieldContext & {
   isChecked: (object: object, value: unknown) => boolean;
   /** Each returns the message of a validator that refuses the value. */
   checks: ((value: unknown, object: object) => string | undefined)[];
+  /** The value without an input where that is always the same; undefined: it has to be read. */
+  absent: { value: unknown } | undefined;
 };
 
 /**
  * Runs the validators that class-validator's decorators declare. Its own `validate` searches all registered classes at
  * each call, which costs more than all the checks of a body.
  */
-class CompiledFields {
+export class CompiledFields {
   private readonly fields: CompiledField[];
   private readonly rules: Rule[];
-  /** Fields that hold a time. */
-  readonly times: readonly string[];
+  /** Name of the object that wraps the fields of a body. */
+  readonly wrapper: string | undefined;
+  /** A body without its wrapper has one of these fields; undefined: it needs the wrapper. */
+  private readonly bare: CompiledFields['inner'] | undefined;
   /** All fields, with the classes of nested objects. */
   readonly inner: ReadonlyMap<string, FieldContext['inner']>;
+  /** Fields that are outside the wrapper, if there is one. */
+  readonly outside: ReadonlySet<string>;
 
   constructor(dto: Type) {
+    const { wrapper, bare, inside } = dtos.get(dto) ?? {};
+    this.wrapper = wrapper;
     const metadata = getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false);
     this.fields = Object.entries(getMetadataStorage().groupByPropertyName(metadata)).map(
       ([name, ofField]) => compileField(dto.name, name, ofField),
     );
-    this.times = this.fields.filter(({ isTime }) => isTime).map(({ name }) => name);
+    for (const field of this.fields) field.absent = readAbsent(field);
     this.inner = new Map(this.fields.map(({ name, inner }) => [name, inner]));
+    const wrapped = inside ? getFields(inside).inner : this.inner;
+    this.bare = bare === true ? wrapped : bare && getFields(bare).inner;
+    this.outside = new Set([...this.inner.keys()].filter((name) => !wrapped.has(name)));
     this.rules = rules.get(dto) ?? [];
   }
 
-  /** Parses the fields. `value` is complete only without errors. */
-  read(input: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
-    const value: Record<string, unknown> = {};
-    let errors: FieldErrors | undefined;
-    for (const field of this.fields) {
-      const { name } = field;
-      const sent = Object.hasOwn(input, name) ? input[name] : undefined;
-      const converted = field.convert(sent, timeZone);
-      if (converted !== undefined) value[name] = converted;
-      if (!field.isChecked(value, converted)) continue;
-      const checked = readChecked(field, converted, value);
-      if ('errors' in checked) (errors ??= {})[name] = checked.errors;
-      else value[name] = checked.value;
-    }
-    for (const { fields, field, holds, message } of this.rules) {
-      const errorsSoFar = errors;
-      if (errorsSoFar && fields.some((name) => Object.hasOwn(errorsSoFar, name))) continue;
-      if (!holds(value as never)) ((errors ??= {})[field] ??= []).push(message);
-    }
-    return errors ? { value, errors } : { value };
+  hasDate(input: Record<string, unknown>): boolean {
+    return this.fields.some(({ isTime, name }) => isTime && isDate(input[name]));
   }
+
+  /** Reads a body. With a wrapper, a field counts only in its own place: inside or outside it (CONV-54). */
+  readBody(body: unknown, timeZone?: string): Reading {
+    const input = body === undefined ? {} : body;
+    if (!isObject(input)) return refuse('base', 'The body must be a JSON object');
+    const { wrapper } = this;
+    if (wrapper === undefined) return this.read(input, timeZone);
+    if (Object.hasOwn(input, wrapper)) {
+      const inner = input[wrapper];
+      if (!isObject(inner)) return refuse(wrapper, 'must be an object');
+      return this.read(inner, timeZone, input);
+    }
+    if (this.bare && Object.keys(input).some((name) => this.bare?.has(name))) {
+      return this.read(input, timeZone);
+    }
+    return refuse(wrapper, 'is required: wrap the fields in an object of this name');
+  }
+
+  readQuery(query: unknown, timeZone?: string): Reading {
+    return this.read(toSingleValues(query), timeZone);
+  }
+
+  /**
+   * Reads all fields in one pass.
+   * @param outside where the fields outside the wrapper are
+   */
+  read(
+    input: Record<string, unknown>,
+    timeZone?: string,
+    outside: Record<string, unknown> = input,
+  ): Reading {
+    const reading = createReading();
+    let unreadCount = 0;
+    for (const _ in input) unreadCount++;
+    if (outside !== input) {
+      for (const _ in outside) unreadCount++;
+      // The wrapper is read.
+      unreadCount--;
+    }
+    // By index, as iterators would cost more than the fields do.
+    for (let i = 0; i < this.fields.length; i++) {
+      const field = this.fields[i] as CompiledField;
+      const { name, absent } = field;
+      const place = this.outside.has(name) ? outside : input;
+      const isSent = Object.hasOwn(place, name);
+      if (isSent) unreadCount--;
+      const sent = isSent ? place[name] : undefined;
+      if (sent !== undefined || !absent) readField(reading, field, sent, timeZone);
+      else if (absent.value !== undefined) reading.value[name] = absent.value;
+    }
+    if (unreadCount > 0) reading.hasUnread = true;
+    if (this.rules.length > 0) this.checkRules(reading);
+    return reading;
+  }
+
+  private checkRules(reading: MutableReading): void {
+    for (const { fields, field, holds, message } of this.rules) {
+      const { errors, value } = reading;
+      if (errors && fields.some((name) => Object.hasOwn(errors, name))) continue;
+      if (!holds(value as never)) ((reading.errors ??= {})[field] ??= []).push(message);
+    }
+  }
+}
+
+const NO_OBJECT = {};
+
+type MutableReading = Reading<Record<string, unknown>>;
+
+function createReading(): MutableReading {
+  return { value: {}, errors: undefined, hasDate: false, hasUnread: false };
+}
+
+/** Creates the result of an input of which no field can be read. */
+function refuse(field: string, message: string): Reading {
+  return { value: {}, errors: { [field]: [message] }, hasDate: false, hasUnread: true };
 }
 
 function compileField(
@@ -198,50 +248,97 @@ function compileField(
   const checks = metadata.flatMap(({ constraintCls, constraints, each, message }) =>
     getMetadataStorage()
       .getTargetValidatorConstraints(constraintCls)
-      .map(({ instance }): CompiledField['checks'][number] => (value, object) => {
-        const about = { targetName, property, constraints, value, object };
-        const isValid = each
-          ? Array.isArray(value) && value.every((one) => instance.validate(one, about) === true)
-          : instance.validate(value, about) === true;
-        if (isValid) return undefined;
-        const ownMessage = typeof message === 'function' ? message(about) : message;
-        return ownMessage ?? instance.defaultMessage?.(about) ?? 'is invalid';
+      .map(({ instance }): CompiledField['checks'][number] => {
+        // One for all values: a check is done before the next one begins.
+        const about = {
+          targetName,
+          property,
+          constraints,
+          value: undefined as unknown,
+          object: NO_OBJECT,
+        };
+        return (value, object) => {
+          about.value = value;
+          about.object = object;
+          const isValid = each
+            ? Array.isArray(value) && value.every((one) => instance.validate(one, about) === true)
+            : instance.validate(value, about) === true;
+          const error = isValid
+            ? undefined
+            : ((typeof message === 'function' ? message(about) : message) ??
+              instance.defaultMessage?.(about) ??
+              'is invalid');
+          about.value = undefined;
+          about.object = NO_OBJECT;
+          return error;
+        };
       }),
   );
   return {
     ...context,
     name: property,
     isNullable: presence.name === 'isOptional',
+    absent: undefined,
     isChecked,
     checks,
   };
 }
 
-/** Validates a field until the first error. A nullable field reports all errors of nested objects as one message. */
-function readChecked(field: CompiledField, value: unknown, object: object): Checked {
-  for (const check of field.checks) {
-    const error = check(value, object);
-    if (error !== undefined) return { errors: [error] };
-  }
-  if (!field.nested) return { value: field.finish(value) };
-  const { value: nested, errors } = readNested(field.nested, value);
-  if (errors.length === 0) return { value: field.finish(nested) };
-  return { errors: field.isNullable ? [errors.join(', ')] : errors };
+/** Reads a field that was not sent, unless it is required or its value is an object, of which each input has its own. */
+function readAbsent(field: CompiledField): CompiledField['absent'] {
+  if (field.isClearable) return { value: undefined };
+  const reading = createReading();
+  readField(reading, field, undefined);
+  const value = reading.value[field.name];
+  return reading.errors || (typeof value === 'object' && value !== null) ? undefined : { value };
 }
 
-/** Parses an object or a list of them; the messages name the element and its field. */
+/** Reads a field until the first error. A nullable field reports all errors of nested objects as one message. */
+function readField(
+  reading: MutableReading,
+  field: CompiledField,
+  sent: unknown,
+  timeZone?: string,
+): void {
+  const { name, byDefault, isNullable, checks, nested, finish } = field;
+  const { value: object } = reading;
+  if (field.isTime && isDate(sent)) reading.hasDate = true;
+  const isDefault = byDefault !== undefined && (sent === undefined || sent === null);
+  const isNull = isNullable && isBlank(sent);
+  const value = isNull ? null : isDefault ? byDefault : field.convert(sent, timeZone);
+  if (value !== undefined) object[name] = value;
+  if ((value === undefined || value === null) && !field.isChecked(object, value)) return;
+  for (let i = 0; i < checks.length; i++) {
+    const error = checks[i]?.(value, object);
+    if (error === undefined) continue;
+    (reading.errors ??= {})[name] = [error];
+    return;
+  }
+  if (field.inner && !nested) reading.hasUnread = true;
+  const inner = nested && readNested(reading, nested, value);
+  if (inner && inner.errors.length > 0) {
+    (reading.errors ??= {})[name] = isNullable ? [inner.errors.join(', ')] : inner.errors;
+    return;
+  }
+  const checked = inner ? inner.value : value;
+  object[name] = finish ? finish(checked) : checked;
+}
+
+/** Reads an object or a list of them; the messages name the element and its field. */
 function readNested(
+  reading: MutableReading,
   { dto, label = () => '' }: NonNullable<FieldContext['nested']>,
   value: unknown,
 ) {
   const errors: string[] = [];
   const elements = [value].flat().map((element, i) => {
     if (!isObject(element)) return void errors.push(`${label(i)}must be an object`);
-    const read = getFields(dto()).read(element);
-    for (const [name, messages] of Object.entries(read.errors ?? {})) {
+    const inner = getFields(dto()).read(element);
+    if (inner.hasUnread) reading.hasUnread = true;
+    for (const [name, messages] of Object.entries(inner.errors ?? {})) {
       errors.push(...messages.map((message) => `${label(i)}${name} ${message}`));
     }
-    return read.value;
+    return inner.value;
   });
   return { value: Array.isArray(value) ? elements : elements[0], errors };
 }
@@ -250,31 +347,18 @@ function isFieldContext(context: unknown): context is FieldContext {
   return typeof context === 'object' && context !== null && 'convert' in context;
 }
 
-/** Unwraps a body. With a wrapper, a field counts only in its own place: inside or outside it (CONV-54). */
-function unwrap(input: Record<string, unknown>, dto: Type): Record<string, unknown> {
-  const { wrapper, bare, inside } = dtos.get(dto) ?? {};
-  if (wrapper === undefined) return input;
-  if (Object.hasOwn(input, wrapper)) {
-    const inner = input[wrapper];
-    if (!isObject(inner)) throw new InvalidFieldsError({ [wrapper]: ['must be an object'] });
-    if (inside === undefined) return inner;
-    const { fields, outside } = getShape(dto);
-    const placed = [...fields.keys()].flatMap((name) => {
-      const place = outside.has(name) ? input : inner;
-      return Object.hasOwn(place, name) ? [[name, place[name]] as const] : [];
-    });
-    return Object.fromEntries(placed);
+/** Returns query parameters with the last value of each that is repeated. */
+function toSingleValues(query: unknown): Record<string, unknown> {
+  if (!isObject(query)) return {};
+  for (const name in query) {
+    if (!Array.isArray(query[name])) continue;
+    const single = Object.entries(query).map(([key, value]) => [
+      key,
+      Array.isArray(value) ? value.at(-1) : value,
+    ]);
+    return Object.fromEntries(single) as Record<string, unknown>;
   }
-  const named = bare === true ? (inside ?? dto) : bare;
-  if (named && Object.keys(input).some((name) => getFields(named).inner.has(name))) return input;
-  throw new InvalidFieldsError({
-    [wrapper]: ['is required: wrap the fields in an object of this name'],
-  });
-}
-
-/** Returns the last value of a repeated query parameter. */
-function getLast(value: unknown): unknown {
-  return Array.isArray(value) ? value.at(-1) : value;
+  return query;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

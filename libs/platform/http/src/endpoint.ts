@@ -1,9 +1,8 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
 import { deferSwaggerDecorators } from './documentation.js';
 import { recordInputTypes } from './input.js';
 import type { RecordLookup } from './record.js';
-import { getRouteConfig, setRouteConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 /** A group of operations in the documentation. */
 export type Tag = {
@@ -89,11 +88,6 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     ]),
     recordInputTypes(),
   );
-}
-
-/** Returns the id of a request's operation; undefined without an `@Endpoint`. */
-export function getOperation(request: FastifyRequest): string | undefined {
-  return getRouteConfig<{ operation?: string }>(request).operation;
 }
 
 /** Declares a group of operations, on one of its controllers; others name the tag in their `@Endpoint`. */

@@ -135,6 +135,9 @@ export class ErrorsFilter implements ExceptionFilter {
       logFailure(error, response.status, request.requestId);
     }
     setRetryAfter(response, reply);
+    // Read to its end, within the time that a request may take, and discarded. Fastify would close the connection, and a
+    // client that is still sending would see the reset instead of the 413.
+    if (response.status === 413) reply.removeHeader('connection');
     if (isPage) {
       const pageError = isOutcomeUnknown
         ? new UnknownOutcomeError(getErrorMessage(error), { cause: error })

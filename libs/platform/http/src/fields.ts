@@ -26,7 +26,6 @@ import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time
 import {
   findMetadataInputError,
   findTextError,
-  isBlank,
   isRealDate,
   toBoolean,
   toColor,
@@ -96,19 +95,25 @@ export type FieldKind = {
 /** Metadata of a field, which its first decorator of class-validator holds as its context. */
 export type FieldContext = Pick<FieldKind, 'nested'> & {
   convert: Convert;
-  finish: (value: unknown) => unknown;
+  finish: ((value: unknown) => unknown) | undefined;
+  /** The value that null and a missing key mean; undefined: there is none. */
+  byDefault: unknown;
+  /** Whether a missing key leaves the field alone, although null clears it. */
+  isClearable: boolean;
   /** Whether the field holds a time, which may be sent as a date. */
   isTime: boolean;
-  /** Class of the field's object, or of the objects in its list, as documented. */
+  /** Class of the field's object, or of the objects in its list, as documented: also where the handler reads them. */
   inner: (() => Type) | undefined;
 };
 
 export function Field(kind: FieldKind, options: FieldOptions = {}): PropertyDecorator {
-  const { schema, convert = keep, validators = [], finish = keep, nested } = kind;
+  const { schema, convert = keep, validators = [], finish, nested } = kind;
   const { type, format } = schema;
   const context: FieldContext = {
-    convert: convertPresent(convert, options),
+    convert,
     finish: finish as FieldContext['finish'],
+    byDefault: options.default,
+    isClearable: options.clearable === true,
     isTime: format === 'date-time',
     inner: typeof type === 'function' ? (type as () => Type) : undefined,
     ...(nested && { nested }),
@@ -295,7 +300,7 @@ export function ColorField(options: FieldOptions = {}): PropertyDecorator {
 export function TimeField({
   moment = 'start',
   zone = 'the account’s time zone',
-  finish = keep,
+  finish,
   description,
   ...options
 }: TimeOptions): PropertyDecorator {
@@ -309,7 +314,7 @@ export function TimeField({
       MinDate(new Date(EARLIEST_TIME), years),
       MaxDate(new Date(LATEST_TIME), years),
     ],
-    finish,
+    ...(finish && { finish }),
   };
   const date = `A date without a time means ${MOMENTS[moment]} in ${zone}`;
   return Field(kind, { ...options, description: `${description}. ${date}` });
@@ -345,19 +350,6 @@ export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
 
 function keep(value: unknown): unknown {
   return value;
-}
-
-function convertPresent(convert: Convert, options: FieldOptions): Convert {
-  const { optional, clearable, default: byDefault } = options;
-  if (optional || clearable) {
-    return (value, timeZone) => {
-      if (clearable && value === undefined) return undefined;
-      return isBlank(value) ? null : convert(value, timeZone);
-    };
-  }
-  if (!('default' in options)) return convert;
-  return (value, timeZone) =>
-    value === undefined || value === null ? byDefault : convert(value, timeZone);
 }
 
 function validatePresent(

@@ -4,23 +4,38 @@ import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:
 import { Socket } from 'node:net';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getRoute } from './path.js';
+import type { RouteAccess } from './route-access.js';
 
 const COMPRESSION_THRESHOLD_BYTES = 1024;
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
 /** What scripts of other origins may call; they have no use for pages, which go by a cookie. */
 const SCRIPT_ROUTES = /^[/](api|mcp)(?![^/])/;
+/** What browsers heed for documents alone. */
+const DOCUMENT_HEADERS = new Set([
+  'cross-origin-opener-policy',
+  'origin-agent-cluster',
+  'x-dns-prefetch-control',
+  'x-download-options',
+  'x-permitted-cross-domain-policies',
+  'x-xss-protection',
+]);
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
-/** Adds security headers and compression to every response. Pages set their own content security policy. */
-export async function installHeaders(
+/** Creates the headers of every response, by the area of its route. Handlers replace what is otherwise for theirs. */
+export function createHeaders(
+  config: PlatformConfig,
+): Record<RouteAccess['area'], OutgoingHttpHeaders> {
+  const page = { ...createSecurityHeaders(config), vary: 'accept-encoding' };
+  const forPrograms = Object.entries(page).filter(([name]) => !DOCUMENT_HEADERS.has(name));
+  const api = { ...Object.fromEntries(forPrograms), 'cache-control': 'no-store' };
+  return { api, admin: api, page };
+}
+
+/** Compresses responses, and lets scripts of other origins read those that the settings allow them. */
+export async function installEncodings(
   server: FastifyInstance,
   config: PlatformConfig,
 ): Promise<void> {
-  const fixed = Object.entries(createSecurityHeaders(config));
-  server.addHook('onRequest', (_request, reply, done) => {
-    for (const [name, value] of fixed) reply.header(name, value);
-    done();
-  });
   if (config.corsOrigins.length > 0) await allowOrigins(server, config.corsOrigins);
   // Loaded here: the dispatcher imports this file for what its controllers say about caching, and has no server.
   const { default: compress } = await import('@fastify/compress');
@@ -29,10 +44,6 @@ export async function installHeaders(
     threshold: COMPRESSION_THRESHOLD_BYTES,
     // Request bodies are not decompressed: a small one could expand to any size.
     globalDecompression: false,
-  });
-  server.addHook('onSend', (_request, reply, payload, done) => {
-    addVary(reply, 'Accept-Encoding');
-    done(null, payload);
   });
 }
 
@@ -78,7 +89,8 @@ export function addVary(reply: FastifyReply, name: string): void {
 export function countFields({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.toLowerCase() === name) count++;
+    const field = rawHeaders[i];
+    if (field?.length === name.length && field.toLowerCase() === name) count++;
   }
   return count;
 }
@@ -125,7 +137,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
     maxAge: PREFLIGHT_MAX_AGE_SECONDS,
   };
   await server.register(cors, {
-    // Any other OPTIONS is an ordinary request, which the request guard and `installMethodChecks` handle.
+    // Any other OPTIONS is an ordinary request, which the request guard handles.
     delegator: (request, done) => {
       const { origin } = options;
       const isForScripts = SCRIPT_ROUTES.test(getRoute(request));

@@ -1,5 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type {
+  FastifyInstance,
+  FastifyReply,
+  onSendHookHandler,
+  preHandlerHookHandler,
+} from 'fastify';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import {
   InProgressError,
@@ -15,6 +20,7 @@ import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { renderFailure, StoredRefusal, renderRefusal } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
+import { isAdminRoute, isApiRoute } from './path.js';
 
 const WRITE_METHODS = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
 const PRUNE_INTERVAL_MS = 10 * 60_000;
@@ -54,26 +60,30 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     this.stopping.abort();
   }
 
-  /** Adds hooks and not an interceptor: a request without the header costs nothing. */
+  /** Adds hooks to the routes that take a key, and no interceptor: a request without the header costs nothing. */
   install(server: FastifyInstance, subjects: RequestSubjects): void {
-    server.addHook('preHandler', (plain, reply, done) => {
+    const claim: preHandlerHookHandler = (plain, reply, done) => {
       const request = plain as AuthenticatedRequest;
-      const { method, headers, is404 } = request;
-      const header = headers['idempotency-key'];
-      const caller = identifyCaller(request);
-      if (header === undefined || caller === undefined || !WRITE_METHODS.has(method) || is404)
-        return done();
+      const header = request.headers['idempotency-key'];
+      const caller = header === undefined ? undefined : identifyCaller(request);
+      if (header === undefined || caller === undefined) return done();
       this.begin(request, reply, { caller, header, subjects }).then((replayed) => {
         if (!replayed) done();
       }, done);
-    });
-    server.addHook('onSend', (plain, reply, payload, done) => {
+    };
+    const save: onSendHookHandler = (plain, reply, payload, done) => {
       const request = plain as AuthenticatedRequest;
       if (!request.keyed || request.keyed.isStored) return done(null, payload);
       this.saveOrRelease(request, reply, payload).then(
         () => done(null, payload),
         (error: unknown) => done(null, renderFailure(error, request, reply, this.config)),
       );
+    };
+    server.addHook('onRoute', (route) => {
+      const isForPrograms = isApiRoute(route.url) || isAdminRoute(route.url);
+      if (!isForPrograms || ![route.method].flat().some((one) => WRITE_METHODS.has(one))) return;
+      route.preHandler = [route.preHandler ?? []].flat().concat(claim);
+      route.onSend = [route.onSend ?? []].flat().concat(save);
     });
   }
 
@@ -138,11 +148,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       this.warn('the response under an Idempotency-Key could not be stored', error, request);
       if (!isRefusal) return;
       if (error instanceof KeyTakenOverError) throw error;
-      await this.responses
-        .release(keyed)
-        .catch((releaseError: unknown) =>
-          this.warn('its key is held for a while', releaseError, request),
-        );
+      await this.responses.release(keyed);
       throw new UnavailableError('The response could not be stored', { cause: error });
     }
   }

@@ -1,10 +1,15 @@
-import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import {
+  errorCodes,
+  type FastifyInstance,
+  type FastifyRequest,
+  type onSendHookHandler,
+  type preParsingHookHandler,
+} from 'fastify';
 import type { Readable } from 'node:stream';
 import { UnavailableError } from '#kernel/errors.js';
 import { API_BODY_LIMIT } from './body-limit.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { hasBody } from './request-bodies.js';
-import { getRouteConfig } from './route-config.js';
 import { UploadRoom } from './upload-room.js';
 
 /** Time after which an upload may fit. The advice of clients that repeat a POST twice within seconds would waste it. */
@@ -20,9 +25,9 @@ const reservations = new WeakMap<FastifyRequest, Reservation>();
  */
 export function reserveLargeBodies(server: FastifyInstance): void {
   const room = new UploadRoom();
-  server.addHook('preParsing', (request, reply, _body, done) => {
-    const { bodyLimit = 0 } = getRouteConfig<{ bodyLimit?: number }>(request);
-    if (bodyLimit <= API_BODY_LIMIT || !hasBody(request)) return done();
+  const reserve: preParsingHookHandler = (request, reply, _body, done) => {
+    const { bodyLimit } = request.routeOptions;
+    if (!hasBody(request)) return done();
     const bytes = Number(request.headers['content-length'] ?? bodyLimit);
     if (bytes > bodyLimit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
     // Its end is past when the client goes while the guards wait: nothing would release what is reserved now.
@@ -37,10 +42,15 @@ export function reserveLargeBodies(server: FastifyInstance): void {
       if (!request.raw.complete || reply.sent) release();
     });
     done();
-  });
-  server.addHook('onSend', (request, _reply, payload, done) => {
+  };
+  const release: onSendHookHandler = (request, _reply, payload, done) => {
     reservations.get(request)?.release();
     done(null, payload);
+  };
+  server.addHook('onRoute', (route) => {
+    if ((route.bodyLimit ?? 0) <= API_BODY_LIMIT) return;
+    route.preParsing = [route.preParsing ?? []].flat().concat(reserve);
+    route.onSend = [route.onSend ?? []].flat().concat(release);
   });
 }
 

@@ -1,44 +1,39 @@
 import { NotFoundException } from '@nestjs/common';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MethodNotAllowedError } from '#kernel/errors.js';
 import { getPath, getRoute } from './path.js';
 
 /**
  * Responds to OPTIONS with the methods of a path, to other methods with 405, and to a path that does not exist with
- * 404, without reading its body. Runs after the request guard, so that callers without a token learn nothing.
+ * 404, without reading its body.
+ * @returns whether there is a response now
  */
-export function installMethodChecks(server: FastifyInstance): void {
-  const routes = new RouteTable();
-
-  server.addHook('onRoute', ({ url, method }) => {
-    for (const one of [method].flat()) routes.add(url, one);
-  });
-
-  server.addHook('onRequest', (request, reply, done) => {
-    const isOptions = request.method === 'OPTIONS';
-    const { is404 } = request;
-    if (!isOptions && !is404 && !routes.isAmbiguous(request.routeOptions.url ?? '')) return done();
-    const allowed = routes.findMethods(is404 ? getRoute(request) : decodeURI(getPath(request.url)));
-    if (allowed.length === 0) {
-      if (is404) throw new NotFoundException();
-      return done();
-    }
-    if (!isOptions && !is404 && allowed.includes(request.method)) return done();
-    reply.header('allow', allowed.join(', '));
-    if (!isOptions) throw new MethodNotAllowedError(request.method, allowed);
-    void reply.status(204).send();
-  });
+export function respondToMethod(
+  routes: RouteTable,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): boolean {
+  const isOptions = request.method === 'OPTIONS';
+  const { is404 } = request;
+  const allowed = routes.findMethods(is404 ? getRoute(request) : decodeURI(getPath(request.url)));
+  if (allowed.length === 0) {
+    if (is404) throw new NotFoundException();
+    return false;
+  }
+  if (!isOptions && !is404 && allowed.includes(request.method)) return false;
+  reply.header('allow', allowed.join(', '));
+  if (!isOptions) throw new MethodNotAllowedError(request.method, allowed);
+  void reply.status(204).send();
+  return true;
 }
 
 /** Lists the routes of a path; the router finds only the one that handles a request. */
 export class RouteTable {
   private readonly routes: { segments: string[]; method: string }[] = [];
-  private readonly ambiguous = new Map<string, boolean>();
 
   add(pattern: string, method: string): void {
     if (pattern === '*') return;
     this.routes.push({ segments: splitPath(pattern), method });
-    this.ambiguous.clear();
   }
 
   /**
@@ -46,14 +41,10 @@ export class RouteTable {
    * gives them to the former for a method that only the former has.
    */
   isAmbiguous(pattern: string): boolean {
-    const cached = this.ambiguous.get(pattern);
-    if (cached !== undefined) return cached;
     const own = splitPath(pattern);
-    const isAmbiguous = this.routes.some(
+    return this.routes.some(
       ({ segments }) => matches(own, segments) && compareSegments(segments, own) < 0,
     );
-    this.ambiguous.set(pattern, isAmbiguous);
-    return isAmbiguous;
   }
 
   /**

@@ -27,12 +27,6 @@ export function isAdminRoute(route: string): boolean {
   return route === ADMIN_API || route.startsWith(`${ADMIN_API}/`);
 }
 
-/** Returns the route for metrics: all paths without one count as one. */
-export function getRoutePattern(request: FastifyRequest): string {
-  const { url } = getRouteConfig(request);
-  return url === undefined || url === '*' ? 'none' : url;
-}
-
 /** Returns the path without query and fragment, and without the origin of an absolute request target. */
 export function getPath(target: string): string {
   const [path = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1);

@@ -1,7 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { clock } from '#kernel/clock.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { getAddressKey, getNetworkKey, RateLimits } from './rate-limit.js';
+import {
+  getAddressKey,
+  getNetworkKey,
+  RateLimits,
+  renderLimitHeaders,
+  type Usage,
+} from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
 
 describe('getAddressKey', () => {
@@ -71,16 +78,19 @@ describe('RateLimits', () => {
       pageRateLimitPerMinute: 300,
     } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
-    const usage = [];
-    for (let i = 0; i < 3; i++) usage.push(await limits.countAddress('192.0.2.1'));
-    expect(usage.map(({ remaining, isExceeded }) => [remaining, isExceeded])).toEqual([
+    const count = async (usage: Awaitable<Usage>) => {
+      const { isExceeded } = await usage;
+      return [renderLimitHeaders(await usage)['ratelimit-remaining'], isExceeded];
+    };
+    const counts = [];
+    for (let i = 0; i < 3; i++) counts.push(await count(limits.countAddress('192.0.2.1')));
+    expect(counts).toEqual([
       [1, false],
       [0, false],
       [0, true],
     ]);
-    expect((await limits.countAddress('192.0.2.2')).remaining).toBe(1);
-    const caller = { tokenId: 1, perMinute: 7 };
-    expect((await limits.countToken(caller)).remaining).toBe(6);
+    expect(await count(limits.countAddress('192.0.2.2'))).toEqual([1, false]);
+    expect(await count(limits.countToken({ tokenId: 1, perMinute: 7 }))).toEqual([6, false]);
   });
 
   it('limits the tokens of an account together, and each token by itself', async () => {
@@ -92,10 +102,8 @@ describe('RateLimits', () => {
     const limits = new RateLimits(new LocalCounts(), config);
     const countToken = async (tokenId: number, accountId: number) => {
       const caller = { tokenId, perMinute: null };
-      const { scope, limit, remaining, isExceeded } = await limits.countToken(caller, {
-        accountId,
-      });
-      return [scope, limit, remaining, isExceeded];
+      const { window, hits, isExceeded } = await limits.countToken(caller, { accountId });
+      return [window.scope, window.limit, window.limit - hits, isExceeded];
     };
     expect(await countToken(1, 7)).toEqual(['token', 3, 2, false]);
     await countToken(1, 7);
@@ -109,17 +117,32 @@ describe('RateLimits', () => {
     expect(await countToken(3, 8)).toEqual(['token', 3, 2, false]);
   });
 
+  it('counts each request of a token for the account of that request, whichever was before', async () => {
+    const config = { rateLimitPerMinute: 9, accountRateLimitPerMinute: 2 } as PlatformConfig;
+    const limits = new RateLimits(new LocalCounts(), config);
+    const caller = { tokenId: 1, perMinute: null };
+    const count = async (accountId?: number) => {
+      const { window, hits, isExceeded } = await limits.countToken(caller, { accountId });
+      return [window.scope, window.limit - hits, isExceeded];
+    };
+    const usage = [];
+    for (const accountId of [7, 8, undefined, 7, 8, undefined]) usage.push(await count(accountId));
+    expect(usage).toEqual([8, 7, 6, 5, 4, 3].map((remaining) => ['token', remaining, false]));
+    expect(await count(7)).toEqual(['account', 0, true]);
+    expect(await count(8)).toEqual(['account', 0, true]);
+    expect(await count(9)).toEqual(['token', 2, false]);
+    expect(await count()).toEqual(['token', 1, false]);
+    expect(await count(7)).toEqual(['account', 0, true]);
+  });
+
   it('counts the work of a request beyond that of one in every window, or in none', async () => {
     const config = { rateLimitPerMinute: 20, accountRateLimitPerMinute: 30 } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
     const count = async (tokenId: number, work: number, perMinute: number | null = null) => {
       const caller = { tokenId, perMinute };
       await limits.countToken(caller, { accountId: 7 });
-      const { scope, remaining, isExceeded } = await limits.countToken(caller, {
-        accountId: 7,
-        work,
-      });
-      return [scope, remaining, isExceeded];
+      const { window, hits, isExceeded } = await limits.countToken(caller, { accountId: 7, work });
+      return [window.scope, window.limit - hits, isExceeded];
     };
     expect(await count(1, 2)).toEqual(['token', 18, false]);
     expect(await count(1, 10)).toEqual(['token', 8, false]);
@@ -133,7 +156,7 @@ describe('RateLimits', () => {
         { tokenId: 3, perMinute: 4 },
         { work: 10 },
       ),
-    ).toMatchObject({ remaining: 1, isExceeded: false });
+    ).toMatchObject({ hits: 3, isExceeded: false });
   });
 });
 
@@ -156,8 +179,8 @@ describe('LocalCounts', () => {
     const hitsAt = async (now: number) => {
       const time = jest.spyOn(clock, 'getMs').mockReturnValue(now);
       try {
-        const [count] = await counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
-        return [count?.totalHits, count?.timeToExpire];
+        const { hits, secondsLeft } = counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
+        return [hits, secondsLeft];
       } finally {
         time.mockRestore();
       }

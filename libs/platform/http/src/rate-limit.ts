@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js';
+import type { Awaitable } from '#kernel/awaitable.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { AdminCaller, Caller } from './caller.js';
 import { parseIpAddress } from './client-address.js';
@@ -7,20 +8,14 @@ import type { WindowCount, Counts, WindowLimit } from './throttler-storage.js';
 
 export const WINDOW_SECONDS = 60;
 
-export type Usage = {
-  limit: number;
-  remaining: number;
-  resetSeconds: number;
-  isExceeded: boolean;
-  windowSeconds: number;
-  /** Kind of caller that the limit is for, as a label of metrics. */
-  scope: string;
-};
+/** @property scope the kind of caller that the limit is for, as a label of metrics */
+type ScopedWindow = WindowLimit & { scope: keyof typeof KEYS };
 
-type ScopedWindow = WindowLimit & { scope: string };
+/** The window whose limit a request exceeds, or else the first: the caller's own. */
+export type Usage = WindowCount<ScopedWindow>;
 
 /** The limit of a route that is counted separately from all others. */
-type OwnLimit = { route: string; limit: RouteLimit };
+export type OwnLimit = { route: string; limit: RouteLimit };
 
 /**
  * @property accountId counted as well; left out while the caller may not belong to it
@@ -32,8 +27,14 @@ type Options = {
   work?: number | undefined;
 };
 
-/** Counts requests against the limits of tokens, accounts and addresses. */
+/** Counts requests against the limits of tokens, accounts and addresses, at once unless another process counts. */
 export class RateLimits {
+  /** The windows of each token's last account, which is nearly always its only one. */
+  private readonly tokenWindows = new WeakMap<
+    object,
+    { accountId: number | undefined; windows: readonly ScopedWindow[] }
+  >();
+
   constructor(
     private readonly counts: Counts,
     private readonly config: PlatformConfig,
@@ -41,60 +42,73 @@ export class RateLimits {
 
   /** Counts an API request with a valid token. */
   countToken(
-    { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
+    caller: Pick<Caller, 'tokenId' | 'perMinute'>,
     { own, accountId, work }: Options = {},
-  ): Promise<Usage> {
-    const limit = perMinute ?? this.config.rateLimitPerMinute;
-    const window = createWindow('token', String(tokenId), limit, own);
-    return this.count(
-      accountId === undefined ? [window] : [window, this.createAccountWindow(accountId)],
-      work,
-    );
+  ): Awaitable<Usage> {
+    if (own || work !== undefined) {
+      return this.countWork(this.createTokenWindows(caller, accountId, own), work);
+    }
+    let last = this.tokenWindows.get(caller);
+    if (!last || last.accountId !== accountId) {
+      last = { accountId, windows: this.createTokenWindows(caller, accountId) };
+      this.tokenWindows.set(caller, last);
+    }
+    return this.counts.count(last.windows);
   }
 
   /** Counts an API request for an account, whatever its token. */
-  countAccount(accountId: number): Promise<Usage> {
-    return this.count([this.createAccountWindow(accountId)]);
+  countAccount(accountId: number): Awaitable<Usage> {
+    const { accountRateLimitPerMinute } = this.config;
+    return this.counts.count([createWindow('account', accountId, accountRateLimitPerMinute)]);
   }
 
   /** Counts an API request without a valid token. */
-  countAddress(ip: string, { own }: Options = {}): Promise<Usage> {
+  countAddress(ip: string, { own }: Options = {}): Awaitable<Usage> {
     const { rateLimitPerMinute } = this.config;
-    return this.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
+    return this.counts.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
   }
 
   /** Counts a request outside the API. */
-  countPage(ip: string, { own, work }: Options = {}): Promise<Usage> {
+  countPage(ip: string, { own, work }: Options = {}): Awaitable<Usage> {
     const { pageRateLimitPerMinute } = this.config;
-    return this.count(
+    return this.countWork(
       [createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own)],
       work,
     );
   }
 
   /** Counts a request to the admin API with a valid token of its own. */
-  countAdminToken({ tokenId }: Pick<AdminCaller, 'tokenId'>): Promise<Usage> {
+  countAdminToken({ tokenId }: Pick<AdminCaller, 'tokenId'>): Awaitable<Usage> {
     const { adminRateLimitPerMinute } = this.config;
-    return this.count([createWindow('admin_token', String(tokenId), adminRateLimitPerMinute)]);
+    return this.counts.count([createWindow('admin_token', tokenId, adminRateLimitPerMinute)]);
   }
 
   /** Counts a request to the admin API without a valid token. */
-  countAdminAddress(ip: string): Promise<Usage> {
+  countAdminAddress(ip: string): Awaitable<Usage> {
     const { adminRateLimitPerMinute } = this.config;
-    return this.count([createWindow('admin_address', getAddressKey(ip), adminRateLimitPerMinute)]);
+    const window = createWindow('admin_address', getAddressKey(ip), adminRateLimitPerMinute);
+    return this.counts.count([window]);
   }
 
-  private createAccountWindow(accountId: number): ScopedWindow {
-    return createWindow('account', String(accountId), this.config.accountRateLimitPerMinute);
+  private createTokenWindows(
+    { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
+    accountId: number | undefined,
+    own?: OwnLimit,
+  ): ScopedWindow[] {
+    const { rateLimitPerMinute, accountRateLimitPerMinute } = this.config;
+    const windows = [createWindow('token', tokenId, perMinute ?? rateLimitPerMinute, own)];
+    if (accountId !== undefined) {
+      windows.push(createWindow('account', accountId, accountRateLimitPerMinute));
+    }
+    return windows;
   }
 
   /** Counts a request once, or what its work costs beyond that: with a limit below its work it needs a whole window. */
-  private async count(windows: ScopedWindow[], work?: number): Promise<Usage> {
-    const weighted =
-      work === undefined
-        ? windows
-        : windows.map((window) => ({ ...window, hits: Math.min(work, window.limit) - 1 }));
-    return toUsage(weighted, await this.counts.count(weighted));
+  private countWork(windows: readonly ScopedWindow[], work = 1): Awaitable<Usage> {
+    if (work === 1) return this.counts.count(windows);
+    return this.counts.count(
+      windows.map((window) => ({ ...window, hits: Math.min(work, window.limit) - 1 })),
+    );
   }
 }
 
@@ -109,7 +123,7 @@ const KEYS = {
 
 function createWindow(
   scope: keyof typeof KEYS,
-  id: string,
+  id: string | number,
   perMinute: number,
   own?: OwnLimit,
 ): ScopedWindow {
@@ -119,30 +133,17 @@ function createWindow(
     : { scope, key, limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
 }
 
-/** Reports the exceeded limit, or else the first: the caller's own. */
-function toUsage(windows: ScopedWindow[], counts: WindowCount[]): Usage {
-  const refusedIndex = counts.findIndex(({ isBlocked }) => isBlocked);
-  const window = windows[Math.max(0, refusedIndex)];
-  const count = counts[Math.max(0, refusedIndex)];
-  if (!window || !count) throw new Error('a request is counted in a window at least');
-  const { limit, ttl, scope } = window;
-  return {
-    limit,
-    remaining: Math.max(0, limit - count.totalHits),
-    resetSeconds: count.timeToExpire,
-    isExceeded: count.isBlocked,
-    windowSeconds: ttl / 1000,
-    scope,
-  };
-}
-
 /** Renders the four header fields of draft revisions 04 to 06. Reset counts seconds, it is no point in time. */
-export function renderLimitHeaders(usage: Usage): Record<string, string | number> {
+export function renderLimitHeaders({
+  window: { limit, ttl },
+  hits,
+  secondsLeft,
+}: Usage): Record<string, string | number> {
   return {
-    'ratelimit-limit': usage.limit,
-    'ratelimit-remaining': usage.remaining,
-    'ratelimit-reset': usage.resetSeconds,
-    'ratelimit-policy': `${usage.limit};w=${usage.windowSeconds}`,
+    'ratelimit-limit': limit,
+    'ratelimit-remaining': Math.max(0, limit - hits),
+    'ratelimit-reset': secondsLeft,
+    'ratelimit-policy': `${limit};w=${ttl / 1000}`,
   };
 }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { UnsupportedBodyError } from '#kernel/errors.js';
 import { getBodyKind, ignoresOtherBodies, isExpectedBody } from './body-kinds.js';
+import { getRouteAccess } from './route-access.js';
 
 const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const BODY_HEADERS = [
@@ -24,6 +25,7 @@ const IDENTITY_CODINGS = new Set(['', 'identity']);
  */
 export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
+    if (getRouteAccess(request).takesJson && hasPlainJson(request)) return done();
     const check = (isEmpty: boolean) => {
       if (isEmpty || isIgnored(request)) {
         for (const name of BODY_HEADERS) delete request.headers[name];
@@ -44,6 +46,17 @@ export function installBodyChecks(server: FastifyInstance): void {
     if (request.headers['transfer-encoding'] === undefined) return check(false);
     waitForBody(body).then(() => check(body.readableLength === 0), done);
   });
+}
+
+/** Tells whether the headers announce a body of JSON as it is, as those of nearly all requests do. */
+function hasPlainJson({ method, headers }: FastifyRequest): boolean {
+  return (
+    METHODS.has(method) &&
+    Number(headers['content-length']) > 0 &&
+    headers['content-type']?.startsWith('application/json') === true &&
+    headers['content-encoding'] === undefined &&
+    headers['transfer-encoding'] === undefined
+  );
 }
 
 /** Tells whether the body counts as none, because the route needs none and cannot read this one. */

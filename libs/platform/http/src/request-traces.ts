@@ -9,7 +9,7 @@ import {
   type Span,
 } from '#kernel/tracing.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { getRoutePattern } from './path.js';
+import { getRouteAccess } from './route-access.js';
 
 type TracedRequest = AuthenticatedRequest & { trace?: Context };
 
@@ -19,7 +19,7 @@ type TracedRequest = AuthenticatedRequest & { trace?: Context };
  */
 export function traceRequests(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
-    const route = getRoutePattern(request);
+    const { pattern: route } = getRouteAccess(request);
     if (route.startsWith('/health')) return;
     const { method, headers } = request;
     const caller = propagation.extract(ROOT_CONTEXT, headers);

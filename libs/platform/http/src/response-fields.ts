@@ -7,7 +7,7 @@ import { deferSwaggerDecorators } from './documentation.js';
 type PropertyDocs = {
   description?: string;
   example?: unknown;
-  nullable?: true;
+  nullable?: boolean;
   optional?: true;
 };
 

@@ -7,13 +7,8 @@ import { createId } from '#kernel/randomness.js';
 import { decideRetirementStep, renderDate, type Announcement } from '#kernel/retirement.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
+import { LOCKS } from '#database/locks.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
-
-/**
- * Advisory lock held while the stored announcement is compared with the settings, so that two processes that start at
- * once announce once.
- */
-const LOCK = 727_013;
 
 const FIND_ANNOUNCEMENT = `
   select now() as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
@@ -67,7 +62,8 @@ export class RetirementRecord implements OnModuleInit {
    * @returns a message to log after the commit
    */
   private async compare(client: pg.PoolClient): Promise<string | undefined> {
-    await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
+    // So that two processes that start at once announce once.
+    await client.query('select pg_advisory_xact_lock($1)', [LOCKS.retirement]);
     const { rows } = await client.query<Row>(FIND_ANNOUNCEMENT);
     const [row] = rows;
     if (!row) throw new Error('the left join has one row');

@@ -2,8 +2,6 @@
 import type { FastifyRequest } from 'fastify';
 import { RouteConfig } from '@nestjs/platform-fastify/decorators/route-config.decorator.js';
 
-type RoutedRequest = FastifyRequest & { routeConfig?: object };
-
 const configs = new WeakMap<object, object>();
 
 /** Adds to the config of a method's Fastify route; `RouteConfig` alone would replace that of another decorator. */
@@ -17,9 +15,11 @@ export function setRouteConfig(config: object): MethodDecorator {
 }
 
 /**
- * Returns the config of a request's route, with its pattern as `url`. Keeps it in the request, because Fastify creates
- * all options of a route anew whenever they are read.
+ * Returns the config of a request's route, with its pattern as `url`. Fastify creates all options of a route anew
+ * whenever they are read: what every request needs of them is in its `RouteAccess`.
  */
-export function getRouteConfig<C extends object>(request: RoutedRequest): C & { url?: string } {
-  return (request.routeConfig ??= request.routeOptions.config) as C;
+export function getRouteConfig<C extends object>({
+  routeOptions,
+}: FastifyRequest): C & { url?: string } {
+  return routeOptions.config as C;
 }

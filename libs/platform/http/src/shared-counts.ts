@@ -1,12 +1,15 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { describeTlsError } from '#kernel/tls-errors.js';
 import {
-  toWindowCount,
+  createCount,
   LocalCounts,
-  type WindowCount,
+  toThrottlerRecord,
   type Counts,
+  type ThrottlerRecord,
+  type WindowCount,
   type WindowLimit,
 } from './throttler-storage.js';
 
@@ -86,14 +89,12 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     }
   }
 
-  count(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
+  count<W extends WindowLimit>(windows: readonly W[]): Awaitable<WindowCount<W>> {
     return this.retryTimer ? this.local.count(windows) : this.countInRedis(windows);
   }
 
-  async increment(key: string, ttl: number, limit: number): Promise<WindowCount> {
-    const [count] = await this.count([{ key, ttl, limit }]);
-    if (!count) throw new Error('a window was given and not counted');
-    return count;
+  async increment(key: string, ttl: number, limit: number): Promise<ThrottlerRecord> {
+    return toThrottlerRecord(await this.count([{ key, ttl, limit }]));
   }
 
   /** Whether counts are shared; false while this process counts by itself. */
@@ -107,15 +108,14 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     this.local.onApplicationShutdown();
   }
 
-  private async countInRedis(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
+  private async countInRedis<W extends WindowLimit>(
+    windows: readonly W[],
+  ): Promise<WindowCount<W>> {
     try {
       const [isExceeded, ...counts] = await withTimeout(REDIS_TIMEOUT_MS, this.run(windows));
-      const last = counts.length / 2 - 1;
-      return windows
-        .slice(0, last + 1)
-        .map((_, i) =>
-          toWindowCount(counts[2 * i] ?? 0, counts[2 * i + 1] ?? 0, isExceeded === 1 && i === last),
-        );
+      const index = isExceeded === 1 ? counts.length / 2 - 1 : 0;
+      const [hits = 0, msLeft = 0] = counts.slice(2 * index);
+      return createCount(windows[index] as W, hits, msLeft, isExceeded === 1);
     } catch (error) {
       this.fallBack(error);
       return this.local.count(windows);

@@ -1,5 +1,4 @@
-import type { FastifyRequest } from 'fastify';
-import { getRouteConfig, setRouteConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 /** @property ttl how long a window is, in milliseconds */
 export type RouteLimit = { limit: number; ttl: number };
@@ -8,7 +7,7 @@ export type RouteLimit = { limit: number; ttl: number };
 const ELEMENTS_PER_HIT = 10;
 
 type CountWork = (body: unknown) => number;
-type RouteThrottle = { throttle?: RouteLimit | false; countWork?: CountWork };
+export type RouteThrottle = { throttle?: RouteLimit | false; countWork?: CountWork };
 
 /**
  * Limits the requests to a method in a window, by default of a minute. Sets the config of Fastify's route, because the
@@ -24,14 +23,6 @@ export function SkipThrottle(): MethodDecorator {
 }
 
 /**
- * Returns the limit of a route.
- * @returns undefined where the route sets nothing, false where it is not counted
- */
-export function getThrottle(request: FastifyRequest): RouteLimit | false | undefined {
-  return getRouteConfig<RouteThrottle>(request).throttle;
-}
-
-/**
  * Lets a request with a list count as one for every ten of its elements, rounded up (BATCH-09).
  * @param list the field of the body
  * @param max of its elements; a longer list is refused without any work
@@ -43,9 +34,4 @@ export function CountsElements(list: string, max: number): MethodDecorator {
     return Math.max(1, Math.ceil(elements.length / ELEMENTS_PER_HIT));
   };
   return setRouteConfig({ countWork });
-}
-
-/** Returns how much a request with a parsed body counts against the limits, at least 1. */
-export function getWork(request: FastifyRequest): number {
-  return getRouteConfig<RouteThrottle>(request).countWork?.(request.body) ?? 1;
 }

@@ -1,12 +1,13 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { getNowMs } from '#kernel/clock.js';
 
 /** Maximum number of callers that a process counts at the same time: a flood of addresses must not fill its memory. */
 const MAX_KEYS = 100_000;
 
-export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+export type ThrottlerRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /**
  * @property ttl how long the window is, in milliseconds
@@ -14,28 +15,45 @@ export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
  */
 export type WindowLimit = { key: string; ttl: number; limit: number; hits?: number };
 
+/**
+ * The count of the window whose limit a request exceeds, or else of the first.
+ * @property secondsLeft at least 1
+ */
+export type WindowCount<W extends WindowLimit = WindowLimit> = {
+  window: W;
+  hits: number;
+  secondsLeft: number;
+  isExceeded: boolean;
+};
+
 /** Counts requests. */
 export type Counts = ThrottlerStorage & {
   /**
-   * Counts a request in all windows, in one step. One that exceeds a limit counts in none of them.
-   * @returns one count for each window, or for those up to the first whose limit is exceeded
+   * Counts a request in all windows, in one step, and at once where this process counts. One that exceeds a limit counts
+   * in none of them.
    */
-  count: (windows: readonly WindowLimit[]) => Promise<WindowCount[]>;
+  count: <W extends WindowLimit>(windows: readonly W[]) => Awaitable<WindowCount<W>>;
   /** Whether counts are shared; undefined where every process counts for itself, as the settings say. */
   readonly areShared?: boolean;
 };
 
-/**
- * Renders the count of a fixed window, which begins with its first request and which no other prolongs. Nothing is
- * blocked beyond it.
- */
-export function toWindowCount(hits: number, msLeft: number, isBlocked: boolean): WindowCount {
-  const timeToExpire = Math.max(1, Math.ceil(msLeft / 1000));
+/** Creates the count of a fixed window, which begins with its first request and which no other prolongs. */
+export function createCount<W extends WindowLimit>(
+  window: W,
+  hits: number,
+  msLeft: number,
+  isExceeded: boolean,
+): WindowCount<W> {
+  return { window, hits, secondsLeft: Math.max(1, Math.ceil(msLeft / 1000)), isExceeded };
+}
+
+/** Describes a count as the throttler does. Nothing is blocked beyond its window. */
+export function toThrottlerRecord({ hits, secondsLeft, isExceeded }: WindowCount): ThrottlerRecord {
   return {
     totalHits: hits,
-    timeToExpire,
-    isBlocked,
-    timeToBlockExpire: isBlocked ? timeToExpire : 0,
+    timeToExpire: secondsLeft,
+    isBlocked: isExceeded,
+    timeToBlockExpire: isExceeded ? secondsLeft : 0,
   };
 }
 
@@ -50,27 +68,26 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     this.windows = new LRUCache({ max: maxKeys });
   }
 
-  async count(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
+  count<W extends WindowLimit>(windows: readonly W[]): WindowCount<W> {
     const now = getNowMs();
-    const current = windows.map((window) => this.getWindow(window, now));
-    const exceeded = windows.findIndex(
-      ({ limit, hits = 1 }, i) => (current[i]?.hits ?? 0) + hits > limit,
-    );
-    if (exceeded >= 0) {
-      return current
-        .slice(0, exceeded + 1)
-        .map(({ hits, endsAt }, i) => toWindowCount(hits, endsAt - now, i === exceeded));
+    let count: WindowCount<W> | undefined;
+    for (let i = 0; i < windows.length; i++) {
+      const limit = windows[i] as W;
+      const window = this.getWindow(limit, now);
+      const hits = window.hits + (limit.hits ?? 1);
+      if (hits > limit.limit) return createCount(limit, window.hits, window.endsAt - now, true);
+      count ??= createCount(limit, hits, window.endsAt - now, false);
     }
-    return current.map((window, i) => {
-      window.hits += windows[i]?.hits ?? 1;
-      return toWindowCount(window.hits, window.endsAt - now, false);
-    });
+    for (let i = 0; i < windows.length; i++) {
+      const limit = windows[i] as WindowLimit;
+      this.getWindow(limit, now).hits += limit.hits ?? 1;
+    }
+    if (!count) throw new Error('a request is counted in a window at least');
+    return count;
   }
 
-  async increment(key: string, ttl: number, limit: number): Promise<WindowCount> {
-    const [count] = await this.count([{ key, ttl, limit }]);
-    if (!count) throw new Error('a window was passed and not counted');
-    return count;
+  async increment(key: string, ttl: number, limit: number): Promise<ThrottlerRecord> {
+    return toThrottlerRecord(this.count([{ key, ttl, limit }]));
   }
 
   onApplicationShutdown(): void {

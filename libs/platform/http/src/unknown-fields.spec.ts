@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
-import { Dto } from './dtos.js';
+import { Dto, getFields } from './dtos.js';
 import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {
@@ -93,5 +93,24 @@ describe('findUnknownInput', () => {
       { query: { a: 1 }, body: { b: {} } },
     );
     expect(unknown && renderNames(unknown)).toBe('b, a');
+  });
+});
+
+describe('reading a body', () => {
+  it.each([
+    [{ thing: { name: 'x', part: { name: 'y' } }, beside: 1 }],
+    [{ name: 'x', part: null, beside: 1 }],
+    [{ thing: { name: 'x' }, other: 1 }],
+    [{ thing: { name: 'x', other: 1 } }],
+    [{ thing: { name: 'x', beside: 1 } }],
+    [{ thing: { name: 'x' }, name: 'y' }],
+    [{ thing: { name: 'x', part: { name: 'y', other: 1 } } }],
+    [{ thing: { name: 'x', part: {} } }],
+    [{ name: 'x', other: undefined }],
+    [JSON.parse('{"name":"x","__proto__":1}')],
+  ])('notices whatever is unknown in %j', (body: unknown) => {
+    const { hasUnread } = getFields(ThingCreation).readBody(body);
+    const unknown = findUnknownInput({ query: null, body: ThingCreation }, { query: {}, body });
+    expect(hasUnread).toBe(unknown !== undefined);
   });
 });

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { getShape, type Shape } from './dtos.js';
+import { getFields, type CompiledFields } from './dtos.js';
 
 /** Path of a name that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
@@ -10,7 +10,10 @@ const MAX_CHARACTERS = 64;
 const MAX_BYTES = 1024;
 const REST = '...';
 
-const NOTHING: Shape = { fields: new Map(), wrapper: undefined, outside: new Set() };
+/** The fields of a class, and which of them are outside its wrapper. */
+type Shape = Pick<CompiledFields, 'inner' | 'wrapper' | 'outside'>;
+
+const NOTHING: Shape = { inner: new Map(), wrapper: undefined, outside: new Set() };
 
 /** @property hasMore there are more unknown names than listed */
 export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; hasMore: boolean };
@@ -35,27 +38,27 @@ export function findUnknownInput(
 }
 
 function getShapeOf(dto: Type | null): Shape {
-  return dto ? getShape(dto) : NOTHING;
+  return dto ? getFields(dto) : NOTHING;
 }
 
 /** Collects unknown fields of a body. With a wrapper, only fields that belong outside it count there. */
 function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, unknown>): void {
-  const { fields, wrapper, outside } = shape;
+  const { inner, wrapper, outside } = shape;
   if (wrapper === undefined || !Object.hasOwn(body, wrapper)) {
     collect(unknown, shape, body, []);
     return;
   }
   const placed = (isBeside: boolean) =>
-    new Map([...fields].filter(([name]) => outside.has(name) === isBeside));
+    new Map([...inner].filter(([name]) => outside.has(name) === isBeside));
   const { [wrapper]: wrapped, ...others } = body;
-  collect(unknown, { fields: placed(true) }, others, []);
-  if (isObject(wrapped)) collect(unknown, { fields: placed(false) }, wrapped, [wrapper]);
+  collect(unknown, { inner: placed(true) }, others, []);
+  if (isObject(wrapped)) collect(unknown, { inner: placed(false) }, wrapped, [wrapper]);
 }
 
 /** Collects unknown names. Stops at one more than the maximum. */
 function collect(
   unknown: UnknownPath[],
-  { fields }: Pick<Shape, 'fields'>,
+  { inner: fields }: Pick<Shape, 'inner'>,
   input: Record<string, unknown>,
   path: UnknownPath,
 ): void {
@@ -63,7 +66,7 @@ function collect(
     if (unknown.length > MAX_NAMES) return;
     if (!fields.has(key)) unknown.push([...path, key]);
     const inner = fields.get(key);
-    if (inner) collectInner(unknown, getShape(inner()), input[key], [...path, key]);
+    if (inner) collectInner(unknown, getFields(inner()), input[key], [...path, key]);
   }
 }
 

@@ -14,8 +14,6 @@ const MAX_LEAD_MS = 60_000;
 /** Bound once, so that a test that replaces `performance.now` does not move the clock of its process. */
 const readPerformanceNow = performance.now.bind(performance);
 
-const NEVER = { ms: -Infinity, at: 0 };
-
 /**
  * Tells the database's time without asking the database (ADR-0098): an offset that was measured, plus the monotonic time
  * of this process. So a wrong clock of this machine changes nothing, however it jumps. Goes back only when it is more than a
@@ -23,7 +21,9 @@ const NEVER = { ms: -Infinity, at: 0 };
  */
 export class Clock {
   private estimate: Estimate | undefined;
-  private last = { ...NEVER };
+  /** What was told last, and when by the monotonic clock. */
+  private lastMs = -Infinity;
+  private lastAt = 0;
 
   constructor(
     private readonly getMonotonicMs: () => number = readPerformanceNow,
@@ -34,10 +34,11 @@ export class Clock {
   getMs(): number {
     if (!this.estimate) return this.getMachineMs();
     const at = this.getMonotonicMs();
-    const slowed = this.last.ms + (at - this.last.at) * SLOW_SPEED;
+    const slowed = this.lastMs + (at - this.lastAt) * SLOW_SPEED;
     const ms = at + this.estimate.offsetMs;
-    this.last = { ms: ms < slowed ? slowed : ms, at };
-    return Math.floor(this.last.ms);
+    this.lastMs = ms < slowed ? slowed : ms;
+    this.lastAt = at;
+    return Math.floor(this.lastMs);
   }
 
   /**
@@ -55,7 +56,7 @@ export class Clock {
     const hasJumped = Math.abs(jumpMs) > uncertaintyMs + currentUncertaintyMs;
     if (hasJumped || uncertaintyMs <= currentUncertaintyMs) {
       this.estimate = { offsetMs, uncertaintyMs, measuredAt: receivedAt };
-      if (this.last.ms - receivedAt - offsetMs > MAX_LEAD_MS) this.last = { ...NEVER };
+      if (this.lastMs - receivedAt - offsetMs > MAX_LEAD_MS) this.lastMs = -Infinity;
     }
     return hasJumped ? jumpMs : 0;
   }

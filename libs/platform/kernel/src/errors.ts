@@ -150,6 +150,9 @@ export class DamagedHistoryError extends Error {
   }
 }
 
+/** Reports that the engine that holds the events is unavailable, where it is not the database. */
+export class EventStoreUnavailableError extends UnavailableError {}
+
 /** Reports that a queue of this process is too long, or that nobody waits in it any more. Says nothing about a server. */
 export class OverloadError extends UnavailableError {}
 

@@ -18,7 +18,7 @@ export class KernelModule implements OnApplicationShutdown {
   static forRoot(config: PlatformConfig): DynamicModule {
     return {
       module: KernelModule,
-      imports: [commandBus()],
+      imports: [createCommandBus(config)],
       providers: [
         { provide: PlatformConfig, useValue: config },
         // Contexts ask for the class that has the product's settings too.
@@ -35,11 +35,12 @@ export class KernelModule implements OnApplicationShutdown {
   }
 }
 
-/** Creates the one command bus. Modules must not import CqrsModule themselves: each would get another bus. */
-function commandBus(): DynamicModule {
+/**
+ * Creates the one command bus, which creates spans where they are exported. Modules must not import CqrsModule themselves:
+ * each would get another bus.
+ */
+function createCommandBus({ otlpEndpoint }: PlatformConfig): DynamicModule {
   const { providers = [], ...cqrs } = CqrsModule.forRoot();
-  return {
-    ...cqrs,
-    providers: [...providers, { provide: CommandBus, useClass: TracedCommandBus }],
-  };
+  if (otlpEndpoint !== null) providers.push({ provide: CommandBus, useClass: TracedCommandBus });
+  return { ...cqrs, providers };
 }

@@ -8,6 +8,12 @@ const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
 const EXIT_PATIENCE_MS = 2_000;
 const EXIT_RETRY_MS = 10;
 const NOTHING = Buffer.alloc(0);
+const writers: LineWriter[] = [];
+
+/** Writes the lines of all writers, so that they precede what is written in another way. */
+export function flushLines(): void {
+  for (const writer of writers) writer.flush();
+}
 
 /**
  * Writes lines in groups, because a system call for each that also wakes the reader takes longer than the line. Never
@@ -22,6 +28,7 @@ export class LineWriter {
 
   /** @param stream standard output or standard error; as soon as it exists, its pipe does not block */
   constructor(private readonly stream: { fd: number }) {
+    writers.push(this);
     process.once('exit', () => this.writeRest());
   }
 

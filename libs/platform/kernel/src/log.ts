@@ -98,7 +98,7 @@ export class Log extends ConsoleLogger {
       ...(context !== '' && { context }),
       message,
     };
-    for (const [name, value] of Object.entries(params ?? {})) line[name] ??= value;
+    for (const name in params) line[name] ??= params[name];
     line['stack'] = errorStack ?? error?.stack;
     if (this.lostCount > 0) line['lost_lines'] = this.lostCount;
     const isWritten = writers[writeStreamType].write(this.stringifyJsonLogObject(line));

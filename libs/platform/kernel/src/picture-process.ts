@@ -12,7 +12,7 @@ const MEMORY_CHECK_INTERVAL_MS = 10;
 
 process.on('disconnect', end);
 // Requests go first: a picture may keep one of two processors busy for seconds.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+setPriority(constants.priority.PRIORITY_LOW);
 raiseOomScore();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));

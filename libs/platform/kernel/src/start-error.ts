@@ -2,6 +2,7 @@ import { ConfigError, UnreachableError } from './config-error.js';
 import { getErrorMessage, getMessageWithCause, UnavailableError } from './errors.js';
 import { describeFileError } from './file-errors.js';
 import { renderLogLine, renderStack, type Reporter } from './log-lines.js';
+import { flushLines } from './line-writer.js';
 
 /** EX_CONFIG of sysexits.h: a supervisor need not try again before somebody has changed a setting. */
 const EXIT_CONFIG = 78;
@@ -50,6 +51,7 @@ export function printFailure(
   description: string | undefined,
   { program, format }: Reporter,
 ): void {
+  flushLines();
   if (format === 'text') {
     console.error(description ?? renderStack(error));
     return;

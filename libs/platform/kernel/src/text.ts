@@ -27,6 +27,10 @@ const LONGEST_ATTACHED = 32;
  */
 const TOO_MANY_MARKS = /\p{M}{31}/u;
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+/** Nearly every text begins so, which is then not blank. */
+const VISIBLE_ASCII_FIRST = /^[\x21-\x7e]/;
+/** Nearly every text is so, which is then in normal form. */
+const NORMAL_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 const DIGIT = /\p{Nd}/gu;
 const ONE_DIGIT = /^\p{Nd}$/u;
@@ -35,8 +39,8 @@ const WIDE_PLUS = /[\uFF0B\uFE62]/g;
 
 /** Returns the text in NFC, without white space and invisible characters at its ends; inside, joiners and marks stay. */
 export function normalizeText(text: string): string {
+  if (NORMAL_ASCII.test(text)) return text;
   const trimmed = trimText(text);
-  if (PRINTABLE_ASCII.test(trimmed)) return trimmed;
   return TOO_MANY_MARKS.test(trimmed) ? trimmed : trimmed.normalize('NFC');
 }
 
@@ -63,7 +67,7 @@ export function normalizePassword(password: string): string {
 
 /** Tells whether nothing of the text can be seen. */
 export function isBlankText(text: string): boolean {
-  return trimText(text) === '';
+  return !VISIBLE_ASCII_FIRST.test(text) && trimText(text) === '';
 }
 
 export function removeInvisible(text: string): string {

@@ -24,6 +24,16 @@ it('does not wait when it was woken before, and then waits again', async () => {
   await waiting;
 });
 
+it('wakes after a delay, and never before its end', async () => {
+  const signal = new WakeSignal();
+  for (let i = 0; i < 20; i++) {
+    const startedAt = performance.now();
+    signal.wakeIn(1.99);
+    expect(await signal.wait(LONG_MS, running)).toBe(true);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1.99);
+  }
+});
+
 it('ends a wait when the time is over or the signal aborts', async () => {
   const signal = new WakeSignal();
   expect(await signal.wait(1, running)).toBe(false);

@@ -8,13 +8,13 @@ export class WakeSignal {
     this.endWait();
   }
 
-  /** Wakes after a delay. */
+  /** Wakes after a delay, never before its end: what is due then would not be due yet. Timers may be a millisecond early. */
   wakeIn(delayMs: number): void {
-    if (delayMs > 0) setTimeout(() => this.wake(), delayMs).unref();
+    if (delayMs > 0) setTimeout(() => this.wake(), Math.ceil(delayMs) + 1).unref();
     else this.wake();
   }
 
-  /** Waits until it is woken, the time is over or the signal aborts. @returns whether it was woken */
+  /** Waits until it is woken, the time is over (which may be infinite) or the signal aborts. @returns whether it was woken */
   async wait(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     if (!this.isWoken && !signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -24,7 +24,7 @@ export class WakeSignal {
           this.endWait = () => undefined;
           resolve();
         };
-        const timer = setTimeout(finish, milliseconds);
+        const timer = milliseconds < Infinity ? setTimeout(finish, milliseconds) : undefined;
         signal.addEventListener('abort', finish, { once: true });
         this.endWait = finish;
       });

@@ -10,6 +10,12 @@ import { getPath } from '#http/path.js';
 import { isPortTaken, startServer, getPort } from './operator-server.js';
 
 /**
+ * How often the lag of the event loop is measured, which includes this interval. Each time wakes the process, by default a
+ * hundred times a second.
+ */
+const LAG_EVERY_MS = 50;
+
+/**
  * Serves `GET /metrics` for Prometheus, on its own port: callers of the api must not see it. Without a setting, and
  * outside of production, any port is used when another Inkpad on this machine has the usual one.
  * @throws ConfigError when it cannot listen on the port
@@ -20,7 +26,7 @@ export async function listenForMetrics(
   registry: Registry,
 ): Promise<Server> {
   const log = new Logger('metrics');
-  collectDefaultMetrics({ register: registry });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_EVERY_MS });
   new Gauge({
     name: 'inkpad_build_info',
     help: 'Always 1; the labels name the process and its version',

@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getMessageWithCause } from '#kernel/errors.js';
+import { FailureLog } from '#kernel/failure-log.js';
 import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { runWithWait } from '#database/database-waits.js';
@@ -114,20 +115,21 @@ export class Readiness implements OnModuleDestroy {
 
 class Check {
   private pending: Promise<unknown> | undefined;
-  private isFailing = false;
+  private readonly failures: FailureLog;
 
   constructor(
     readonly name: string,
     private readonly run: () => Promise<unknown>,
-    private readonly log: Logger,
-  ) {}
+    log: Logger,
+  ) {
+    this.failures = new FailureLog(log);
+  }
 
   async passes(): Promise<boolean> {
     const failure = await this.findFailure();
-    if (failure !== undefined && !this.isFailing) this.log.warn(`${this.name}: ${failure}`);
-    if (failure === undefined && this.isFailing) this.log.log(`${this.name} responds again`);
-    this.isFailing = failure !== undefined;
-    return !this.isFailing;
+    if (failure === undefined) this.failures.succeed(`${this.name} responds again`);
+    else this.failures.fail(`${this.name}: ${failure}`);
+    return failure === undefined;
   }
 
   /**

@@ -125,6 +125,7 @@ export const customerPages: Translations['customerPages'] = {
     receipt: (number) => `Beleg ${number}`,
     undone: (when) => `Rückgängig gemacht am ${when}`,
     undoes: 'Macht einen früheren Eintrag rückgängig',
+    lost: 'Ohne Einzelheiten: Dieser Teil des Verlaufs ist beschädigt',
     balanceAfter: (text) => `danach ${stamps(text)}`,
     token: (name) => `${name} (API-Token)`,
     operator: 'Betreiber des Dienstes',

@@ -125,6 +125,7 @@ export const customerPages = {
     receipt: (number: string) => `Receipt ${number}`,
     undone: (when: string) => `Undone on ${when}`,
     undoes: 'Undoes an earlier entry',
+    lost: 'No details: this part of the history is damaged',
     balanceAfter: (text: string, count: number) => `then ${stamps(text, count)}`,
     /** Who did it, where it was no user. */
     token: (name: string) => `${name} (API token)`,

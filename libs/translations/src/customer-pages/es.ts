@@ -125,6 +125,7 @@ export const customerPages: Translations['customerPages'] = {
     receipt: (number) => `Recibo ${number}`,
     undone: (when) => `Deshecho el ${when}`,
     undoes: 'Deshace una entrada anterior',
+    lost: 'Sin detalles: esta parte del historial está dañada',
     balanceAfter: (text, count) => `después ${stamps(text, count)}`,
     token: (name) => `${name} (token de API)`,
     operator: 'El operador del servicio',

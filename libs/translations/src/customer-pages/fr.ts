@@ -125,6 +125,7 @@ export const customerPages: Translations['customerPages'] = {
     receipt: (number) => `Ticket ${number}`,
     undone: (when) => `Annulé le ${when}`,
     undoes: 'Annule une entrée précédente',
+    lost: 'Sans détails : cette partie de l’historique est endommagée',
     balanceAfter: (text, count) => `puis ${stamps(text, count)}`,
     token: (name) => `${name} (jeton d’API)`,
     operator: 'L’exploitant du service',

@@ -148,6 +148,10 @@ export const forms: FormTexts = {
     'Customer {} is not merged into customer {}': 'Diese beiden sind nicht zusammengeführt.',
     'Customer {} would be left without an e-mail address and a phone number':
       'Dann bliebe jemand ohne E-Mail-Adresse und Telefonnummer.',
+    'They would be one person of more than {} customers': (max) =>
+      `Mehr als ${max} Einträge lassen sich nicht zu einem zusammenführen.`,
+    'One person would have more than {} cards': (max) =>
+      `Mehr als ${max} Karten kann eine Person nicht haben, alte mitgezählt.`,
     'is the customer itself': 'Das ist derselbe Eintrag.',
     'This card was merged into {}': 'Dieser Eintrag wurde mit einem anderen zusammengeführt.',
     'is a card that the customer already has': 'Diese Karte ist schon ausgegeben.',

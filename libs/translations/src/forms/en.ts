@@ -148,6 +148,10 @@ const texts = {
     'Customer {} is not merged into customer {}': () => 'These two customers are not merged.',
     'Customer {} would be left without an e-mail address and a phone number': () =>
       'One of the two would be left without an e-mail address and a phone number.',
+    'They would be one person of more than {} customers': (max: string) =>
+      `More than ${max} customers cannot be merged into one.`,
+    'One person would have more than {} cards': (max: string) =>
+      `One person cannot have more than ${max} cards, old ones included.`,
     'is the customer itself': 'This is the same customer.',
     'This card was merged into {}': () => 'This customer was merged into another one.',
     'is a card that the customer already has': 'The customer has this card already.',

@@ -140,6 +140,10 @@ export const forms: FormTexts = {
     'Customer {} is not merged into customer {}': 'Estos dos clientes no están unidos.',
     'Customer {} would be left without an e-mail address and a phone number':
       'Uno de los dos se quedaría sin correo ni teléfono.',
+    'They would be one person of more than {} customers': (max) =>
+      `No se pueden unir más de ${max} clientes en uno.`,
+    'One person would have more than {} cards': (max) =>
+      `Una persona no puede tener más de ${max} tarjetas, contando las antiguas.`,
     'is the customer itself': 'Es el mismo cliente.',
     'This card was merged into {}': 'Este cliente se unió a otro.',
     'is a card that the customer already has': 'El cliente ya tiene esta tarjeta.',

@@ -147,6 +147,10 @@ export const forms: FormTexts = {
     'Customer {} is not merged into customer {}': 'Ces deux clients ne sont pas fusionnés.',
     'Customer {} would be left without an e-mail address and a phone number':
       'L’un des deux n’aurait plus ni e-mail ni téléphone.',
+    'They would be one person of more than {} customers': (max) =>
+      `On ne peut pas fusionner plus de ${max} clients en un seul.`,
+    'One person would have more than {} cards': (max) =>
+      `Une personne ne peut pas avoir plus de ${max} cartes, anciennes comprises.`,
     'is the customer itself': 'C’est le même client.',
     'This card was merged into {}': 'Ce client a été fusionné avec un autre.',
     'is a card that the customer already has': 'Le client a déjà cette carte.',

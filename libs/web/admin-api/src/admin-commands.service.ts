@@ -1,6 +1,7 @@
 import { createParamDecorator, Injectable, type ExecutionContext } from '@nestjs/common';
 import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { EntityManager } from 'typeorm';
+import type { Awaitable } from '#kernel/awaitable.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 
@@ -31,7 +32,7 @@ export class AdminCommands {
   async execute<R, B>(
     by: AuditedWriter,
     create: (by: AuditedWriter) => Command<R>,
-    render: (result: R, manager: EntityManager) => Promise<B> | B,
+    render: (result: R, manager: EntityManager) => Awaitable<B>,
   ): Promise<B> {
     let body: { rendered: B } | undefined;
     const respond = async (result: unknown, manager: EntityManager) => {

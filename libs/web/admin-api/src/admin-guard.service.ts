@@ -1,14 +1,13 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { isInRanges } from '#configuration/setting-decorators.js';
 import { RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
 import { assertMayWrite, readBearerToken, type AuthenticatedRequest } from '#http/caller.js';
 import { parseIpAddress } from '#http/client-address.js';
 import { HttpMetrics } from '#http/http-metrics.js';
-import { ADMIN_DOCUMENT, getRoute, isAdminRoute } from '#http/path.js';
-import { RateLimits, renderLimitHeaders } from '#http/rate-limit.js';
-import type { Counts } from '#http/throttler-storage.js';
+import { ADMIN_DOCUMENT, getRoute } from '#http/path.js';
+import { renderLimitHeaders, type RateLimits } from '#http/rate-limit.js';
 import { AdminTokens } from './admin-tokens.service.js';
 
 /**
@@ -23,16 +22,7 @@ export class AdminGuard {
     private readonly config: Config,
   ) {}
 
-  /** Adds the guard, behind that of all other routes. */
-  install(server: FastifyInstance, counts: Counts): void {
-    const limits = new RateLimits(counts, this.config);
-    server.addHook('onRequest', (request, reply, done) => {
-      if (!isAdminRoute(getRoute(request))) return done();
-      this.guard(request as AuthenticatedRequest, reply, limits).then(() => done(), done);
-    });
-  }
-
-  private async guard(
+  async guard(
     request: AuthenticatedRequest,
     reply: FastifyReply,
     limits: RateLimits,
@@ -50,8 +40,8 @@ export class AdminGuard {
       : await limits.countAdminAddress(request.ip);
     reply.headers(renderLimitHeaders(usage));
     if (usage.isExceeded) {
-      this.metrics.countRateLimited(usage.scope);
-      throw new RateLimitedError(usage.resetSeconds);
+      this.metrics.countRateLimited(usage.window.scope);
+      throw new RateLimitedError(usage.secondsLeft);
     }
     if (isOpen) return;
     if (!isAllowed) {

@@ -97,7 +97,7 @@ export class RecentActions {
     const { t, locale } = localization;
     const times = await this.storeTimes.createFormats(accountId, locale);
     const now = getNow().getTime();
-    return entries.map(({ entry, event, reversedBy }) => {
+    return entries.map(({ entry, event, isLost, reversedBy }) => {
       const { rewardName } = event.data as { rewardName?: unknown };
       const cardId = entry.customerCardId ?? 0;
       const isOpen = user.isManager || now - Date.parse(entry.recordedAt) < UNDO_MS;
@@ -105,13 +105,17 @@ export class RecentActions {
         cardId,
         name: names.get(cardId) ?? t.counter.outcome.customer,
         what:
-          typeof rewardName === 'string'
-            ? t.counter.recent.redeemed(rewardName)
+          entry.name === 'reward.redeemed'
+            ? t.counter.recent.redeemed(
+                typeof rewardName === 'string'
+                  ? rewardName
+                  : t.customerPages.timeline.kinds['reward.redeemed'],
+              )
             : formatCount(t.counter.recent.stamped, entry.stamps ?? 0, localization),
         at: entry.occurredAt,
         when: times.minute(new Date(entry.occurredAt)),
         isUndone: reversedBy !== null,
-        eventId: isOpen ? toPublicEventId(entry.eventId) : null,
+        eventId: isOpen && !isLost ? toPublicEventId(entry.eventId) : null,
       };
     });
   }

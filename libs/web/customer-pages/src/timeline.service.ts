@@ -157,7 +157,7 @@ function renderLine(
   const t = translations.customerPages.timeline;
   const numbers = new Intl.NumberFormat(locale);
   const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
-  const { entry, event, actorName, reversedAt } = detailed;
+  const { entry, event, isLost, actorName, reversedAt } = detailed;
   const { actor } = event.meta;
   const timelineEntry = toTimelineEntry(detailed);
   const { customerId, customerCardId, balance } = entry;
@@ -169,7 +169,7 @@ function renderLine(
     getNowMs() - Date.parse(entry.recordedAt) < OWN_REVERSAL_MS;
   const mayUndo = isAllowed(store.role, 'reverseCardEvent.any') || isOwn;
   const mayCorrect = isAllowed(store.role, 'adjustCustomerCard') && entry.stamps !== null;
-  const canUndo = card !== '' && mayUndo && isUndoable(timelineEntry);
+  const canUndo = card !== '' && mayUndo && !isLost && isUndoable(timelineEntry);
   const otherId: unknown = Reflect.get(event.data, 'fromCustomerId');
   const isMerge = entry.name === 'customer.merged' && typeof otherId === 'number';
   return {
@@ -183,8 +183,9 @@ function renderLine(
     who: describeAuthor({ type: actor.type, name: actorName }, findText(event.data, 'staffRef'), t),
     note: findNote(event) ?? '',
     receipt: findText(event.data, 'externalRef') ?? '',
-    state:
-      reversedAt !== null
+    state: isLost
+      ? t.lost
+      : reversedAt !== null
         ? t.undone(minute(new Date(reversedAt)))
         : entry.reverses === null
           ? ''
@@ -197,12 +198,17 @@ function renderLine(
   };
 }
 
-export function toTimelineEntry({ entry, event, reversedBy }: DetailedEntry): TimelineEntry {
+export function toTimelineEntry({
+  entry,
+  event,
+  isLost,
+  reversedBy,
+}: DetailedEntry): TimelineEntry {
   return {
     name: entry.name,
     stamps: entry.stamps,
     source: entry.source,
-    data: event.data,
+    data: isLost ? null : event.data,
     isReversal: entry.reverses !== null,
     isReversed: reversedBy !== null,
   };

@@ -23,6 +23,9 @@ describe('an entry of the timeline', () => {
     [entry({ source: 'adjustment' }), 'Correction: 2 stamps added'],
     [entry({ source: 'adjustment', data: byMerge }), '2 stamps added by a merge'],
     [entry({ name: 'stamp.removed', stamps: -3 }), 'Correction: 3 stamps taken off'],
+    [entry({ data: null }), '2 stamps added'],
+    [entry({ name: 'reward.redeemed', stamps: -5, data: null }), 'Reward redeemed'],
+    [entry({ name: 'customer.messaged', stamps: null, data: null }), 'Message to the customer'],
     [
       entry({ name: 'reward.unlocked', stamps: null, data: { name: 'Tea' } }),
       'Reward reached: Tea',

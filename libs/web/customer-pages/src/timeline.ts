@@ -10,8 +10,8 @@ export type TimelineEntry = {
   name: string;
   stamps: number | null;
   source: string | null;
-  /** The data of the event, in the shape that its type has now. */
-  data: object;
+  /** The data of the event, in the shape that its type has now; null when the event is lost. */
+  data: object | null;
   isReversal: boolean;
   isReversed: boolean;
 };
@@ -42,14 +42,18 @@ export function describeEntry(
   const { name, stamps, source, data } = entry;
   const count = Math.abs(stamps ?? 0);
   const text = format(count);
+  if (name === 'stamp.earned') {
+    if (source === 'welcome_bonus') return t.names.welcome(text, count);
+    if (isMerge(entry)) return t.names.movedIn(text, count);
+    return (source === 'adjustment' ? t.names.credited : t.names.earned)(text, count);
+  }
+  if (name === 'stamp.removed') {
+    return (isMerge(entry) ? t.names.movedOut : t.names.removed)(text, count);
+  }
+  const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
+  if (data === null) return kind;
   const title = findText(data, 'rewardName') ?? findText(data, 'name');
   switch (name) {
-    case 'stamp.earned':
-      if (source === 'welcome_bonus') return t.names.welcome(text, count);
-      if (isMerge(entry)) return t.names.movedIn(text, count);
-      return (source === 'adjustment' ? t.names.credited : t.names.earned)(text, count);
-    case 'stamp.removed':
-      return (isMerge(entry) ? t.names.movedOut : t.names.removed)(text, count);
     case 'reward.unlocked':
       return t.names.unlocked(title ?? '');
     case 'reward.redeemed':
@@ -58,10 +62,8 @@ export function describeEntry(
       return describeCustomerChange(data, t);
     case 'customer.messaged':
       return describeMessage(data as CustomerMessaged['data'], t);
-    default: {
-      const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
+    default:
       return title === null ? kind : t.names.withName(kind, title);
-    }
   }
 }
 
@@ -109,6 +111,7 @@ export function isUndoable(entry: TimelineEntry): boolean {
 function isMerge({ name, data }: Pick<TimelineEntry, 'name' | 'data'>): boolean {
   return (
     (name === 'stamp.earned' || name === 'stamp.removed') &&
+    data !== null &&
     isMovedByMerge(data as Parameters<typeof isMovedByMerge>[0])
   );
 }

@@ -8,7 +8,7 @@ import {
   InvalidFieldsError,
   NotAcceptableError,
 } from '#kernel/errors.js';
-import { WORKS_IN_MAINTENANCE } from '#http/maintenance-mode.js';
+import { WORKS_IN_MAINTENANCE } from '#http/route-access.js';
 import { readBody } from '#http/dtos.js';
 import { negotiateMediaType } from '#http/negotiation.js';
 import { CreateCardDto } from '#cards/card.dto.js';

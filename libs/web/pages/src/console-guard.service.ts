@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { enterAccount } from '#http/database-share.js';
+import { shareDatabase } from '#http/database-share.js';
 import { parsePathId, getPath, getRoute } from '#http/path.js';
 import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
@@ -109,7 +109,8 @@ export class ConsoleGuard {
       counterAccountId === null
         ? membership
         : { ...membership, role: limitRole(membership.role, 'staff') };
-    enterAccount(request, store.id);
+    request.accountId = store.id;
+    shareDatabase(request, store.id);
     // The page of a refusal has the menu of the store too.
     request.store = store;
     if (!isAllowed(store.role, operation)) {

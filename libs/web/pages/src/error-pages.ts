@@ -1,7 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { MaintenanceError, UnknownOutcomeError } from '#kernel/errors.js';
-import type { AuthenticatedRequest } from '#http/caller.js';
+import {
+  DamagedHistoryError,
+  EventStoreUnavailableError,
+  MaintenanceError,
+  UnknownOutcomeError,
+} from '#kernel/errors.js';
+import { SAFE_METHODS, type AuthenticatedRequest } from '#http/caller.js';
 import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
 import { negotiateLanguage, negotiateMediaType } from '#http/negotiation.js';
@@ -57,7 +62,13 @@ export class HtmlErrorPages implements ErrorPages {
     const language = negotiateLanguage(request, LANGUAGE_CODES, reply);
     const { t: translations, locale } = getTranslations(language);
     const t = translations.errorPage;
-    const text = describeError(error, response, t, locale);
+    const text = describeError(
+      error,
+      response,
+      t,
+      locale,
+      isInConsole && !SAFE_METHODS.has(request.method),
+    );
     const link = isInConsole ? buildConsoleLink(request, translations) : buildPublicLink(path, t);
     const root = getRootPath(this.config);
     const { frame, at } = isInConsole
@@ -111,7 +122,10 @@ function describeError(
   response: ErrorResponse,
   t: Translations['errorPage'],
   locale: string,
+  isChange: boolean,
 ): ErrorText {
+  // What fails may be the page that follows a change which is saved.
+  const explainOutage = (why: string) => `${why} ${isChange ? t.checkBeforeSending : t.tryAgain}`;
   if (error instanceof PageError) return error;
   if (error instanceof UnknownOutcomeError) {
     return { status: 503, title: t.unsettled, text: t.unsettledWhy };
@@ -119,6 +133,12 @@ function describeError(
   const { status } = response;
   if (error instanceof MaintenanceError) {
     return { status, title: t.maintenance, text: t.maintenanceWhy };
+  }
+  if (error instanceof EventStoreUnavailableError) {
+    return { status, title: t.historyUnavailable, text: explainOutage(t.historyUnavailableWhy) };
+  }
+  if (error instanceof DamagedHistoryError) {
+    return { status, title: t.historyDamaged, text: t.historyDamagedWhy };
   }
   if (status === 404 || status === 405) {
     return { status, title: t.notFound, text: t.notFoundWhy };
@@ -133,7 +153,8 @@ function describeError(
     const text = t.tooManyWhy(seconds.format(response.retryAfterSeconds ?? 60));
     return { status, title: t.tooMany, text };
   }
-  if (status === 503) return { status, title: t.unavailable, text: t.unavailableWhy };
+  if (status === 503)
+    return { status, title: t.unavailable, text: explainOutage(t.unavailableWhy) };
   if (status >= 500) return { status, title: t.broken, text: t.brokenWhy };
   return { status, title: t.refused, text: t.refusedWhy };
 }

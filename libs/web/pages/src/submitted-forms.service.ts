@@ -1,7 +1,7 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import { getErrorMessage, InProgressError, NotFoundError } from '#kernel/errors.js';
+import { InProgressError, NotFoundError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { Form } from '#http/form-bodies.js';
@@ -18,8 +18,6 @@ export type SubmittedForm = { userId: number; action: string; form: Form; subjec
  */
 @Injectable()
 export class SubmittedForms {
-  private readonly log = new Logger('forms');
-
   constructor(private readonly responses: StoredResponses) {}
 
   /** Creates the value of a form's hidden field `receipt`. */
@@ -55,9 +53,7 @@ export class SubmittedForms {
     try {
       result = await execute(keyed);
     } catch (error) {
-      await this.responses.release(keyed).catch((releaseError: unknown) => {
-        this.log.warn(`the key of a form is held for a while: ${getErrorMessage(releaseError)}`);
-      });
+      await this.responses.release(keyed);
       throw error;
     }
     if (!keyed.isStored) await this.responses.save(keyed, { status: keyed.status, body: result });

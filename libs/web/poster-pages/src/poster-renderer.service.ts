@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { createRequire } from 'node:module';
 import type PDFDocument from 'pdfkit';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import type { Drawing, DrawnShape } from './drawing.js';
 import { FEATURES, PosterFonts } from './poster-fonts.service.js';
@@ -29,11 +30,7 @@ export class PosterRenderer {
   constructor(private readonly fonts: PosterFonts) {}
 
   /** Renders a drawing. @throws UnavailableError when too many documents wait */
-  render(
-    accountId: number,
-    format: Format,
-    draw: () => Drawing | Promise<Drawing>,
-  ): Promise<Buffer> {
+  render(accountId: number, format: Format, draw: () => Awaitable<Drawing>): Promise<Buffer> {
     return this.queue.run(accountId, async () => {
       const drawing = await draw();
       if (format === 'pdf') return this.pdf(drawing);

@@ -9,7 +9,7 @@ import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors
 import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
-import { createMeta } from '#event-store/commands/decided-events.js';
+import { createMeta } from '#event-store/commands/decide-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';

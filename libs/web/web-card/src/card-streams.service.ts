@@ -6,7 +6,7 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage, RateLimitedError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { runWithWait } from '#database/database-waits.js';
-import { Notifications } from '#database/notifications.js';
+import { ProcessLink } from '#database/process-link.js';
 import { getAddressKey } from '#http/rate-limit.js';
 
 /** The channel of notifications with customer cards and their new tags, as in `12:345 13:346` (migration 0039). */
@@ -25,8 +25,7 @@ const NO_TAG = -1;
 type Watcher = { stream: Readable; sentTag: number };
 
 /**
- * Notifies the open pages of cards that their card has changed; they then load it themselves. Uses one database
- * connection for all of them.
+ * Notifies the open pages of cards that their card has changed; they then load it themselves.
  */
 @Injectable()
 export class CardStreams implements OnModuleDestroy {
@@ -36,13 +35,13 @@ export class CardStreams implements OnModuleDestroy {
   private readonly gauge: Gauge;
   private count = 0;
   private isEnding = false;
-  private notifications: Notifications | undefined;
-  private listening: Promise<void> | undefined;
+  private endListening: (() => void) | undefined;
   private timers: NodeJS.Timeout[] = [];
 
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
+    private readonly link: ProcessLink,
     registry: Registry,
   ) {
     this.gauge = new Gauge({
@@ -60,8 +59,7 @@ export class CardStreams implements OnModuleDestroy {
   async open(customerCardId: number, shownTag: number | null, ip: string): Promise<Readable> {
     const watcher = this.admit(customerCardId, shownTag, ip);
     try {
-      // For all cards, so not as work of the network that opens the first one.
-      await (this.listening ??= runWithWait(undefined, () => this.listen()));
+      this.endListening ??= this.listen();
       await this.sendMissedChanges([customerCardId]);
     } catch (error) {
       watcher.stream.destroy();
@@ -71,11 +69,11 @@ export class CardStreams implements OnModuleDestroy {
   }
 
   /** Ends all streams, because the server's shutdown waits for open connections. */
-  async onModuleDestroy(): Promise<void> {
+  onModuleDestroy(): void {
     this.isEnding = true;
     for (const timer of this.timers) clearInterval(timer);
     for (const { stream } of this.all()) stream.push(null);
-    await this.notifications?.close();
+    this.endListening?.();
   }
 
   private admit(customerCardId: number, shownTag: number | null, ip: string): Watcher {
@@ -110,13 +108,7 @@ export class CardStreams implements OnModuleDestroy {
     this.gauge.set(this.count);
   }
 
-  private async listen(): Promise<void> {
-    this.notifications = new Notifications(
-      this.config.databaseUrl,
-      CHANNEL,
-      (payload) => this.receive(payload),
-      () => this.sendAllMissedChanges(),
-    );
+  private listen(): () => void {
     const alive = () => {
       for (const watcher of this.all()) send(watcher, ALIVE);
     };
@@ -125,7 +117,11 @@ export class CardStreams implements OnModuleDestroy {
       setInterval(() => this.sendAllMissedChanges(), COMPARE_EVERY_MS),
     ];
     for (const timer of this.timers) timer.unref();
-    await this.notifications.listen();
+    return this.link.listen(
+      CHANNEL,
+      (payload) => this.receive(payload),
+      () => this.sendAllMissedChanges(),
+    );
   }
 
   private receive(payload: string): void {
@@ -136,7 +132,9 @@ export class CardStreams implements OnModuleDestroy {
   }
 
   private sendAllMissedChanges(): void {
-    this.sendMissedChanges([...this.watchers.keys()]).catch((error: unknown) =>
+    // For all cards, so not as work of the network that opened one of them.
+    const sent = runWithWait(undefined, () => this.sendMissedChanges([...this.watchers.keys()]));
+    sent.catch((error: unknown) =>
       this.log.warn(
         `open cards could not be checked for missed changes: ${getErrorMessage(error)}`,
       ),

@@ -49,7 +49,11 @@ export class WebPushes extends PassSender {
     return this.subscriptions.findTargets(customerCardIds, by);
   }
 
-  async send({ target }: PassUpdate): Promise<JobOutcome> {
+  async send(
+    { target }: PassUpdate,
+    _signal: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome> {
     const readAt = performance.now();
     const stored = await this.subscriptions.find(Number(target));
     if (!stored) return { kind: 'done' };
@@ -60,9 +64,11 @@ export class WebPushes extends PassSender {
       await this.subscriptions.forget(stored);
       return { kind: 'done' };
     }
+    const mayBeSent = () =>
+      isLeased() && this.erasures.isCurrent(content.customerId, readAt, performance.now());
     const message = await this.messages.find(stored.customerCardId, 'browser');
     if (message && message.tag > stored.messagedTag) {
-      const outcome = await this.sendMessage(stored, browser, { message, content, readAt });
+      const outcome = await this.sendMessage(stored, browser, { message, content, mayBeSent });
       if (outcome.kind !== 'done') return outcome;
     }
     const { notice, noticeTag } = pass;
@@ -72,7 +78,6 @@ export class WebPushes extends PassSender {
       return { kind: 'done' };
     }
     const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
-    const mayBeSent = () => this.erasures.isCurrent(content.customerId, readAt, performance.now());
     const outcome = await this.post(browser, text, ONLY_THE_LAST, mayBeSent);
     return this.recordOutcome(stored, noticeTag, outcome);
   }
@@ -84,15 +89,13 @@ export class WebPushes extends PassSender {
     {
       message: { title, text, tag, at },
       content,
-      readAt,
-    }: { message: TaggedMessage; content: PassContent; readAt: number },
+      mayBeSent,
+    }: { message: TaggedMessage; content: PassContent; mayBeSent: () => boolean },
   ): Promise<JobOutcome> {
     let result: JobOutcome = { kind: 'done' };
     if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
       const notice = { text: `${title}\n${text}`, message: tag };
       const payload = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
-      const mayBeSent = () =>
-        this.erasures.isCurrent(content.customerId, readAt, performance.now());
       const outcome = await this.post(browser, payload, {}, mayBeSent);
       result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
     }

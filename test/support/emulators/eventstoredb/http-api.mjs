@@ -5,11 +5,10 @@ import { parseCredentials } from './access.mjs';
 /**
  * Serves the parts of the HTTP API that clients and operators use. Everything else is 404.
  * @param {Record<string, string>} users name to password; new ones are added
- * @param {string} version
  * @param {import('./members.mjs').Members} members
  * @param {import('./members.mjs').Member} self
  */
-export function createHttpApi(users, version, members, self) {
+export function createHttpApi(users, members, self) {
   return createServer(async (request, response) => {
     const respond = (status, body, headers = {}) => {
       response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
@@ -17,7 +16,6 @@ export function createHttpApi(users, version, members, self) {
     };
     const { pathname, searchParams } = new URL(request.url, 'http://localhost');
     if (request.method === 'GET') {
-      if (pathname === '/info') return respond(200, toInfo(version, members.getState(self)));
       if (pathname === '/gossip') return respond(200, toGossip(members, self));
       // Says nothing about a leader, as on the real server.
       if (pathname === '/health/live') {
@@ -34,12 +32,6 @@ export function createHttpApi(users, version, members, self) {
     }
     return respond(404, {});
   });
-}
-
-/** Names the version as the server does: KurrentDB dbVersion, EventStoreDB esVersion. */
-function toInfo(version, state) {
-  const name = Number.parseInt(version, 10) >= 25 ? 'dbVersion' : 'esVersion';
-  return { [name]: version, state: state.toLowerCase(), features: {} };
 }
 
 function toGossip(members, self) {

@@ -15,7 +15,6 @@ const { values } = parseArgs({
     'tls-cert': { type: 'string' },
     'tls-key': { type: 'string' },
     'max-append-size': { type: 'string' },
-    'no-batch-append': { type: 'boolean', default: false },
     delays: { type: 'boolean', default: false },
     leaderless: { type: 'boolean', default: false },
     tie: { type: 'boolean', default: false },
@@ -31,7 +30,6 @@ const store = await startEventStoreDb({
   ...(values.user === undefined ? {} : { users: users(values.user) }),
   ...(cert && key ? { tls: { cert: readFileSync(cert), key: readFileSync(key) } } : {}),
   ...(size === undefined ? {} : { maxAppendSize: Number(size) }),
-  batchAppend: !values['no-batch-append'],
   ...(values.delays ? { delays: MEASURED_DELAYS } : {}),
   leaderless: values.leaderless,
 });

@@ -27,7 +27,7 @@ export const { ReadReq, ReadResp, BatchAppendResp } = streams;
 export const { ReadDirection } = ReadReq.Options;
 
 const PACKAGE = 'event_store.client';
-const { AppendResp, DeleteResp, TombstoneResp } = streams;
+const { DeleteResp, TombstoneResp } = streams;
 
 /**
  * @typedef {import('./event-log.mjs').Expected} Expected
@@ -78,16 +78,6 @@ export const failures = {
       exception: 'not-leader',
       'leader-endpoint-host': host,
       'leader-endpoint-port': String(port),
-    }),
-  maximumAppendSizeExceeded: (limit) =>
-    failure(grpc.status.INVALID_ARGUMENT, `Maximum Append Size of ${limit} Exceeded.`, {
-      exception: 'maximum-append-size-exceeded',
-      'maximum-append-size': String(limit),
-    }),
-  requiredMetadataMissing: (name) =>
-    failure(grpc.status.INVALID_ARGUMENT, `Required Metadata Property '${name}' is missing`, {
-      exception: 'missing-required-metadata-property',
-      'required-metadata-properties': 'type,content-type',
     }),
 };
 
@@ -142,33 +132,6 @@ function wrongVersionDetails(current, expected) {
   return details;
 }
 
-/** The unary answer to a wrong expected version is a result, not an error of the call. */
-export function unaryWrongVersion(current, expected) {
-  const wrong = new AppendResp.WrongExpectedVersion();
-  if (current < 0n) wrong.setCurrentNoStream(new shared.Empty());
-  else wrong.setCurrentRevision(String(current));
-  if (expected === 'any') wrong.setExpectedAny(new shared.Empty());
-  else if (expected === 'stream_exists') wrong.setExpectedStreamExists(new shared.Empty());
-  else if (expected === 'no_stream') wrong.setExpectedNoStream(new shared.Empty());
-  else wrong.setExpectedRevision(String(expected));
-  return new AppendResp().setWrongExpectedVersion(wrong);
-}
-
-/** @param {{ revision: bigint, position: bigint | null }} outcome */
-export function unarySuccess({ revision, position }) {
-  const success = new AppendResp.Success();
-  if (revision < 0n) success.setNoStream(new shared.Empty());
-  else success.setCurrentRevision(String(revision));
-  if (position === null) success.setNoPosition(new shared.Empty());
-  else {
-    const at = new AppendResp.Position();
-    at.setCommitPosition(String(position));
-    at.setPreparePosition(String(position));
-    success.setPosition(at);
-  }
-  return new AppendResp().setSuccess(success);
-}
-
 /** @param {{ revision: bigint, position: bigint | null }} outcome */
 export function batchSuccess({ revision, position }) {
   const success = new BatchAppendResp.Success();
@@ -216,7 +179,7 @@ export function uuid(message) {
   return UUID.test(text) ? text : null;
 }
 
-/** Parses the expected revision of an append or a batch append. @returns {Expected | null} */
+/** Parses the expected revision of an append. @returns {Expected | null} */
 export function parseExpected(options) {
   if (options.hasAny()) return 'any';
   if (options.hasStreamExists()) return 'stream_exists';
@@ -298,14 +261,16 @@ export const streamNotFound = (name) =>
     new ReadResp.StreamNotFound().setStreamIdentifier(streamIdentifier(name)),
   );
 
-/** @param {{ batchAppend: boolean }} options */
-export function supportedMethods({ batchAppend }) {
+/** @param {string} version of which clients learn three parts */
+export function supportedMethods(version) {
   const methods = [
     ['read', ['position', 'events']],
     ['append', []],
-    ...(batchAppend ? [['batchappend', ['deadline_duration']]] : []),
+    ['batchappend', ['deadline_duration']],
   ];
-  const supported = new features.SupportedMethods().setEventStoreServerVersion('24.6.0');
+  const supported = new features.SupportedMethods().setEventStoreServerVersion(
+    version.split('.').slice(0, 3).join('.'),
+  );
   for (const [name, list] of methods) {
     const method = new features.SupportedMethod();
     method.setServiceName(`${PACKAGE}.streams.streams`);

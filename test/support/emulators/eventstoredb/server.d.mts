@@ -6,8 +6,6 @@ export type EventStoreDbOptions = {
   /** Name to password. Needs `tls`: the client sends credentials over TLS only. */
   users?: Record<string, string>;
   tls?: { cert: Buffer; key: Buffer };
-  /** False: the server does not offer batch append, and the client falls back to the unary one. */
-  batchAppend?: boolean;
   /** Bytes; default 1 MiB. */
   maxAppendSize?: number;
   /** After this long the server answers an append with a timeout; default 2000. */

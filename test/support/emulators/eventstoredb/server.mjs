@@ -25,8 +25,6 @@ import {
   streamIdentifier,
   streamName,
   supportedMethods,
-  unarySuccess,
-  unaryWrongVersion,
   uuid,
 } from './protocol.mjs';
 import { ReadFailure, responses } from './reads.mjs';
@@ -93,7 +91,6 @@ export async function startNode(
     port: wantedPort = 0,
     users: initialUsers,
     tls,
-    batchAppend = true,
     maxAppendSize = MEBIBYTE,
     writeTimeoutMs = 2000,
     version = '26.0.3',
@@ -156,7 +153,7 @@ export async function startNode(
   }
 
   /**
-   * One append over either call, once it has arrived completely.
+   * One append, once it has arrived completely.
    * @param {Request} request
    * @param {object} call
    * @param {Reply} reply
@@ -204,53 +201,6 @@ export async function startNode(
     } finally {
       appendsUnderWay -= 1;
     }
-  }
-
-  function unaryAppend(call, callback) {
-    /** @type {Reply} */
-    const reply = {
-      success: (outcome) => callback(null, unarySuccess(outcome)),
-      wrongVersion: (current, expected) => callback(null, unaryWrongVersion(current, expected)),
-      deleted: () => callback(failures.streamDeleted(request.stream)),
-      timeout: () => callback(failures.timeout('Append')),
-      notReady: () => callback(failures.notReady()),
-      unknown: (message) => callback(failures.unknown(message)),
-      fail: (failure) => callback(failure),
-    };
-    /** @type {Request | null} */
-    let request = null;
-    let size = 0;
-    let answered = false;
-    const refuse = (failure) => {
-      answered = true;
-      callback(failure);
-    };
-    const refused = refusal(call);
-    if (refused) refuse(refused);
-
-    call.on('data', (message) => {
-      if (answered) return;
-      if (message.hasOptions()) {
-        const options = message.getOptions();
-        const expected = parseExpected(options);
-        if (expected === null) return refuse(failures.invalidArgument('no expected revision'));
-        const stream = streamName(options.getStreamIdentifier());
-        if (isDenied(call, 'write', stream)) return refuse(failures.accessDenied());
-        request = { stream, expected, events: [], deadline: deadlineOf(call) };
-        return;
-      }
-      if (request === null) return refuse(failures.unknown('options come first'));
-      const { event, missing } = parseProposedEvent(message.getProposedMessage());
-      if (missing) return refuse(failures.requiredMetadataMissing(missing));
-      size += sizeOnDisk(event);
-      if (size > maxAppendSize) return refuse(failures.maximumAppendSizeExceeded(maxAppendSize));
-      request.events.push(event);
-    });
-    call.on('end', () => {
-      if (answered || call.cancelled) return;
-      if (request === null) return refuse(failures.unknown('options come first'));
-      return append(request, call, reply);
-    });
   }
 
   function batchAppends(call) {
@@ -405,7 +355,7 @@ export async function startNode(
   server.addService(ServerFeaturesService, {
     getSupportedMethods: (_call, callback) => {
       requestCounts.others += 1;
-      callback(null, supportedMethods({ batchAppend }));
+      callback(null, supportedMethods(version));
     },
   });
   server.addService(GossipService, {
@@ -416,14 +366,13 @@ export async function startNode(
   });
   server.addService(StreamsService, {
     read,
-    append: unaryAppend,
     delete: remove({ isFinal: false }),
     tombstone: remove({ isFinal: true }),
-    ...(batchAppend ? { batchAppend: batchAppends } : {}),
+    batchAppend: batchAppends,
   });
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   // One port serves gRPC and the HTTP API, as the real one does.
-  const http = createHttpApi(users ?? {}, version, members, self);
+  const http = createHttpApi(users ?? {}, members, self);
   http.on('request', () => (requestCounts.others += 1));
   const secured =
     tls &&
@@ -513,11 +462,6 @@ export async function startNode(
       log.close();
     },
   };
-}
-
-function deadlineOf(call) {
-  const deadline = call.getDeadline();
-  return deadline instanceof Date ? deadline.getTime() : deadline;
 }
 
 function drained(call, signal) {

@@ -1,4 +1,5 @@
 import type { CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
+import type { Awaitable } from '#kernel/awaitable.js';
 import type { Cap, Claim, Erasure, SideEffect } from '../port/event-store.js';
 import type { LoadedReadModel, ReadModel } from '../read-models/read-models.js';
 
@@ -44,7 +45,7 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
    * Loads what the decision needs from outside, before it and again before every retry. Never from the command's own
    * stream: what commands before it in its group have decided is only in the state.
    */
-  load?: (loaded: LoadedReadModel<S> | undefined) => Promise<G>;
+  load?: (loaded: LoadedReadModel<S> | undefined) => Awaitable<G>;
   /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
   /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */

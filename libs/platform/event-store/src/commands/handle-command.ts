@@ -1,76 +1,77 @@
 import { Injectable } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { UnavailableError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { context, runInSpan } from '#kernel/tracing.js';
+import { context, runInSpan, type Context } from '#kernel/tracing.js';
 import {
   ConflictError,
   EventStore,
   KeyTakenOverError,
+  type Commit,
   type Head,
+  type Precondition,
+  type SealedResponse,
   type Write,
 } from '../port/event-store.js';
 import type { CommandPlan } from './command-plan.js';
-import { CommandDecider, type DecidedCommand, type PendingCommand } from './command-decider.js';
-import { CommitGroup } from './commit-group.js';
+import {
+  CommandDecider,
+  MAX_COMMIT_BYTES,
+  type CommitExtras,
+  type DecidedCommand,
+  type LoadedState,
+  type PendingCommand,
+} from './decide-command.js';
+import { createContentionError, Lanes, RETRY_WITHIN_MS } from './lane.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { PipelineMetrics } from './pipeline-metrics.js';
-import {
-  ReadModels,
-  toStreamName,
-  type AnyReadModel,
-  type CachedReadModel,
-  type LoadedReadModel,
-} from '../read-models/read-models.js';
-import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
+import { getResultLabel, PipelineMetrics } from './pipeline-metrics.js';
+import { ReadModels, toStreamName, type CachedReadModel } from '../read-models/read-models.js';
 
-export const RETRY_WITHIN_MS = 10_000;
 /** Number of races lost in a row after which the record itself is suspected to be the cause. */
 const SUSPICIOUS_LOSSES = 3;
 /**
  * Maximum number of active streams for which cached read models are used. With more, loading them together costs less
  * than checking cached ones in each commit.
  */
-const MAX_QUEUES_FOR_CACHE = 32;
+const MAX_LANES_FOR_CACHE = 32;
 
-/** Creates the error of a command that lost every race to other processes. */
-export function createContentionError(): UnavailableError {
-  return new UnavailableError('Too many others are changing this record right now');
-}
-
-/** The progress of a batch of commands for one stream. */
-type BatchRun = {
-  stream: string;
-  readModel: AnyReadModel;
-  id: number;
-  /** Whether the stream itself is read, not only its read model. */
-  isFresh: boolean;
-  cached: CachedReadModel<{ accountId: number }> | undefined;
-  loaded: LoadedReadModel<{ accountId: number }> | undefined;
-  /** The state after the commands that were decided so far. */
-  state: { accountId: number } | undefined;
-  /** The head of the stream after the last commit. */
-  head: Write['expected'];
-  remaining: PendingCommand[];
-  /** The commands that are decided and not committed yet. */
-  group: CommitGroup;
+/**
+ * Commands that are committed together. Each was decided on the state that the one before leads to.
+ * @property extras of its only command: a command with any is committed alone
+ * @property bytes the size of all its events as JSON
+ */
+type CommitGroup = {
+  members: DecidedCommand[];
+  writes: Write[];
+  extras: CommitExtras;
+  responses: SealedResponse[];
+  bytes: number;
 };
 
 /**
- * Runs commands: load, decide, commit, respond. Streams change in no other way. Commands for one stream queue up; those
- * that wait during an append are decided one after another and appended as one batch, and a refused one affects only
+ * The progress of a batch of commands for one stream: the state is the one after those that were decided so far, and the
+ * head of the stream is the one after the last commit.
+ * @property precondition of the cached read model, if that is used
+ * @property group the commands that are decided and not committed yet
+ */
+type BatchRun = LoadedState & {
+  stream: string;
+  precondition: Precondition | undefined;
+  remaining: PendingCommand[];
+  group: CommitGroup | undefined;
+};
+
+/**
+ * Runs commands: load, decide, commit, respond. Streams change in no other way. Commands for one stream wait in its lane;
+ * those that wait during an append are decided one after another and appended as one batch, and a refused one affects only
  * its own caller. After a race lost to another process, commands start again from the load.
  */
 @Injectable()
 export class CommandPipeline {
-  private readonly queues = new StreamQueues<PendingCommand>(
-    (stream, batch, losses) => this.takeTurn(stream, batch, losses),
-    {
-      isLate: ({ since }) => since < performance.now() - TURN_WITHIN_MS,
-      refuse: ({ reject }) => reject(new UnavailableError(this.eventStore.describeOverload())),
-    },
-  );
+  private readonly lanes = new Lanes<PendingCommand>({
+    run: (stream, batch, losses) => void this.runBatch(stream, batch, losses),
+    describeOverload: () => this.eventStore.describeOverload(),
+  });
 
   private readonly decider: CommandDecider;
 
@@ -85,22 +86,19 @@ export class CommandPipeline {
   }
 
   /**
-   * Runs a command in the queue of its stream.
+   * Runs a command in the lane of its stream.
    * @throws UnavailableError when other processes won every race for ten seconds
    */
   handleCommand<S extends { accountId: number }, E extends DomainEvent, G, A>(
     command: CommandPlan<S, E, G, A>,
   ): Promise<A> {
     return new Promise((resolve, reject) => {
-      const trace = context.active();
-      const pending = {
-        command,
-        since: performance.now(),
-        trace,
-        resolve,
-        reject,
-      } as unknown as PendingCommand;
-      this.queues.add(toStreamName(command.readModel.aggregate, command.id), pending);
+      const since = performance.now();
+      const pending = { command, since, trace: context.active(), resolve, reject };
+      this.lanes.add(
+        toStreamName(command.readModel.aggregate, command.id),
+        pending as unknown as PendingCommand,
+      );
     });
   }
 
@@ -108,25 +106,115 @@ export class CommandPipeline {
    * Runs work while no command of this process writes these streams. Other processes may write to them: the work
    * expects their heads.
    */
-  runExclusively<R>(streams: string[], work: () => Promise<R>): Promise<R> {
-    return this.queues.runExclusively(streams, work);
+  runExclusively<R>(
+    streams: string[],
+    work: () => Promise<R>,
+    options: { since: number; isRetry: boolean },
+  ): Promise<R> {
+    return this.lanes.runExclusively(streams, work, options);
   }
 
-  private async takeTurn(
-    stream: string,
-    batch: PendingCommand[],
-    lossesBefore: number,
-  ): Promise<Turn<PendingCommand>> {
-    for (const { since } of batch) this.metrics.observeWait(performance.now() - since);
-    const left = await this.runBatch(stream, batch, lossesBefore > 0);
-    const losses = left.length > 0 ? lossesBefore + 1 : 0;
+  /**
+   * Commits, and calls `onCommitted` before anything else runs.
+   * @param commands number of commands in it
+   * @param trace of the first of them
+   */
+  async commit<R>(
+    commit: Commit,
+    onCommitted: (heads: Head[]) => R,
+    commands = 1,
+    trace: Context = context.active(),
+  ): Promise<R> {
+    const { writes } = commit;
+    const startedAt = performance.now();
+    let result = 'committed';
+    try {
+      const heads = await runInSpan(
+        'commit',
+        { 'inkpad.commands': commands },
+        (span) => {
+          // The ids let operators find what is sent about these events.
+          if (span.isRecording()) {
+            const ids = writes.flatMap(({ events }) => events.map(({ id }) => toPublicEventId(id)));
+            span.setAttribute('inkpad.event_ids', ids);
+          }
+          return this.eventStore.commit(commit);
+        },
+        { parent: trace },
+      );
+      for (const { events } of writes) this.metrics.events.inc(events.length);
+      return onCommitted(heads);
+    } catch (error) {
+      result = getResultLabel(error);
+      throw error;
+    } finally {
+      this.metrics.seconds.observe((performance.now() - startedAt) / 1000, result);
+    }
+  }
+
+  /**
+   * Runs a batch: loads the stream once, decides one command after another, commits groups of them and responds. Waits
+   * only for a commit while everything else is cached.
+   */
+  private async runBatch(stream: string, batch: PendingCommand[], losses: number): Promise<void> {
+    const startedAt = performance.now();
+    for (const { since } of batch) this.metrics.waits.observe((startedAt - since) / 1000);
+    const run: BatchRun = {
+      stream,
+      isFresh: false,
+      loaded: undefined,
+      state: undefined,
+      head: null,
+      heldKeys: undefined,
+      precondition: undefined,
+      remaining: batch,
+      group: undefined,
+    };
+    try {
+      const isCacheUsed = losses === 0 && this.lanes.size <= MAX_LANES_FOR_CACHE;
+      const cached = isCacheUsed ? this.readModels.cache.find(stream) : undefined;
+      if (cached) setLoaded(run, cached.row, cached);
+      else await this.load(run, losses > 0);
+      for (let [next] = run.remaining; next; [next] = run.remaining) {
+        const deciding = this.decider.decide(next, run);
+        const decided = deciding instanceof Promise ? await deciding : deciding;
+        // A refusal, or a command that changes nothing, must be decided on the newest state. A commit would notice that the
+        // read model is behind its stream.
+        const mayBeOutdated =
+          !run.isFresh && (run.precondition || this.eventStore.readModelsMayLag);
+        if (!decided.writes && mayBeOutdated) {
+          await this.commitGroup(run);
+          await this.load(run, true);
+          continue;
+        }
+        if (run.group && !accepts(run.group, decided)) await this.commitGroup(run);
+        addToGroup(run, decided);
+        if (decided.isAlone) await this.commitGroup(run);
+      }
+      await this.commitGroup(run);
+    } catch (error) {
+      if (run.precondition && error instanceof ConflictError) {
+        this.readModels.cache.markStale(stream);
+      }
+      const affected = run.group?.members.map(({ pending }) => pending) ?? [];
+      const left = rejectAffected(error, affected, run.remaining);
+      if (left.length > 0) {
+        await this.lanes.retry(stream, await this.findRetries(left, losses + 1), losses + 1);
+        return;
+      }
+    }
+    this.lanes.startNext(stream);
+  }
+
+  /** Finds the commands that may start again: those that are not late, unless the record itself makes them lose. */
+  private async findRetries(left: PendingCommand[], losses: number): Promise<PendingCommand[]> {
     const hopeless = losses === SUSPICIOUS_LOSSES ? await this.findCause(left) : undefined;
     const late = performance.now() - RETRY_WITHIN_MS;
-    const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
+    const retry = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
     for (const pending of left) {
-      if (!again.includes(pending)) pending.reject(hopeless ?? createContentionError());
+      if (!retry.includes(pending)) pending.reject(hopeless ?? createContentionError());
     }
-    return { retry: again, isRaceLost: losses > 0 };
+    return retry;
   }
 
   /** Finds an error of the record itself that makes it lose every race. */
@@ -136,150 +224,93 @@ export class CommandPipeline {
     return this.readModels.assertNotAhead(readModel, id).catch((error: unknown) => error);
   }
 
-  /**
-   * Runs a batch: loads the stream once, decides one command after another, commits groups of them and responds.
-   * @returns commands that have to start again
-   */
-  private async runBatch(
-    stream: string,
-    batch: PendingCommand[],
-    isFresh: boolean,
-  ): Promise<PendingCommand[]> {
-    const [first] = batch;
-    if (!first) return [];
-    const run = createRun(stream, batch, first, isFresh);
-    try {
-      await this.load(run);
-      for (let [next] = run.remaining; next; [next] = run.remaining) {
-        const decided = await this.decide(run, next);
-        if (!decided.writes && this.mayBeOutdated(run)) {
-          // A refusal, or a command that changes nothing, must be decided on the newest state.
-          await this.commitAndRespond(run);
-          return await this.runBatch(stream, run.remaining, true);
-        }
-        if (!run.group.accepts(decided)) await this.commitAndRespond(run);
-        this.addToGroup(run, next, decided);
-        if (decided.isAlone) await this.commitAndRespond(run);
-      }
-      await this.commitAndRespond(run);
-      this.cacheResult(run);
-      return [];
-    } catch (error) {
-      if (run.cached && error instanceof ConflictError) {
-        this.readModels.markStale(run.readModel, run.id);
-      }
-      const affected = run.group.members.map(({ pending }) => pending);
-      return handleFailure(error, affected, run.remaining);
-    }
-  }
-
-  private async load(run: BatchRun): Promise<void> {
-    const { readModel, id, isFresh } = run;
-    const mayUseCache = !isFresh && this.queues.size <= MAX_QUEUES_FOR_CACHE;
-    run.cached = mayUseCache ? await this.readModels.findCached(readModel, id) : undefined;
-    run.loaded = run.cached?.row ?? (await this.readModels.load(readModel, id, isFresh));
-    run.state = run.loaded?.state;
-    run.head = run.loaded?.head ?? null;
-  }
-
-  private decide(run: BatchRun, pending: PendingCommand): Promise<DecidedCommand> {
-    const { loaded, state, head, isFresh, cached } = run;
-    return this.decider.decide(pending, {
-      loaded: loaded && { ...loaded, head: head ?? loaded.head },
-      state,
-      isFresh,
-      heldKeys: cached?.keys,
+  private load(run: BatchRun, isFresh: boolean): Promise<void> {
+    const [first] = run.remaining;
+    if (!first) return Promise.resolve();
+    const { readModel, id } = first.command;
+    return this.readModels.load(readModel, id, isFresh).then((loaded) => {
+      setLoaded(run, loaded);
+      run.isFresh = isFresh;
     });
   }
 
-  /** Tells whether the read model may be behind its stream. A commit would notice that, but a refusal would not. */
-  private mayBeOutdated({ isFresh, cached }: BatchRun): boolean {
-    return !isFresh && (cached !== undefined || this.eventStore.readModelsMayLag);
-  }
-
-  private addToGroup(run: BatchRun, pending: PendingCommand, decided: DecidedCommand): void {
-    const { stream, head, cached } = run;
-    const precondition = cached && { precondition: cached.precondition };
-    run.remaining = run.remaining.slice(1);
-    run.group.add(pending, decided, { stream, expected: head, ...precondition });
-    if (decided.writes) run.state = decided.writes.state;
-  }
-
-  /** Commits the group, then responds to its members and starts a new group. */
-  private async commitAndRespond(run: BatchRun): Promise<void> {
+  /** Commits the group, and responds to its members. @returns undefined when there is nothing to commit */
+  private commitGroup(run: BatchRun): Promise<void> | undefined {
     const { group } = run;
-    if (group.writes.length > 0) run.head = (await this.commit(group)) ?? run.head;
-    run.group = new CommitGroup();
-    for (const member of group.members) member.respond();
-  }
-
-  /**
-   * Commits a group of commands.
-   * @returns the new head of the stream
-   */
-  private async commit({
-    members,
-    writes,
-    extras,
-    responses,
-  }: CommitGroup): Promise<Head | undefined> {
-    const [member] = members;
-    const accountId = member?.pending.command.context.accountId ?? 0;
-    const events = writes.flatMap((write) => write.events);
-    const heads = await runInSpan(
-      'commit',
-      { 'inkpad.commands': members.length },
-      (span) => {
-        // The ids let operators find what is sent about these events.
-        if (span.isRecording()) {
-          span.setAttribute(
-            'inkpad.event_ids',
-            events.map(({ id }) => toPublicEventId(id)),
-          );
-        }
-        return this.metrics.measureCommit(events.length, () =>
-          this.eventStore.commit({ accountId, writes, ...extras, responses }),
-        );
-      },
-      // Several commands may be committed at once; the span belongs to the trace of the first.
-      member && { parent: member.pending.trace },
-    );
-    return heads[0];
-  }
-
-  private cacheResult({ readModel, id, loaded, state, head }: BatchRun): void {
-    if (!loaded || !state || !head) return;
-    this.readModels.cacheCommitted(readModel, id, { ...loaded, state, head });
+    const [first] = group?.members ?? [];
+    if (!group || !first) return undefined;
+    const { members, writes, extras, responses } = group;
+    const end = ([head]: Head[]) => {
+      const row = writes[0]?.row;
+      if (row && head) this.readModels.cache.update(run.stream, row.state, head);
+      run.head = head ?? run.head;
+      run.group = undefined;
+      for (const member of members) {
+        const { command, resolve, reject } = member.pending;
+        const { keyed } = command.context;
+        if (keyed && member.writes?.storedResponse) keyed.isStored = true;
+        if ('error' in member) reject(member.error);
+        else resolve(member.response);
+      }
+    };
+    if (writes.length === 0) {
+      end([]);
+      return undefined;
+    }
+    const { command, trace } = first.pending;
+    const { accountId } = command.context;
+    return this.commit({ accountId, writes, ...extras, responses }, end, members.length, trace);
   }
 }
 
-function createRun(
-  stream: string,
-  batch: PendingCommand[],
-  { command: { readModel, id } }: PendingCommand,
-  isFresh: boolean,
-): BatchRun {
-  return {
-    stream,
-    readModel,
-    id,
-    isFresh,
-    cached: undefined,
-    loaded: undefined,
-    state: undefined,
-    head: null,
-    remaining: batch,
-    group: new CommitGroup(),
-  };
+function setLoaded(
+  run: BatchRun,
+  loaded: LoadedState['loaded'],
+  cached?: CachedReadModel<{ accountId: number }>,
+): void {
+  run.loaded = loaded;
+  run.state = loaded?.state;
+  run.head = loaded?.head ?? null;
+  run.heldKeys = cached?.keys;
+  run.precondition = cached?.precondition;
+}
+
+/** Tells whether a command can be committed together with those of the group. */
+function accepts({ bytes }: CommitGroup, { isAlone, writes }: DecidedCommand): boolean {
+  return !isAlone && bytes + (writes?.bytes ?? 0) <= MAX_COMMIT_BYTES;
+}
+
+function addToGroup(run: BatchRun, decided: DecidedCommand): void {
+  const { head, precondition } = run;
+  const group = (run.group ??= { members: [], writes: [], extras: {}, responses: [], bytes: 0 });
+  run.remaining.shift();
+  group.members.push(decided);
+  if (!decided.writes) return;
+  const { state, own, created, extras, storedResponse, bytes } = decided.writes;
+  run.state = state;
+  const [main] = group.writes;
+  if (main) {
+    main.events.push(...own.events);
+    if (own.row) main.row = own.row;
+  } else {
+    own.expected = head;
+    if (precondition) own.precondition = precondition;
+    group.writes.push(own);
+  }
+  group.writes.push(...created);
+  group.extras = extras;
+  group.bytes += bytes;
+  if (storedResponse) group.responses.push(storedResponse);
 }
 
 /** Rejects the commands that an error affects. @returns commands that have to start again */
-function handleFailure(
+function rejectAffected(
   error: unknown,
   affected: PendingCommand[],
   remaining: PendingCommand[],
 ): PendingCommand[] {
-  if (error instanceof ConflictError) return [...affected, ...remaining];
+  // Last, because one that waits for another process to finish loses every race, and the others need not wait for it.
+  if (error instanceof ConflictError) return [...remaining, ...affected];
   if (error instanceof KeyTakenOverError) {
     const lost = new Set(error.holders);
     const mayRespond = ({ command: { context } }: PendingCommand) =>

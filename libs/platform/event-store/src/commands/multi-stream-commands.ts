@@ -11,17 +11,9 @@ import {
   type Json,
   type Write,
 } from '../port/event-store.js';
-import {
-  getBoundedBytes,
-  getDecisionTime,
-  project,
-  createMeta,
-  toNewEvent,
-  toReadModelWrite,
-} from './decided-events.js';
-import { CommandPipeline, createContentionError, RETRY_WITHIN_MS } from './handle-command.js';
+import { createMeta, createWrite, getBoundedBytes, getDecisionTime } from './decide-command.js';
+import { CommandPipeline } from './handle-command.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { PipelineMetrics } from './pipeline-metrics.js';
 import {
   ReadModels,
   toStreamName,
@@ -29,7 +21,7 @@ import {
   type AnyReadModel,
 } from '../read-models/read-models.js';
 import { StoredResponses } from './stored-responses.js';
-import { backOff } from './stream-queues.js';
+import { backOff, createContentionError, RETRY_WITHIN_MS } from './lane.js';
 
 /** A record that the command may change. */
 export type StreamRef = { readModel: AnyReadModel; id: number };
@@ -111,25 +103,30 @@ export class MultiStreamCommands {
     private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly responses: StoredResponses,
-    private readonly metrics: PipelineMetrics,
   ) {}
 
   /**
    * Runs the command until its commit succeeds.
+   * @throws DamagedHistoryError when a commit of one of the records waits for a repair
    * @throws UnavailableError when other commands won every race for ten seconds; then nothing was written
    */
   async handle<G, A>(plan: MultiStreamPlan<G, A>): Promise<A> {
-    const deadline = performance.now() + RETRY_WITHIN_MS;
+    const since = performance.now();
     for (let losses = 1; ; losses++) {
       const inputs = await plan.load();
       const streams = inputs.streams.map(({ readModel, id }) =>
         toStreamName(readModel.aggregate, id),
       );
       try {
-        return await this.pipeline.runExclusively(streams, () => this.handleOnce(plan, inputs));
+        return await this.pipeline.runExclusively(streams, () => this.handleOnce(plan, inputs), {
+          since,
+          isRetry: losses > 1,
+        });
       } catch (error) {
         if (!isLostRace(error, plan.retriedKinds)) throw error;
-        if (performance.now() > deadline) throw createContentionError();
+        // While only a part of a commit is written, every race with it is lost.
+        await this.eventStore.assertNoneWaitsForRepair(streams);
+        if (performance.now() > since + RETRY_WITHIN_MS) throw createContentionError();
       }
       await backOff(losses);
     }
@@ -152,33 +149,24 @@ export class MultiStreamCommands {
       const stream = toStreamName(readModel.aggregate, id);
       const current = loaded.get(stream);
       if (!current) throw new Error(`${stream} does not exist yet`);
-      const { state, recorded } = project(readModel, current.state, events, meta);
-      if (!state) throw new Error(`${stream} has no state`);
+      const { state, write } = createWrite({ readModel, id }, current, events, meta);
       states.set(stream, state);
-      writes.push({
-        stream,
-        expected: current.head,
-        events: await this.keys.sealEvents(recorded.map((fact) => toNewEvent(readModel, fact))),
-        row: toReadModelWrite({ readModel, id }, state),
-        ...(decisionContext !== undefined && { decisionContext }),
-      });
+      write.events = await this.keys.sealEvents(write.events);
+      writes.push({ ...write, ...(decisionContext !== undefined && { decisionContext }) });
     }
-    const events = writes.flatMap((write) => write.events);
-    getBoundedBytes(events);
+    getBoundedBytes(writes);
     const response = plan.respond(findState, inputs, now);
-    if (keyed) keyed.subjectId ??= this.keys.subjects.find(events);
+    if (keyed) keyed.subjectId ??= this.keys.subjects.find(writes.flatMap((write) => write.events));
     const storedResponse =
       keyed && (await this.responses.seal(keyed, writes[0]?.stream ?? '', response));
-    await this.metrics.measureCommit(events.length, () =>
-      this.eventStore.commit({
-        accountId: plan.context.accountId,
-        writes,
-        ...extras,
-        responses: storedResponse ? [storedResponse] : [],
-      }),
-    );
-    if (keyed) keyed.isStored = true;
-    return response;
+    const { accountId } = plan.context;
+    const responses = storedResponse ? [storedResponse] : [];
+    return this.pipeline.commit({ accountId, writes, ...extras, responses }, () => {
+      // A record may belong to another person from now on, whose key is not the cached one.
+      for (const { stream } of writes) this.readModels.cache.delete(stream);
+      if (keyed) keyed.isStored = true;
+      return response;
+    });
   }
 
   /**

@@ -1,59 +1,42 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { PlainHistogram } from '#kernel/plain-histogram.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError } from '../port/event-store.js';
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 @Injectable()
 export class PipelineMetrics {
-  private readonly waits: Histogram;
-  private readonly seconds: Histogram<'result'>;
-  private readonly events: Counter;
+  /** How long commands wait in their lane, in seconds. */
+  readonly waits: PlainHistogram<never>;
+  /** How long commits take, in seconds, by result. */
+  readonly seconds: PlainHistogram<'result'>;
+  readonly events: Counter;
 
   constructor(registry: Registry) {
-    const registers = [registry];
-    this.waits = new Histogram({
+    this.waits = new PlainHistogram(registry, {
       name: 'inkpad_command_wait_seconds',
-      help: 'Time a command waits in the queue of its stream; again after each lost race',
+      help: 'Time a command waits in the lane of its stream; again after each lost race',
+      labelNames: [],
       buckets: BUCKETS,
-      registers,
     });
-    this.seconds = new Histogram({
+    this.seconds = new PlainHistogram(registry, {
       name: 'inkpad_commit_seconds',
       help: 'Duration of commits by result; conflict: another process was first, and the commands are retried',
       labelNames: ['result'],
       buckets: BUCKETS,
-      registers,
     });
     this.events = new Counter({
       name: 'inkpad_events_committed_total',
       help: 'Events in commits that succeeded',
-      registers,
+      registers: [registry],
     });
-  }
-
-  observeWait(milliseconds: number): void {
-    this.waits.observe(milliseconds / 1000);
-  }
-
-  async measureCommit<R>(events: number, work: () => Promise<R>): Promise<R> {
-    const startedAt = performance.now();
-    const observe = (result: string) =>
-      this.seconds.observe({ result }, (performance.now() - startedAt) / 1000);
-    try {
-      const result = await work();
-      observe('committed');
-      this.events.inc(events);
-      return result;
-    } catch (error) {
-      observe(getResultLabel(error));
-      throw error;
-    }
   }
 }
 
-function getResultLabel(error: unknown): string {
+/** Returns the label of a commit that failed. */
+export function getResultLabel(error: unknown): string {
   if (error instanceof ConflictError) return 'conflict';
   if (error instanceof ClaimTakenError) return 'taken';
   if (error instanceof KeyTakenOverError) return 'taken_over';

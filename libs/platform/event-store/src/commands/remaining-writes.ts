@@ -1,12 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  DamagedHistoryError,
-  getErrorMessage,
-  getMessageWithCause,
-  UnknownOutcomeError,
-} from '#kernel/errors.js';
+import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   ConflictError,
   type EventStore,
@@ -14,7 +9,6 @@ import {
   type StoredEvent,
   type Write,
 } from '../port/event-store.js';
-import type { EventStoreDbAppender } from '../eventstoredb/eventstoredb-appender.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const RETRY_DELAY_MS = 200;
@@ -27,7 +21,7 @@ export class RemainingWrites {
   private readonly log = new Logger(RemainingWrites.name);
 
   constructor(
-    private readonly appender: EventStoreDbAppender,
+    private readonly appender: { append: (write: Write, mustAppend: true) => Promise<unknown> },
     private readonly eventStore: EventStore,
   ) {}
 
@@ -35,6 +29,7 @@ export class RemainingWrites {
    * Appends the remaining writes in order.
    * @returns all writes as they were appended
    * @throws UnknownOutcomeError
+   * @throws DamagedHistoryError when somebody else has damaged a stream of them
    */
   async append(first: Write, remaining: Write[]): Promise<Write[]> {
     const appended = [first];
@@ -69,12 +64,8 @@ export class RemainingWrites {
         await this.appender.append(write, true);
         return write;
       } catch (error) {
-        if (error instanceof UnknownOutcomeError) throw error;
-        if (error instanceof DamagedHistoryError) {
-          throw new UnknownOutcomeError(
-            `the rest of a commit cannot be written: ${getMessageWithCause(error)}`,
-          );
-        }
+        if (error instanceof UnknownOutcomeError || error instanceof DamagedHistoryError)
+          throw error;
         write = undefined;
         if (error instanceof ConflictError) continue;
         this.log.warn(

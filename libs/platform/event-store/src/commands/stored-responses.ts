@@ -1,18 +1,27 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import { fingerprint } from '#kernel/sealing.js';
-import { query } from '#database/connection.js';
+import type { Awaitable } from '#kernel/awaitable.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { fingerprint, seal } from '#kernel/sealing.js';
+import { Batcher } from '#database/batcher.js';
+import { awaitQuery, query, queryForGroup } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessSession } from '#database/process-session.js';
 import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys, type KeyQuery } from '../personal-keys/personal-keys.js';
+import type { PersonalKey } from '../personal-keys/personal-parts.js';
 import { toCommitError } from '../port/refusals.js';
+import { START_WITHIN_MS } from './lane.js';
 
 /** After this time without a response, another request with the same key takes over: at once if the process has died. */
 const LEASE_SECONDS = 10;
+const RELEASE_AGAIN_MS = 250;
 const PRUNE_BATCH_SIZE = 1_000;
+const CLAIM_GROUP_SIZE = 64;
 
 const PURPOSE = 'stored responses';
 
@@ -36,6 +45,9 @@ export type IdempotencyKeyState =
   | { state: 'erased' }
   | ({ state: 'done' } & StoredResponse);
 
+/** @property request fingerprint of its body */
+type Claim = Pick<KeyedRequest, 'key' | 'holder'> & { request: Buffer };
+
 type Client = {
   query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
 };
@@ -48,6 +60,12 @@ const PERSONAL = 1;
 /** Length of that byte and the person's id. */
 const PERSONAL_BYTES = 9;
 
+const NO_KEYS = new Map<number, PersonalKey>();
+
+const CLAIM_NEW_KEYS = {
+  name: 'stored_responses_claim_new',
+  text: 'select es.claim_new_idempotency_keys($1, $2, $3, $4, $5) as holder',
+};
 const CLAIM_KEY = {
   name: 'stored_responses_claim',
   text: 'select state, status, response from es.claim_idempotency_key($1, $2, $3, $4, $5)',
@@ -77,13 +95,27 @@ const PRUNE = {
  * that neither exists without the other; `save` writes all others.
  */
 @Injectable()
-export class StoredResponses {
+export class StoredResponses implements OnModuleDestroy {
+  private readonly log = new Logger('idempotency');
+  private readonly stopping = new AbortController();
+  /** Claims keys that nobody has used yet. */
+  private readonly newClaims = new Batcher<Claim, boolean>(
+    2,
+    CLAIM_GROUP_SIZE,
+    (claims) => this.claimNewKeys(claims),
+    { waitMs: START_WITHIN_MS },
+  );
+
   constructor(
-    private readonly pool: Pool,
+    @Inject(Pool) private readonly pool: DatabasePool,
     private readonly masterKeys: MasterKeys,
     private readonly keys: PersonalKeys,
     private readonly session: ProcessSession,
   ) {}
+
+  onModuleDestroy(): void {
+    this.stopping.abort();
+  }
 
   /** Returns the hash under which keys and bodies are stored. Neither is stored in plain text. */
   fingerprint(...parts: (string | number)[]): Buffer {
@@ -95,19 +127,21 @@ export class StoredResponses {
    * @param request fingerprint of the body
    */
   async claimKey(keyed: KeyedRequest, request: Buffer): Promise<IdempotencyKeyState> {
+    const { key, holder } = keyed;
+    if (await this.newClaims.add({ key, holder, request })) return { state: 'ours' };
     const [row] = await query<{
       state: IdempotencyKeyState['state'];
       status: number | null;
       response: Buffer | null;
     }>(this.pool, {
       ...CLAIM_KEY,
-      values: [keyed.key, request, keyed.holder, LEASE_SECONDS, this.session.leaseHolder],
+      values: [key, request, holder, LEASE_SECONDS, this.session.leaseHolder],
     });
     if (!row) throw new Error('es.claim_idempotency_key returned no state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.response) throw new Error('a stored response is complete');
-    const stored = this.masterKeys.open(PURPOSE, row.response, getSealContext(keyed.key));
-    const text = await this.decode(keyed.key, stored);
+    const stored = this.masterKeys.open(PURPOSE, row.response, getSealContext(key));
+    const text = await this.decode(key, stored);
     if (text === undefined) return { state: 'erased' };
     return {
       state: 'done',
@@ -116,50 +150,66 @@ export class StoredResponses {
     };
   }
 
-  /** Seals a response for the commit that it reports. */
-  async seal(
-    keyed: KeyedRequest,
-    stream: string,
-    body: unknown,
-    queryKeys?: KeyQuery,
-  ): Promise<SealedResponse> {
-    const { key, holder, status, storedOnlyFields } = keyed;
-    const stored = storedOnlyFields ? { ...(body as object), ...storedOnlyFields } : body;
-    const plain = await this.encode(keyed, toText(stored), queryKeys);
-    return {
-      key,
-      holder,
-      stream,
-      status,
-      body: this.masterKeys.seal(PURPOSE, plain, getSealContext(key)),
-    };
+  /** Claims keys, those in use excepted. Returns whether each was claimed. */
+  private async claimNewKeys(claims: Claim[]): Promise<PromiseSettledResult<boolean>[]> {
+    const values = [
+      claims.map(({ key }) => key),
+      claims.map(({ request }) => request),
+      claims.map(({ holder }) => holder),
+      LEASE_SECONDS,
+      this.session.leaseHolder,
+    ];
+    const claiming = queryForGroup<{ holder: string }>(this.pool, { ...CLAIM_NEW_KEYS, values });
+    const rows = await awaitQuery(claiming);
+    const holders = new Set(rows.map(({ holder }) => holder));
+    return claims.map(({ holder }) => ({ status: 'fulfilled', value: holders.has(holder) }));
   }
 
   /**
-   * Encodes a response before the master key seals it. A success that is about people is sealed with the key of each of
+   * Seals a response for the commit that it reports. A success that is about people is sealed with the key of each of
    * them first; a refusal holds no personal data. When one of them was erased before, there is no sealed text.
+   * @param options.heldKeys keys by person, with which it is sealed at once; else they are loaded
    */
-  private async encode(
-    {
-      key,
-      status,
-      subjectId,
-      subjectIds = subjectId === undefined ? [] : [subjectId],
-    }: KeyedRequest,
+  seal(
+    keyed: KeyedRequest,
+    stream: string,
+    body: unknown,
+    options: { heldKeys?: Map<number, PersonalKey> | undefined; queryKeys?: KeyQuery } = {},
+  ): Awaitable<SealedResponse> {
+    const { status, storedOnlyFields, subjectId } = keyed;
+    const stored = storedOnlyFields ? { ...(body as object), ...storedOnlyFields } : body;
+    const text = stored === undefined ? '' : JSON.stringify(stored);
+    const { subjectIds = subjectId === undefined ? [] : [subjectId] } = keyed;
+    const ids = text === '' || status >= 400 ? [] : subjectIds;
+    const { heldKeys = NO_KEYS, queryKeys } = options;
+    return ids.every((id) => heldKeys.has(id))
+      ? this.sealWith(keyed, stream, text, ids, (id) => heldKeys.get(id)?.current)
+      : this.keys
+          .load(ids, queryKeys)
+          .then((keys) => this.sealWith(keyed, stream, text, ids, (id) => keys.get(id)));
+  }
+
+  private sealWith(
+    { key, holder, status }: KeyedRequest,
+    stream: string,
     text: string,
-    queryKeys: KeyQuery | undefined,
-  ): Promise<Buffer> {
+    ids: readonly number[],
+    findKey: (subjectId: number) => Buffer | undefined,
+  ): SealedResponse {
+    const context = getSealContext(key);
     let encoded = Buffer.from(text);
-    if (text === '' || status >= 400) return encoded;
-    for (const id of subjectIds) {
+    for (const id of ids) {
       const head = Buffer.alloc(PERSONAL_BYTES);
       head.writeUInt8(PERSONAL);
       head.writeBigUInt64BE(BigInt(id), 1);
-      const sealed = await this.keys.sealText(id, encoded, getSealContext(key), queryKeys);
-      if (!sealed) return head;
-      encoded = Buffer.concat([head, sealed]);
+      const personalKey = findKey(id);
+      if (!personalKey) {
+        encoded = head;
+        break;
+      }
+      encoded = Buffer.concat([head, seal(personalKey, encoded, context)]);
     }
-    return encoded;
+    return { key, holder, stream, status, body: this.masterKeys.seal(PURPOSE, encoded, context) };
   }
 
   /** Decodes a response; undefined when a person whom it is about was erased. */
@@ -191,7 +241,7 @@ export class StoredResponses {
     const queryKeys: KeyQuery | undefined =
       client &&
       (async (statement) => (await client.query(statement)) as Awaited<ReturnType<KeyQuery>>);
-    const response = await this.seal({ ...keyed, status }, '', body, queryKeys);
+    const response = await this.seal({ ...keyed, status }, '', body, queryKeys && { queryKeys });
     try {
       await (client ?? this.pool).query({ ...SAVE, values: [toResponseArgument([response])] });
     } catch (error) {
@@ -199,9 +249,32 @@ export class StoredResponses {
     }
   }
 
-  /** Releases the key of a request that did nothing: the next request with it counts as the first. */
+  /**
+   * Releases the key of a request that did nothing: the next request with it counts as the first. What fails is repeated
+   * in the background until the lease has run out, because repeated requests get 409 for as long (RETRY-06).
+   */
   async release({ key, holder }: KeyedRequest): Promise<void> {
-    await this.pool.query({ ...RELEASE, values: [key, holder] });
+    const statement = { ...RELEASE, values: [key, holder] };
+    try {
+      await this.pool.query(statement);
+    } catch (error) {
+      this.log.warn(`a key is released later, or expires: ${getErrorMessage(error)}`, {
+        idempotency_key: abbreviateKey(key),
+      });
+      void this.releaseLater(statement);
+    }
+  }
+
+  private async releaseLater(statement: { text: string; values: unknown[] }): Promise<void> {
+    const { signal } = this.stopping;
+    const endsAt = performance.now() + LEASE_SECONDS * 1_000;
+    for (let isHeld = true; isHeld && performance.now() < endsAt && !signal.aborted;) {
+      await pause(RELEASE_AGAIN_MS, signal);
+      isHeld = await this.pool.query(statement).then(
+        () => false,
+        () => true,
+      );
+    }
   }
 
   /** Deletes expired responses. @returns whether there may be more */
@@ -210,6 +283,9 @@ export class StoredResponses {
     return rowCount === PRUNE_BATCH_SIZE;
   }
 }
+
+/** Renders the beginning of a key's HMAC, enough to find the log lines of all attempts. */
+export const abbreviateKey = (key: Buffer): string => key.toString('hex').slice(0, 16);
 
 /** Builds the argument of `es.save_responses`. */
 export function toResponseArgument(responses: SealedResponse[] | undefined): string | null {
@@ -223,10 +299,6 @@ export function toResponseArgument(responses: SealedResponse[] | undefined): str
       b: body.toString('hex'),
     })),
   );
-}
-
-function toText(body: unknown): string {
-  return body === undefined ? '' : JSON.stringify(body);
 }
 
 function getSealContext(key: Buffer): string {

@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { createId } from '#kernel/randomness.js';
 import { toRecorded } from '../port/codec.js';
-import { project, toNewEvent, toReadModelWrite } from './decided-events.js';
+import { createWrite } from './decide-command.js';
 import {
   EventStore,
   type NewEvent,
@@ -52,15 +52,10 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
       idsByType.delete(type);
       return plannedId ?? createId();
     };
-    const projected = project(readModel, current.state, newEvents, first.meta, getId);
-    if (!projected.state) throw new Error(`${stream} has no state`);
+    const { write } = createWrite({ readModel, id }, current, newEvents, first.meta, getId);
     return {
-      stream,
-      expected: current.head,
-      events: await this.keys.sealEvents(
-        projected.recorded.map((fact) => toNewEvent(readModel, fact)),
-      ),
-      row: toReadModelWrite({ readModel, id }, projected.state),
+      ...write,
+      events: await this.keys.sealEvents(write.events),
       ...(decisionContext !== undefined && { decisionContext }),
     };
   }

@@ -1,30 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  findConnectionStringError,
-  parseConnectionString,
-  renameProtocol,
-} from './connection-string.js';
-
-describe('renameProtocol', () => {
-  it.each([
-    ['kurrentdb://n1:2113', 'esdb://n1:2113'],
-    ['kurrentdb+discover://n1', 'esdb+discover://n1'],
-    ['kdb://n1', 'esdb://n1'],
-    [' kdb+discover://n1', 'esdb+discover://n1'],
-    ['esdb://kdb:kdb@kurrentdb:2113', 'esdb://kdb:kdb@kurrentdb:2113'],
-  ])('turns %s into %s', (url, expected) => {
-    expect(renameProtocol(url)).toBe(expected);
-  });
-});
+import { findConnectionStringError, parseConnectionString } from './connection-string.js';
 
 describe('parseConnectionString', () => {
   it('parses the name, the password, each host and the authority', () => {
-    expect(parseConnectionString('kdb://ink%40pad:s%3Acret@n1,n2:3000?tlsCAFile=ca.crt')).toEqual({
-      credentials: { name: 'ink@pad', password: 's:cret' },
-      hosts: ['n1:2113', 'n2:3000'],
-      isTls: true,
-      caFile: 'ca.crt',
-    });
+    expect(parseConnectionString('kdb://ink%40pad:s%3Acret@n1,n2:3000?tls_ca_file=ca.crt')).toEqual(
+      {
+        credentials: { name: 'ink@pad', password: 's:cret' },
+        hosts: ['n1:2113', 'n2:3000'],
+        isTls: true,
+        caFile: 'ca.crt',
+      },
+    );
   });
 
   it('parses a single host without TLS or a name', () => {
@@ -39,7 +25,7 @@ describe('parseConnectionString', () => {
 
 describe('findConnectionStringError', () => {
   it.each([
-    'kurrentdb://n1',
+    'kurrentdb+discover://n1',
     'esdb://n1:2113,n2:2113,n3:2113?tls=false&nodePreference=Leader',
     'kdb+discover://ink%40pad:s%3Acret%2F@cluster.example:2113/?tls_ca_file=/etc/ca.crt&KeepAliveInterval=-1',
     'esdb://n1?defaultDeadline=10000&discoveryInterval=100',

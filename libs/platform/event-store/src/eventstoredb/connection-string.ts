@@ -77,14 +77,11 @@ export function renameProtocol(url: string): string {
   return url.trim().replace(/^(?:kurrentdb|kdb)(\+discover)?:/i, 'esdb$1:');
 }
 
-/** Parses where the client connects to, and as whom. Names of options are read in any case, as the client does. */
+/** Parses where the client connects to, and as whom. */
 export function parseConnectionString(url: string): ConnectionString {
-  const [, name, password, hosts = '', options = ''] =
-    /^esdb(?:\+discover)?:\/\/(?:([^:@/?]+):([^@/?]+)@)?([^@/?]+)\/?(?:\?(.*))?$/.exec(
-      renameProtocol(url),
-    ) ?? [];
-  const variables = new Map(
-    [...new URLSearchParams(options)].map(([option, value]) => [option.toLowerCase(), value]),
+  const [, name, password, hosts = '', options = ''] = PARTS.exec(renameProtocol(url)) ?? [];
+  const values = new Map(
+    [...new URLSearchParams(options)].map(([option, value]) => [flatten(option), value]),
   );
   return {
     credentials:
@@ -92,7 +89,7 @@ export function parseConnectionString(url: string): ConnectionString {
         ? null
         : { name: decodeURIComponent(name), password: decodeURIComponent(password) },
     hosts: hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)),
-    isTls: variables.get('tls')?.toLowerCase() !== 'false',
-    caFile: variables.get('tlscafile') ?? null,
+    isTls: values.get('tls')?.toLowerCase() !== 'false',
+    caFile: values.get('tlscafile') ?? null,
   };
 }

@@ -1,10 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { DamagedHistoryError, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import {
+  DamagedHistoryError,
+  EventStoreUnavailableError,
+  UnknownOutcomeError,
+} from '#kernel/errors.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
-import { EventStoreDbReader } from './eventstoredb-reader.js';
-import type { OwnStreams } from './eventstoredb-streams.js';
+import { classifyError, isAccessDenied, toUnavailableError } from './eventstoredb-errors.js';
+import type { EventStoreDbReader } from './eventstoredb-reader.js';
+import { toServerEvent, type OwnStreams } from './eventstoredb-streams.js';
 import { hashChain } from '../port/hash-chain.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -14,14 +18,11 @@ const SETTLE_WITHIN_MS = 30_000;
  * result, or reports that the stream has moved.
  */
 export class EventStoreDbAppender {
-  private readonly reader: EventStoreDbReader;
-
   constructor(
     private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
-  ) {
-    this.reader = new EventStoreDbReader(connection, streams);
-  }
+    private readonly reader: EventStoreDbReader,
+  ) {}
 
   /**
    * Appends the events of a write.
@@ -39,12 +40,7 @@ export class EventStoreDbAppender {
     const append = {
       streamName: this.streams.getStreamName(stream),
       expectedRevision: expected?.revision,
-      events: events.map(({ id, type, version, data, meta }, i) => ({
-        id,
-        type,
-        data,
-        metadata: { ...meta, schemaVersion: version, hash: heads[i]?.hash },
-      })),
+      events: events.map((event, i) => toServerEvent(event, heads[i]?.hash)),
     };
     let isUnknown = mustAppend;
     for (let attempt = 0; ; attempt++) {
@@ -56,10 +52,14 @@ export class EventStoreDbAppender {
         if (kind === 'deleted') {
           throw new DamagedHistoryError('change', `${stream} is deleted for good`);
         }
-        if (kind === 'conflict' && (!mustAppend || expected !== null)) {
-          // Nobody ever wins a race against an event that stays there and is not ours.
-          if (expected) await this.reader.assertUntouchedAfter(stream, expected.revision);
-          throw new ConflictError();
+        if (kind === 'conflict') {
+          // Nobody ever wins a race against an event that stays there and is not ours. A new record takes another number.
+          if (expected ?? mustAppend)
+            await this.reader.assertUntouchedAfter(stream, expected?.revision ?? -1);
+          if (expected ?? !mustAppend) throw new ConflictError();
+        }
+        if (isAccessDenied(error) && (mustAppend || !isUnknown)) {
+          await this.reader.assertNoSettings(stream, ['$acl']);
         }
         if (kind === 'other' && !isUnknown) throw error;
         if ((kind === 'unreachable' || kind === 'refused') && !isUnknown) {
@@ -72,7 +72,9 @@ export class EventStoreDbAppender {
               cause: error,
             });
           }
-          throw new UnavailableError('The event store does not take appends', { cause: error });
+          throw new EventStoreUnavailableError('The event store does not take appends', {
+            cause: error,
+          });
         }
         await wait(Math.min(50 * 2 ** attempt, 1_000));
       }

@@ -3,24 +3,17 @@ import { Logger } from '@nestjs/common';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { Position } from '../port/event-store.js';
-import { acceptIdentityOnly } from './accept-encoding.js';
 import { BatchAppends, type Append } from './batch-appends.js';
 import { findConnectionStringError, renameProtocol } from './connection-string.js';
-import { omitIpServerName } from './ip-server-name.js';
-import {
-  RESPONSE_TIMEOUT_MS,
-  isSilence,
-  NoResponseError,
-  withTimeout,
-} from './eventstoredb-errors.js';
+import { NoResponseError, RESPONSE_TIMEOUT_MS, withTimeout } from './eventstoredb-errors.js';
+import { acceptIdentityOnly, omitIpServerName, shareNoConnections } from './grpc-clients.js';
 import { RareWarnings } from './rare-warnings.js';
 
 acceptIdentityOnly();
 omitIpServerName();
+shareNoConnections();
 
 const DISPOSE_TIMEOUT_MS = 1_000;
-/** The keep-alive timeout of the client when the connection string sets none. */
-const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
 /**
  * Holds the client, and replaces it once a server has fallen silent. The old client would wait for that server as long
@@ -30,9 +23,7 @@ export class EventStoreDbConnection {
   /** How many responses have arrived that no append waited for. */
   orphanCount = 0;
   private current: { client: EventStoreDBClient; appends: BatchAppends };
-  private readonly abandoned = new WeakSet<EventStoreDBClient>();
   private isDisposed = false;
-  private renewals = 0;
   private readonly rareWarnings = new RareWarnings(new Logger('EventStoreDB connection'));
 
   /** @throws ConfigError when the client cannot read the connection string */
@@ -41,7 +32,7 @@ export class EventStoreDbConnection {
     /** The setting that an error message names. */
     private readonly setting = 'EVENT_STORE_URL',
   ) {
-    this.current = this.connect(url);
+    this.current = this.connect();
   }
 
   get client(): EventStoreDBClient {
@@ -51,7 +42,7 @@ export class EventStoreDbConnection {
   /**
    * Appends to a stream. An append that gets no response in time may still be written.
    * @returns the position of its last event
-   * @throws errors that `classifyError` and `isSilence` tell apart
+   * @throws errors that `classifyError` tells apart
    */
   append(append: Append): Promise<Position | undefined> {
     const { appends } = this.current;
@@ -60,7 +51,7 @@ export class EventStoreDbConnection {
 
   /**
    * Sends one request to the server. After a silence the next one goes over a new connection.
-   * @throws errors that `classifyError` and `isSilence` tell apart
+   * @throws errors that `classifyError` tells apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     // A client that is used after its end connects anew, and that connection keeps the process alive.
@@ -69,7 +60,7 @@ export class EventStoreDbConnection {
     try {
       return await withTimeout(request(client), RESPONSE_TIMEOUT_MS);
     } catch (error) {
-      if (isSilence(error)) this.renew(client);
+      if (error instanceof NoResponseError) this.renew(client);
       throw error;
     }
   }
@@ -77,12 +68,13 @@ export class EventStoreDbConnection {
   /**
    * Reads from the server. A client that is disposed of cancels its reads and lets them end as if there were nothing
    * more to read, so this throws instead.
-   * @throws errors that `classifyError` and `isSilence` tell apart
+   * @throws errors that `classifyError` tells apart
    */
   read<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     return this.call(async (client) => {
       const result = await request(client);
-      if (this.abandoned.has(client)) throw new NoResponseError('the connection was given up');
+      if (client !== this.client || this.isDisposed)
+        throw new NoResponseError('the connection was given up');
       return result;
     });
   }
@@ -94,7 +86,7 @@ export class EventStoreDbConnection {
   renew(failed: EventStoreDBClient): void {
     if (failed !== this.client || this.isDisposed) return;
     const { current } = this;
-    this.current = this.connect(makeUnique(this.url, ++this.renewals));
+    this.current = this.connect();
     void this.abandon(current);
   }
 
@@ -103,8 +95,8 @@ export class EventStoreDbConnection {
     await this.abandon(this.current);
   }
 
-  private connect(url: string): typeof this.current {
-    const client = createClient(url, this.setting);
+  private connect(): typeof this.current {
+    const client = createClient(this.url, this.setting);
     catchFailedSearches(client);
     return { client, appends: new BatchAppends(client, () => this.countOrphan()) };
   }
@@ -118,9 +110,9 @@ export class EventStoreDbConnection {
   }
 
   private async abandon({ client, appends }: typeof this.current): Promise<void> {
-    this.abandoned.add(client);
     appends.close();
-    await disposeClient(client);
+    // Not for long, if its server is silent.
+    await withTimeout(client.dispose(), DISPOSE_TIMEOUT_MS).catch(() => undefined);
   }
 }
 
@@ -134,26 +126,6 @@ function catchFailedSearches(client: EventStoreDBClient): void {
   };
   const { handleError } = internals;
   internals.handleError = (...parameters) => handleError(...parameters).catch(() => undefined);
-}
-
-/** Disposes of a client. Does not wait long for one whose server is silent. */
-async function disposeClient(client: EventStoreDBClient): Promise<void> {
-  await withTimeout(client.dispose(), DISPOSE_TIMEOUT_MS).catch(() => undefined);
-}
-
-/**
- * Makes the options of a connection string unique. gRPC lets clients with equal options share a connection, even a
- * silent one; a keep-alive that differs by milliseconds makes it open another.
- */
-function makeUnique(url: string, renewals: number): string {
-  const option = /([?&]keepAliveTimeout=)(\d+)/i;
-  const [match, , milliseconds] = option.exec(url) ?? [];
-  if (match !== undefined) {
-    return url.replace(option, `$1${Number(milliseconds) + (renewals % 1_000)}`);
-  }
-  const text = url.trim().replace(/\/+$/, '');
-  const separator = text.includes('?') ? '&' : '?';
-  return `${text}${separator}keepAliveTimeout=${KEEP_ALIVE_TIMEOUT_MS + (renewals % 1_000)}`;
 }
 
 function createClient(url: string, setting: string): EventStoreDBClient {

@@ -1,9 +1,12 @@
-import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
+import { EventStoreUnavailableError, getErrorMessage } from '#kernel/errors.js';
 
 /** Time-out of one append or one page of a read. The client itself has none. */
 export const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** Reports that a response did not arrive in full within our time-out, or that the client was abandoned. */
+/**
+ * Reports that a response did not arrive in full within our time-out, or that the client was abandoned. A new connection
+ * may help then.
+ */
 export class NoResponseError extends Error {}
 
 export type ErrorKind =
@@ -52,21 +55,19 @@ export function isAccessDenied(error: unknown): boolean {
   return error instanceof Error && (error as { type?: string }).type === 'access-denied';
 }
 
-/** Tells whether the server did not respond at all. A new connection may help then. */
-export function isSilence(error: unknown): boolean {
-  return error instanceof NoResponseError;
-}
-
 /**
  * Creates the error for the caller when nothing was written. Its cause says which setting or right is missing, if one
  * is.
  */
-export function toUnavailableError(error: unknown, operation: 'read' | 'append'): UnavailableError {
+export function toUnavailableError(
+  error: unknown,
+  operation: 'read' | 'append',
+): EventStoreUnavailableError {
   const cause =
     classifyError(error) === 'refused'
       ? new RefusedError(describeRefusal(error, operation))
       : describeSilence(error);
-  return new UnavailableError('The event store cannot be reached', { cause });
+  return new EventStoreUnavailableError('The event store cannot be reached', { cause });
 }
 
 /** Describes errors of the client without a message, as when its own deadline has passed. */
@@ -96,6 +97,12 @@ export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<
     const late = setTimeout(() => {
       reject(new NoResponseError(`no response within ${milliseconds} ms`));
     }, milliseconds);
-    work.finally(() => clearTimeout(late)).then(resolve, reject);
+    const stopTimerAnd =
+      <V>(end: (value: V) => void) =>
+      (value: V) => {
+        clearTimeout(late);
+        end(value);
+      };
+    work.then(stopTimerAnd(resolve), stopTimerAnd(reject));
   });
 }

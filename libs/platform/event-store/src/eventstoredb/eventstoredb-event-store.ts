@@ -1,14 +1,13 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import type { ProcessSession } from '#database/process-session.js';
 import type { Damage, DamageCounts } from '../port/damage.js';
 import {
-  ConflictError,
   EventStore,
   type Commit,
   type Head,
@@ -20,15 +19,17 @@ import {
 } from '../port/event-store.js';
 import {
   abandonIntent,
+  assertNoneWaitsForRepair,
+  findDamaged,
   getHeadsAfter,
   createIntent,
-  unsealIntent,
   openIntent,
   sealIntent,
-  takeOverIntents,
+  setDamaged,
   type Intent,
 } from './intents.js';
 import { IntentGroups } from './intent-groups.js';
+import { IntentRecovery } from './intent-recovery.js';
 import { settle, SETTLING } from './settling.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
@@ -38,10 +39,10 @@ import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { ForeignEvents } from './foreign-events.js';
 import { assertHead, isAppended } from './stream-heads.js';
-import { RareWarnings } from './rare-warnings.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { EventStoreDbWatch } from './eventstoredb-watch.js';
-import { CapTurns } from '../commands/cap-turns.js';
+import { Lanes } from '../commands/lane.js';
+import { listCapNames } from '../port/caps.js';
 import { RemainingWrites } from '../commands/remaining-writes.js';
 import { findPlace } from './history-places.js';
 import { logServerVersion } from './server-version.js';
@@ -49,7 +50,6 @@ import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
 import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
-const SUBSCRIBE_EVERY_MS = 1_000;
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;
 
@@ -66,7 +66,6 @@ export class EventStoreDbEventStore
   override readonly readModelsMayLag = true;
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
-  private readonly rareWarnings = new RareWarnings(this.log);
   private readonly foreignEvents = new ForeignEvents(this.log);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
@@ -77,14 +76,15 @@ export class EventStoreDbEventStore
   private readonly watch: EventStoreDbWatch;
   /** Whether the history on the server is known to belong to our database. The check at the start may read it then. */
   private isOurs = false;
-  private readonly capTurns = new CapTurns();
+  private readonly caps = new Lanes<never>();
   private readonly rowWriter: ReadModelWriter;
   private readonly intentGroups: IntentGroups;
+  private readonly recovery: IntentRecovery;
   private readonly stopped = new AbortController();
   private watching: Promise<void> | undefined;
 
   constructor(
-    private readonly pool: Pool,
+    private readonly pool: DatabasePool,
     private readonly keys: PersonalKeys,
     config: PlatformConfig,
     /** The kinds of our streams; other streams on the server are not read. */
@@ -109,8 +109,16 @@ export class EventStoreDbEventStore
       (intent, isUnknown) => this.openAlone(intent, isUnknown),
     );
     this.reader = new EventStoreDbReader(this.connection, streams);
-    this.appender = new EventStoreDbAppender(this.connection, streams);
+    this.appender = new EventStoreDbAppender(this.connection, streams, this.reader);
     this.remainingWrites = new RemainingWrites(this.appender, this);
+    this.recovery = new IntentRecovery(
+      pool,
+      keys,
+      this.reader,
+      this.appender,
+      this.remainingWrites,
+      (intent, appended) => this.closeAppended(intent, appended),
+    );
     this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
       this.reader.readHead(),
     );
@@ -126,7 +134,7 @@ export class EventStoreDbEventStore
       await this.identity.check();
       this.isOurs = true;
       await this.startCheck?.();
-      await logServerVersion(url, this.log);
+      await logServerVersion(this.connection, this.log);
     });
   }
 
@@ -137,7 +145,7 @@ export class EventStoreDbEventStore
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
     await this.watch.lookFirst();
-    this.watching = this.watch.run(() => this.recover(), this.stopped.signal);
+    this.watching = this.watch.run(() => this.recovery.run(this.leaseHolder), this.stopped.signal);
   }
 
   /**
@@ -201,8 +209,13 @@ export class EventStoreDbEventStore
     return this.reader.isUnused(stream);
   }
 
-  override describeDamage(): Promise<Damage> {
-    return this.foreignEvents.describe((streamName) => this.reader.readBeginning(streamName));
+  override async assertNoneWaitsForRepair(streams: string[]): Promise<void> {
+    await assertNoneWaitsForRepair(this.pool, streams);
+  }
+
+  override async describeDamage(): Promise<Damage> {
+    await this.foreignEvents.readBeginnings((name) => this.reader.readBeginning(name));
+    return this.foreignEvents.describe(await findDamaged(this.pool));
   }
 
   override countDamage(): DamageCounts {
@@ -238,9 +251,7 @@ export class EventStoreDbEventStore
   }
 
   override async subscribe(subscriber: Subscriber): Promise<void> {
-    const what = 'a subscription waits for the event store';
-    const check = () => this.watch.assertOpen();
-    await this.rareWarnings.repeat(what, check, SUBSCRIBE_EVERY_MS, subscriber.signal);
+    await this.watch.waitUntilOpen(subscriber.signal);
     await this.subscription.run(subscriber);
   }
 
@@ -262,7 +273,7 @@ export class EventStoreDbEventStore
   }
 
   private async commitIntent(intent: Intent): Promise<Head[]> {
-    await this.openSealed(intent);
+    await this.intentGroups.open(await sealIntent(this.keys, intent));
     const [first, ...rest] = intent.content.writes;
     if (!first) throw new Error('a commit writes something');
     try {
@@ -275,11 +286,26 @@ export class EventStoreDbEventStore
       if (!(await this.isDoneByAnother(intent, first))) throw error;
       return getHeadsAfter(intent.content);
     }
-    const appended = await this.remainingWrites.append(first, rest);
+    const appended = await this.appendRest(intent, first, rest);
     const close = () => this.closeAppended(intent, appended);
     if (intent.content.erasures ?? intent.content.sideEffects) await settle(close);
     else await this.writeReadModel(close);
     return getHeadsAfter(intent.content);
+  }
+
+  /**
+   * Appends the writes after the first one.
+   * @throws UnknownOutcomeError also when somebody else has damaged a stream: the rest waits for its repair then
+   */
+  private async appendRest(intent: Intent, first: Write, rest: Write[]): Promise<Write[]> {
+    try {
+      return await this.remainingWrites.append(first, rest);
+    } catch (error) {
+      if (!(error instanceof DamagedHistoryError)) throw error;
+      await settle(() => setDamaged(this.pool, intent, error));
+      const reason = getErrorMessage(error.cause);
+      throw new UnknownOutcomeError(`the rest of a commit waits for a repair: ${reason}`);
+    }
   }
 
   /** Closes an intent whose events are appended. Projects read models that another process has changed meanwhile. */
@@ -308,21 +334,13 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Opens an intent.
-   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent
-   * @throws UnknownOutcomeError
-   */
-  private async openSealed(intent: Intent): Promise<void> {
-    await this.intentGroups.open(await sealIntent(this.keys, intent));
-  }
-
-  /**
    * Opens one intent. Repeats that after a lost response, which leaves open whether the intent exists; opening it again
    * does no harm.
    */
   private async openAlone(sealed: Intent, isUnknown: boolean): Promise<void> {
     const open = () => openIntent(this.pool, sealed, this.leaseHolder);
-    await this.capTurns.run(sealed.cap, () => settle(open, isUnknown ? undefined : 'refusable'));
+    const names = listCapNames(sealed.cap);
+    await this.caps.runExclusively(names, () => settle(open, isUnknown ? undefined : 'refusable'));
   }
 
   /**
@@ -339,51 +357,5 @@ export class EventStoreDbEventStore
 
   private get leaseHolder(): number | null {
     return this.session?.leaseHolder ?? null;
-  }
-
-  private async recover(): Promise<void> {
-    try {
-      for (const stored of await takeOverIntents(this.pool, 20, this.leaseHolder))
-        await this.tryFinish(stored);
-    } catch (error) {
-      this.rareWarnings.warn(
-        'intents could not be checked, trying again later',
-        getErrorMessage(error),
-      );
-    }
-  }
-
-  /**
-   * Finishes an intent, or leaves it for later: one that cannot be finished now must not block the others. It is found
-   * again when its lease expires.
-   */
-  private async tryFinish(stored: Intent): Promise<void> {
-    try {
-      await this.finish(await unsealIntent(this.keys, stored));
-    } catch (error) {
-      this.log.warn(
-        `intent ${stored.id} could not be finished, trying again later: ${getErrorMessage(error)}`,
-      );
-    }
-  }
-
-  /**
-   * Finishes the intent of a dead process: appends it identically and closes it, or abandons one that lost
-   * its race.
-   */
-  private async finish(intent: Intent): Promise<void> {
-    const [first, ...rest] = intent.content.writes;
-    if (!first) throw new Error('a commit writes something');
-    try {
-      await this.appender.append(first);
-    } catch (error) {
-      if (!(error instanceof ConflictError || error instanceof DamagedHistoryError)) throw error;
-      if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
-        this.log.log(`intent ${intent.id} of a process that died came too late and was abandoned`);
-      }
-      return;
-    }
-    await this.closeAppended(intent, await this.remainingWrites.append(first, rest));
-    this.log.log(`intent ${intent.id} of a process that died was finished`);
   }
 }

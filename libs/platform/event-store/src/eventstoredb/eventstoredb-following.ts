@@ -64,7 +64,7 @@ export class SubscriptionReader {
       const resolved: { event?: unknown } | null = this.subscription.read();
       if (resolved === null) break;
       const recorded = resolved.event as JSONRecordedEvent | undefined;
-      const event = this.streams.toStoredEvent(recorded);
+      const event = recorded && this.streams.toStoredEvent(recorded);
       if (event) events.push(event);
       else if (recorded) this.pass(getPosition(recorded));
     }

@@ -11,6 +11,7 @@ import type { HistoryWriter } from '../port/history-writer.js';
 import { isAfter } from '../port/position.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
+import { toServerEvent } from './eventstoredb-streams.js';
 
 /** Appends that wait for their responses at the same time. The server takes them in the order in which they are sent. */
 const WINDOW = 256;
@@ -37,7 +38,7 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
     const running: Promise<Position | undefined>[] = [];
     this.hasFailed = false;
     try {
-      for await (const group of groupAppends(toAsync(events))) {
+      for await (const group of groupAppends(events)) {
         const { stream } = group[0];
         while (this.hasFailed) await this.settleNext(running);
         running.push(this.send(stream, group, revisions.get(stream)));
@@ -66,12 +67,7 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
     const result = this.connection.append({
       streamName: this.prefix + stream,
       expectedRevision: revision,
-      events: events.map(({ id, type, version, data, meta, hash }) => ({
-        id,
-        type,
-        data,
-        metadata: { ...meta, schemaVersion: version, hash },
-      })),
+      events: events.map((event) => toServerEvent(event, event.hash)),
     });
     // Each is awaited in turn.
     result.catch(() => {
@@ -92,8 +88,4 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
     }
     this.end = position;
   }
-}
-
-async function* toAsync(events: StoredEvent[]): AsyncGenerator<StoredEvent> {
-  yield* events;
 }

@@ -42,10 +42,8 @@ export class EventStoreDbIdentity {
    * @throws UnavailableError
    */
   async check(): Promise<void> {
-    const own = await this.readOwnDatabase();
-    const theirs = (await this.readLinkedDatabase()) ?? (await this.link(own));
-    if (theirs !== own.database) throw this.createForeignHistoryError(own);
-    if (own.isLinked) return;
+    const { isLinked } = await this.compare((own) => this.link(own));
+    if (isLinked) return;
     await this.pool.query('update es.identity set linked_at = now() where linked_at is null');
   }
 
@@ -55,9 +53,14 @@ export class EventStoreDbIdentity {
    * @throws UnavailableError
    */
   async claimForOurs(): Promise<void> {
+    await this.compare(({ database }) => this.writeIdentity(database));
+  }
+
+  private async compare(link: (own: OwnDatabase) => Promise<string>): Promise<OwnDatabase> {
     const own = await this.readOwnDatabase();
-    const theirs = (await this.readLinkedDatabase()) ?? (await this.writeIdentity(own.database));
+    const theirs = (await this.readLinkedDatabase()) ?? (await link(own));
     if (theirs !== own.database) throw this.createForeignHistoryError(own);
+    return own;
   }
 
   /** Writes our database's id to a server that names none, as with a new service. */

@@ -18,14 +18,16 @@ import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import {
   classifyError,
   isAccessDenied,
-  isSilence,
+  NoResponseError,
   toUnavailableError,
 } from './eventstoredb-errors.js';
 import type { StreamBeginning } from './foreign-events.js';
 import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
-import { withStreamFilter } from './filtered-reads.js';
+import { collect, withStreamFilter } from './filtered-reads.js';
 import { isAfter } from '../port/position.js';
 
+/** Settings that may hide all events of a stream. */
+export const HIDING = ['$tb', '$maxAge'];
 const PAGE = 500;
 /** The first page of a stream whose length is not known. Most streams have fewer events. */
 const FIRST_PAGE = 64;
@@ -41,7 +43,7 @@ type StreamRange = { stream: string; to: number; until?: Position };
 /** @property next the revision at which the next page begins; undefined after the last one */
 type StreamPage = { events: StoredEvent[]; next?: number };
 
-type Destroyable = { destroy: () => unknown };
+type Reading = AsyncIterable<{ event?: unknown }> & { destroy: () => unknown };
 
 type ReadOptions = { from?: number; to?: number; direction?: 'forwards' | 'backwards' };
 
@@ -131,11 +133,20 @@ export class EventStoreDbReader {
     from: number,
     { events: [first], revisions }: WholePage,
   ): Promise<void> {
-    const mayBeHidden = from === 0 && revisions.length === 0;
-    const lacksFirst = first
-      ? first.revision > from
-      : mayBeHidden && (await this.readMetadata(stream))?.['$tb'] !== undefined;
-    if (lacksFirst) throw new DamagedHistoryError('past', `${stream} lacks its event ${from}`);
+    if (first && first.revision > from)
+      throw new DamagedHistoryError('past', `${stream} lacks its event ${from}`);
+    if (from === 0 && revisions.length === 0) await this.assertNoSettings(stream, HIDING, 'past');
+  }
+
+  /**
+   * Checks that nobody has made settings of these names for a stream.
+   * @throws DamagedHistoryError
+   */
+  async assertNoSettings(stream: string, names: string[], what: 'change' | 'past' = 'change') {
+    const metadata = await this.readMetadata(stream);
+    const name = names.find((one) => metadata?.[one] !== undefined);
+    if (name !== undefined)
+      throw new DamagedHistoryError(what, `the settings of ${stream} have ${name}`);
   }
 
   /**
@@ -151,42 +162,32 @@ export class EventStoreDbReader {
 
   /** Tells whether a stream has never had an event of anybody, even one that was deleted. */
   async isUnused(stream: string): Promise<boolean> {
-    try {
+    return leaveOutHidden<boolean>(async () => {
       const [{ revisions }, metadata] = await Promise.all([
         this.readStreamPage({ stream, maxCount: 1 }),
         this.readMetadata(stream),
       ]);
       return revisions.length === 0 && metadata === undefined;
-    } catch (error) {
-      if (error instanceof DamagedHistoryError) return false;
-      throw error;
-    }
+    }, false);
   }
 
   /** Finds where a stream, by its name on the server, begins for its readers. */
   async readBeginning(streamName: string): Promise<StreamBeginning> {
-    try {
-      const first = await this.findFirst(streamName);
-      return { first: first ? Number(first.revision) : null, isDenied: false };
-    } catch (error) {
-      if (!(error instanceof DamagedHistoryError)) throw error;
-      return { first: null, isDenied: true };
-    }
+    return leaveOutHidden<StreamBeginning>(
+      async () => {
+        const first = await this.findFirst(streamName);
+        return { first: first ? Number(first.revision) : null, isDenied: false };
+      },
+      { first: null, isDenied: true },
+    );
   }
 
   /** Reads the settings of a stream; undefined where nobody has made any. */
   private async readMetadata(stream: string): Promise<Record<string, unknown> | undefined> {
     const name = `$$${this.streams.getStreamName(stream)}`;
-    const [last] = await this.readPage(
-      (client) => client.readStream(name, { fromRevision: END, direction: BACKWARDS, maxCount: 1 }),
-      ({ data }) => data as Record<string, unknown>,
-      name,
-    ).catch((error: unknown) => {
-      // Who may not read them learns less.
-      if (error instanceof DamagedHistoryError) return [];
-      throw error;
-    });
-    return last;
+    // Who may not read them learns less.
+    const last = await leaveOutHidden(() => this.findOne(name, BACKWARDS), undefined);
+    return last?.data as Record<string, unknown> | undefined;
   }
 
   async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
@@ -337,13 +338,21 @@ export class EventStoreDbReader {
    * Finds the first event of a stream that is not part of the history.
    * @throws DamagedHistoryError when it is deleted for good
    */
-  async findFirst(streamName: string): Promise<JSONRecordedEvent | undefined> {
-    const [first] = await this.readPage(
-      (client) => client.readStream(streamName, { maxCount: 1 }),
-      (event) => event,
+  findFirst(streamName: string): Promise<JSONRecordedEvent | undefined> {
+    return this.findOne(streamName, FORWARDS);
+  }
+
+  private async findOne(
+    streamName: string,
+    direction: typeof FORWARDS | typeof BACKWARDS,
+  ): Promise<JSONRecordedEvent | undefined> {
+    const fromRevision = direction === FORWARDS ? START : END;
+    const [event] = await this.readPage(
+      (client) => client.readStream(streamName, { fromRevision, direction, maxCount: 1 }),
+      (one) => one,
       streamName,
     );
-    return first;
+    return event;
   }
 
   /**
@@ -352,12 +361,12 @@ export class EventStoreDbReader {
    * @throws DamagedHistoryError when that stream is deleted for good, or may not be read
    */
   private async readPage<T>(
-    read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
+    read: (client: EventStoreDBClient) => Reading,
     convert: (event: JSONRecordedEvent) => T | undefined,
     stream?: string,
   ): Promise<T[]> {
     for (let isRetry = false; ; isRetry = true) {
-      let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
+      let reading: Reading | undefined;
       try {
         return await this.connection.read((client) => collect((reading = read(client)), convert));
       } catch (error) {
@@ -369,13 +378,13 @@ export class EventStoreDbReader {
           throw new DamagedHistoryError('past', `${stream}: ${getErrorMessage(error)}`);
         }
         if (kind === 'other' || kind === 'conflict') throw error;
-        if (isRetry || !isSilence(error)) throw toUnavailableError(error, 'read');
+        if (isRetry || !(error instanceof NoResponseError)) throw toUnavailableError(error, 'read');
       }
     }
   }
 }
 
-/** Leaves out a stream that is deleted for good, or may not be read. */
+/** Reads, with a result instead of a stream that is deleted for good, or may not be read. */
 async function leaveOutHidden<T>(read: () => Promise<T>, none: T): Promise<T> {
   try {
     return await read();
@@ -383,17 +392,4 @@ async function leaveOutHidden<T>(read: () => Promise<T>, none: T): Promise<T> {
     if (error instanceof DamagedHistoryError) return none;
     throw error;
   }
-}
-
-async function collect<T>(
-  reading: AsyncIterable<{ event?: unknown }>,
-  convert: (event: JSONRecordedEvent) => T | undefined,
-): Promise<T[]> {
-  const results: T[] = [];
-  for await (const resolved of reading) {
-    const recorded = resolved.event as JSONRecordedEvent | undefined;
-    const one = recorded && convert(recorded);
-    if (one !== undefined) results.push(one);
-  }
-  return results;
 }

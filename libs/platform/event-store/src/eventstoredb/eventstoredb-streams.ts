@@ -1,6 +1,7 @@
 import type { JSONRecordedEvent, RecordedEvent } from '@eventstore/db-client';
 import type { EventMeta } from '#kernel/aggregate.js';
-import type { JsonObject, Position, StoredEvent } from '../port/event-store.js';
+import type { JsonObject, NewEvent, Position, StoredEvent } from '../port/event-store.js';
+import type { Append } from './batch-appends.js';
 import type { ForeignEvents } from './foreign-events.js';
 
 type Metadata = EventMeta & { schemaVersion: number; hash: string };
@@ -39,8 +40,7 @@ export class OwnStreams {
   }
 
   /** Converts an event of the server; undefined for an event that is not ours. */
-  toStoredEvent(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
-    if (!recorded) return undefined;
+  toStoredEvent(recorded: JSONRecordedEvent): StoredEvent | undefined {
     const { id, streamId, revision, type, data } = recorded;
     const isSettings = streamId.startsWith('$$');
     const stream = isSettings ? streamId.slice(2) : streamId;
@@ -76,6 +76,14 @@ export class OwnStreams {
       position: getPosition(recorded),
     };
   }
+}
+
+/** Converts an event to that of the server: the opposite of `toStoredEvent`. */
+export function toServerEvent(
+  { id, type, version, data, meta }: NewEvent,
+  hash: string | undefined,
+): Append['events'][number] {
+  return { id, type, data, metadata: { ...meta, schemaVersion: version, hash } };
 }
 
 export function getPosition(recorded: RecordedEvent): Position {

@@ -1,9 +1,13 @@
 import type { Logger } from '@nestjs/common';
 import { ConfigError } from '#kernel/config-error.js';
-import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
+import {
+  EventStoreUnavailableError,
+  getMessageWithCause,
+  UnavailableError,
+} from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { findEventStoreRefusal } from './event-store-wait.js';
-import { isSilence, toUnavailableError, withTimeout } from './eventstoredb-errors.js';
+import { NoResponseError, toUnavailableError, withTimeout } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import { RareWarnings } from './rare-warnings.js';
 
@@ -56,12 +60,24 @@ export class EventStoreDbWatch {
       await this.open();
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      throw new UnavailableError('The event store cannot be used', {
+      throw new EventStoreUnavailableError('The event store cannot be used', {
         cause: error,
         retryAfterSeconds: UNUSABLE_SECONDS,
         resolution:
           'Nothing was written. Sending the request again does not help: tell whoever runs the service.',
       });
+    }
+  }
+
+  /** Waits until the history is open, or the signal aborts. */
+  async waitUntilOpen(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        return await this.assertOpen();
+      } catch (error) {
+        this.warn(error);
+        await pause(LOOK_EVERY_MS.closed, signal);
+      }
     }
   }
 
@@ -96,11 +112,15 @@ export class EventStoreDbWatch {
     }
     if (signal?.aborted) return;
     if (failure !== undefined) {
-      this.rareWarnings.warn('the event store cannot be used', getMessageWithCause(failure));
+      this.warn(failure);
     } else if (this.failure !== undefined) {
       this.log.log('the event store responds again');
     }
     this.failure = failure;
+  }
+
+  private warn(failure: unknown): void {
+    this.rareWarnings.warn('the event store cannot be used', getMessageWithCause(failure));
   }
 
   /** Opens the history once, however many callers wait for it. */
@@ -113,7 +133,7 @@ export class EventStoreDbWatch {
   }
 
   private async explain(error: unknown): Promise<unknown> {
-    if (isSilence(error)) return toUnavailableError(error, 'read');
+    if (error instanceof NoResponseError) return toUnavailableError(error, 'read');
     if (this.isOpen || !(error instanceof UnavailableError)) return error;
     return (await findEventStoreRefusal(error, this.url)) ?? error;
   }

@@ -1,4 +1,4 @@
-import type { EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient, JSONRecordedEvent } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 
 /** How many events the server looks at in one step. Its default is 32, for which it would have to look up 32 at a time. */
@@ -38,6 +38,20 @@ export function withStreamFilter(
       ),
   };
   return Object.assign(Object.create(client) as EventStoreDBClient, filtered);
+}
+
+/** Collects what a read yields, converted, up to its end. */
+export async function collect<T>(
+  reading: AsyncIterable<{ event?: unknown }>,
+  convert: (event: JSONRecordedEvent) => T | undefined,
+): Promise<T[]> {
+  const results: T[] = [];
+  for await (const resolved of reading) {
+    const recorded = resolved.event as JSONRecordedEvent | undefined;
+    const one = recorded && convert(recorded);
+    if (one !== undefined) results.push(one);
+  }
+  return results;
 }
 
 function createFilter(prefixes: string[]): streams.ReadReq.Options.FilterOptions {

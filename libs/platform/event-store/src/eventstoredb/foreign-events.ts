@@ -7,8 +7,14 @@ export type ForeignEvent = { stream: string; revision: bigint; type: string; cre
 /** What an administrator has set for a stream of ours. @property revision in the stream of its settings */
 export type StreamSettings = { stream: string; revision: bigint; settings: object };
 
+/** @property harmful those that hide events or deny them. @property beginning where the stream began when that was read */
+type ReadSettings = { revision: bigint; harmful: string[]; beginning?: StreamBeginning };
+
 /** @property first the first revision that can be read; null: none. @property isDenied nothing may be read */
 export type StreamBeginning = { first: number | null; isDenied: boolean };
+
+/** A commit of several streams of which a part is written. @property damage why the rest cannot be */
+export type IncompleteCommit = { createdAt: Date; damage: string };
 
 /** Streams that are remembered and counted. */
 const MAX_STREAMS = 10_000;
@@ -16,6 +22,7 @@ const MAX_STREAMS = 10_000;
 const MAX_LINES = 100;
 /** Settings that hide events, which the next scavenge destroys, or deny them. */
 const HARMFUL = ['$tb', '$maxCount', '$maxAge', '$acl'];
+const TAKE_BACK = "set the stream's metadata to {}, or to what it was before";
 const MANUAL = 'docs/operating.md, Streams that others have changed';
 
 /**
@@ -24,7 +31,7 @@ const MANUAL = 'docs/operating.md, Streams that others have changed';
  */
 export class ForeignEvents {
   private readonly events = new Map<string, ForeignEvent>();
-  private readonly settings = new Map<string, StreamSettings>();
+  private readonly settings = new Map<string, ReadSettings>();
   private lines = 0;
 
   constructor(private readonly log: Logger) {}
@@ -36,12 +43,11 @@ export class ForeignEvents {
     if (!earlier) this.warn(`${describeEvent(event)} is not Inkpad's and is passed by`);
   }
 
-  addSettings(added: StreamSettings): void {
-    const { stream, revision } = added;
+  addSettings({ stream, revision, settings }: StreamSettings): void {
     const earlier = this.settings.get(stream);
     if (earlier ? revision <= earlier.revision : this.settings.size >= MAX_STREAMS) return;
-    this.settings.set(stream, added);
-    const harmful = listHarmful(added);
+    const harmful = listHarmful(settings);
+    this.settings.set(stream, { revision, harmful });
     if (harmful.length > 0) {
       this.warn(
         `${describeName(stream)}: its settings (${harmful.join(', ')}) hide events or deny them; npm run verify says which`,
@@ -56,13 +62,20 @@ export class ForeignEvents {
   }
 
   count(): DamageCounts {
-    const trimmed = [...this.settings.values()].filter((one) => listHarmful(one).length > 0);
+    const trimmed = [...this.settings.values()].filter(isHarmful);
     return { foreignStreams: this.events.size, trimmedStreams: trimmed.length };
   }
 
-  /** @param readBeginning reads where a stream begins now */
-  async describe(readBeginning: (stream: string) => Promise<StreamBeginning>): Promise<Damage> {
-    const damage: Damage = { differences: [], notes: [] };
+  /** Reads where the streams with harmful settings begin now. A list that lets us read counts no longer. */
+  async readBeginnings(read: (stream: string) => Promise<StreamBeginning>): Promise<void> {
+    for (const [stream, settings] of this.settings) {
+      if (settings.harmful.length > 0) settings.beginning = await read(stream);
+    }
+  }
+
+  /** @param incomplete commits that damage keeps from being completed */
+  describe(incomplete: IncompleteCommit[]): Damage {
+    const damage: Damage = { differences: incomplete.map(describeIncomplete), notes: [] };
     for (const event of this.events.values()) {
       if (event.revision > 0n) damage.differences.push(describeDamagedRecord(event));
       else {
@@ -71,12 +84,16 @@ export class ForeignEvents {
         );
       }
     }
-    for (const settings of this.settings.values()) {
-      const harmful = listHarmful(settings);
-      if (harmful.length === 0) continue;
-      const { stream } = settings;
-      const harm = describeHarm(await readBeginning(stream), harmful);
-      if (harm !== undefined) damage.differences.push(`${describeName(stream)}: ${harm}`);
+    for (const [stream, { harmful, beginning }] of this.settings) {
+      if (harmful.length === 0 || !beginning) continue;
+      const harm = describeHarm(beginning, harmful);
+      if (harm !== undefined) {
+        damage.differences.push(`${describeName(stream)}: ${harm}`);
+        continue;
+      }
+      damage.notes.push(
+        `${describeName(stream)}: its settings ($acl) let the database user in EVENT_STORE_URL read it, and may deny appends: if changes of its record fail, ${TAKE_BACK} (${MANUAL})`,
+      );
     }
     return damage;
   }
@@ -88,12 +105,22 @@ export class ForeignEvents {
   }
 }
 
-function listHarmful({ settings }: StreamSettings): string[] {
+function listHarmful(settings: object): string[] {
   return HARMFUL.flatMap((name) => {
     const value = (settings as Record<string, unknown>)[name];
     if (value === undefined || value === null) return [];
     return typeof value === 'number' && name !== '$tb' ? [`${name} ${value}`] : [name];
   });
+}
+
+/** Tells whether settings harm a stream, as far as is known before its beginning is read. */
+function isHarmful({ harmful, beginning }: ReadSettings): boolean {
+  if (harmful.length === 0) return false;
+  return !beginning || describeHarm(beginning, harmful) !== undefined;
+}
+
+function describeIncomplete({ createdAt, damage }: IncompleteCommit): string {
+  return `a commit of ${createdAt.toISOString()} is incomplete, since ${damage}: it is completed once that is repaired, or by moving the history to PostgreSQL (${MANUAL})`;
 }
 
 function describeDamagedRecord(event: ForeignEvent): string {
@@ -108,15 +135,15 @@ function describeDamagedRecord(event: ForeignEvent): string {
 function describeHarm({ first, isDenied }: StreamBeginning, harmful: string[]): string | undefined {
   const names = harmful.join(', ');
   if (isDenied) {
-    return `its settings (${names}) do not let the database user in EVENT_STORE_URL read it: take them back (${MANUAL})`;
+    return `its settings (${names}) do not let the database user in EVENT_STORE_URL read it: ${TAKE_BACK} (${MANUAL})`;
   }
   if (first === 0 && names === '$acl') return undefined;
   if (first === 0) {
-    return `its settings (${names}) hide no event yet, and will: take them back (${MANUAL})`;
+    return `its settings (${names}) hide no event yet, and will: ${TAKE_BACK} (${MANUAL})`;
   }
   const lost =
     first === null ? 'all of its events' : first === 1 ? 'event 0' : `events 0 to ${first - 1}`;
-  return `its settings (${names}) hide ${lost}, which the next scavenge destroys: take them back before it (${MANUAL})`;
+  return `its settings (${names}) hide ${lost}, which the next scavenge destroys: before it, ${TAKE_BACK} (${MANUAL})`;
 }
 
 /** Describes an event on one line, whatever its names contain. */

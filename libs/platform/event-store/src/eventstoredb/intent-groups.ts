@@ -1,13 +1,13 @@
-import type pg from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { Batcher, BatchSlots, type BatchLimits } from '#database/batcher.js';
-import { isConnectionLoss, isDatabaseUnavailable, withConnection } from '#database/connection.js';
+import { isConnectionLoss, isDatabaseUnavailable, queryForGroup } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
-import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
+import { START_WITHIN_MS } from '../commands/lane.js';
 import { closeIntent, getReadModelUpdates, needsTransaction, type Intent } from './intents.js';
 
 /** As for commits in PostgreSQL: opening an intent waits for the disk as well. */
-const OPENING: BatchLimits = { alwaysRun: 4, maxRunning: 4, waitMs: TURN_WITHIN_MS };
+const OPENING: BatchLimits = { alwaysRun: 4, maxRunning: 4, waitMs: START_WITHIN_MS };
 const GROUP_SIZE = 64;
 const getStuckMs = (size: number) => 2 + size / 10;
 
@@ -32,7 +32,7 @@ export class IntentGroups {
    * @param openAlone opens one intent; `isUnknown` if an earlier try may have opened it
    */
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: DatabasePool,
     readModelSlots: BatchSlots,
     private readonly getLeaseHolder: () => number | null,
     private readonly openAlone: (intent: Intent, isUnknown: boolean) => Promise<void>,
@@ -46,7 +46,11 @@ export class IntentGroups {
     this.closing = new Batcher(readModelSlots, GROUP_SIZE, (group) => this.closeGroup(group));
   }
 
-  /** Opens a sealed intent. */
+  /**
+   * Opens a sealed intent.
+   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent
+   * @throws UnknownOutcomeError
+   */
   open(intent: Intent): Promise<void> {
     return needsTransaction(intent) ? this.openAlone(intent, false) : this.opening.add(intent);
   }
@@ -67,7 +71,7 @@ export class IntentGroups {
           intents.map(({ content }) => JSON.stringify(content)),
           this.getLeaseHolder(),
         ];
-        await withConnection(this.pool, (client) => client.query({ ...OPEN, values }));
+        await queryForGroup(this.pool, { ...OPEN, values });
         return intents.map(() => ({ status: 'fulfilled', value: undefined }));
       } catch (error) {
         // Nothing was sent. Retrying each alone would add up their waiting times.
@@ -99,7 +103,7 @@ export class IntentGroups {
       ...toReadModelArguments(updates),
       updates.map(({ stream }) => stream),
     ];
-    await this.pool.query({ ...CLOSE, values });
+    await queryForGroup(this.pool, { ...CLOSE, values });
   }
 }
 

@@ -1,12 +1,13 @@
 import type pg from 'pg';
+import { DamagedHistoryError, getErrorMessage } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { query, inTransaction } from '#database/connection.js';
 import { getCapName, checkCap } from '../port/caps.js';
 import {
   toClaimArgument,
   createEraseStatement,
+  getHeads,
   prepareWrites,
-  getLastHead,
   toReadModelArguments,
   type ReadModelUpdate,
 } from '../postgres/commit-arguments.js';
@@ -27,6 +28,7 @@ import { toCommitError } from '../port/refusals.js';
 import { toResponseArgument } from '../commands/stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
+const DAMAGED_LEASE = "interval '1 day'";
 
 /**
  * A commit of several streams, as stored until it is finished.
@@ -168,7 +170,25 @@ async function reserveStreams(
      on conflict do nothing`,
     [existing, id],
   );
-  if (rowCount !== existing.length) throw new ConflictError();
+  if (rowCount === existing.length) return;
+  await assertNoneWaitsForRepair(client, existing);
+  throw new ConflictError();
+}
+
+/**
+ * Checks that no intent which waits for a repair has reserved one of these streams.
+ * @throws DamagedHistoryError
+ */
+export async function assertNoneWaitsForRepair(
+  client: pg.Pool | pg.ClientBase,
+  streams: string[],
+): Promise<void> {
+  const { rows } = await client.query<{ damage: string }>(
+    `select i.damage from es.intents i join es.intent_streams s on s.intent = i.id
+     where s.stream_id = any ($1) and i.damage is not null limit 1`,
+    [streams],
+  );
+  if (rows[0]) throw new DamagedHistoryError('change', rows[0].damage);
 }
 
 /** Releases values that another stream of the commit is about to claim, and records them. */
@@ -191,7 +211,7 @@ async function moveClaims(client: pg.ClientBase, id: string, moves: string | nul
 /**
  * Finds the kinds of claims that other streams hold and keep. A claim that the stream itself has from a command that
  * this one has not seen yet is a lost race. So is one that an open intent has made or is about to release, because only
- * its end decides which stream holds it.
+ * its end decides which stream holds it; nobody waits for one that is damaged.
  */
 async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
   const expectedRevisions = writes.map(({ stream: s, expected }) => ({
@@ -207,7 +227,7 @@ async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent):
              where w.s = c.stream_id and w.e < c.revision
            ) and not exists (
              select from es.intents i, unnest(array[i.content ->> 'claims', i.content ->> 'releases']) as list
-             where list::jsonb @> jsonb_build_array(
+             where i.damage is null and list::jsonb @> jsonb_build_array(
                jsonb_build_object('a', x.a, 'k', x.k, 'v', x.v, 's', c.stream_id))
            )`,
     values: [claims, JSON.stringify(expectedRevisions)],
@@ -224,7 +244,7 @@ export function getReadModelUpdates(content: IntentContent): ReadModelUpdate[] {
   const { accountId } = content;
   return prepareWrites(content).flatMap((one) => {
     const { row, stream } = one.write;
-    return row ? [{ accountId, stream, head: getLastHead(one), row }] : [];
+    return row ? [{ accountId, stream, head: one.head, row }] : [];
   });
 }
 
@@ -299,6 +319,33 @@ export async function takeOverIntents(
   });
 }
 
+/**
+ * Records the damage for which the rest of an intent cannot be written. Its streams stay reserved, and it is tried again
+ * once a day, since some damage can be repaired on the server.
+ */
+export async function setDamaged(
+  pool: pg.Pool,
+  { id }: Intent,
+  damage: DamagedHistoryError,
+): Promise<void> {
+  await pool.query(
+    `update es.intents set damage = $2, leased_until = now() + ${DAMAGED_LEASE}, process = null
+     where id = $1`,
+    [id, getErrorMessage(damage.cause)],
+  );
+}
+
+/** Finds the intents whose rest cannot be written, as they are stored. */
+export async function findDamaged(
+  pool: pg.Pool,
+): Promise<(Intent & { createdAt: Date; damage: string })[]> {
+  return query(pool, {
+    text: `select id, holder, content, created_at as "createdAt", damage from es.intents
+           where damage is not null order by created_at`,
+    values: [],
+  });
+}
+
 export function getHeadsAfter(content: IntentContent): Head[] {
-  return prepareWrites(content).map(getLastHead);
+  return getHeads(prepareWrites(content));
 }

@@ -1,6 +1,4 @@
 import type { Logger } from '@nestjs/common';
-import { getMessageWithCause } from '#kernel/errors.js';
-import { pause } from '#kernel/pause.js';
 
 const INTERVAL_MS = 60_000;
 
@@ -16,23 +14,5 @@ export class RareWarnings {
     if (now - (this.warnedAt.get(what) ?? -Infinity) < INTERVAL_MS) return;
     this.warnedAt.set(what, now);
     this.log.warn(`${what}: ${reason}`);
-  }
-
-  /** Repeats work until it succeeds or the signal aborts. */
-  async repeat(
-    what: string,
-    work: () => Promise<void>,
-    intervalMs: number,
-    signal: AbortSignal,
-  ): Promise<void> {
-    while (!signal.aborted) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        this.warn(what, getMessageWithCause(error));
-        await pause(intervalMs, signal);
-      }
-    }
   }
 }

@@ -4,11 +4,11 @@ import {
   type StoredEvent,
   type Write,
 } from '../port/event-store.js';
-import type { EventStoreDbReader } from './eventstoredb-reader.js';
+import { HIDING, type EventStoreDbReader } from './eventstoredb-reader.js';
 
 /** Tells whether a write is in its stream. */
 export async function isAppended(
-  reader: EventStoreDbReader,
+  reader: Pick<EventStoreDbReader, 'readStream'>,
   { stream, expected, events }: Write,
 ): Promise<boolean> {
   const from = expected === null ? 0 : expected.revision + 1;
@@ -35,7 +35,10 @@ export async function assertHead(
   const { revision: from } = expected;
   for await (const event of reader.readStream(stream, { from })) events.push(event);
   const [head, ...otherEvents] = events;
-  if (!head) throw new ConflictError();
+  if (!head) {
+    await reader.assertNoSettings(stream, HIDING);
+    throw new ConflictError();
+  }
   await reader.assertUntouchedAfter(stream, from + otherEvents.length);
   if (otherEvents.length > 0 && !resolver?.commutesWith(stream, otherEvents))
     throw new ConflictError();

@@ -1,22 +1,29 @@
 import type { Logger } from '@nestjs/common';
-import { getMessageWithCause } from '#kernel/errors.js';
+import { getErrorMessage, getMessageWithCause } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isTransient } from '#database/connection.js';
+import { isDatabaseUnavailable, isTransient } from '#database/connection.js';
 import { OvertakenError } from '../port/checkpoint.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { UnknownEventTypeError } from '../port/event-types.js';
 
 const RETRY_DELAYS_MS = { first: 500, longest: 30_000 };
+/**
+ * Before a batch that is not full, followers that gather events wait for so long: somebody may be waiting for what those
+ * that gather nothing do, whose commits would be written to disk after theirs.
+ */
+const HEAD_START_MS = 20;
 
 export type LogFollower = {
   /** Maximum number of events in a batch. */
   batch: number;
-  /** Minimum interval between batches while events arrive. The first batch after a quiet time comes at once. */
+  /** Minimum interval between batches while events arrive. The first batch after a quiet time comes almost at once. */
   gatherMs?: number;
   /** Reads where to continue, at the start and after every failure. */
   readPosition: () => Promise<Position>;
   /** Writes what follows from the events, and moves the checkpoint from `from` to `to` with it. */
   advance: (from: Position, events: StoredEvent[], to: Position) => Promise<void>;
+  /** Moves the checkpoint past an event that fails. By default it blocks what comes after it. */
+  postpone?: (from: Position, event: StoredEvent, to: Position, error: unknown) => Promise<void>;
   /** Tells whether to leave an event of an unknown type to another process; by default yes. */
   shouldStepDown?: () => boolean;
 };
@@ -27,10 +34,11 @@ export type LogFollower = {
  */
 export async function followLog(
   eventStore: EventStore,
-  { batch, gatherMs = 0, readPosition, advance, shouldStepDown = () => true }: LogFollower,
+  follower: LogFollower,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
+  const { batch, gatherMs = 0, readPosition, shouldStepDown = () => true } = follower;
   await retryUntilAborted(
     log,
     signal,
@@ -43,7 +51,9 @@ export async function followLog(
           signal,
           onEvents: async (events, to) => {
             const startedAt = performance.now();
-            await advance(position, events, to);
+            if (gatherMs > 0 && events.length < batch) await pause(HEAD_START_MS, signal);
+            if (signal.aborted) return;
+            await advance(follower, position, events, to, log);
             position = to;
             onSuccess();
             const remainingMs = startedAt + gatherMs - performance.now();
@@ -56,6 +66,49 @@ export async function followLog(
     },
     shouldStepDown,
   );
+}
+
+/**
+ * Processes a batch, and event by event if that fails: a smaller part may take less than the time limit of a statement,
+ * and what comes before an event that fails is not held up by it.
+ */
+async function advance(
+  follower: LogFollower,
+  from: Position,
+  events: StoredEvent[],
+  to: Position,
+  log: Logger,
+): Promise<void> {
+  try {
+    await follower.advance(from, events, to);
+    return;
+  } catch (error) {
+    if (!isAboutEvents(error) || events.length === 0) throw error;
+    if (error instanceof UnknownEventTypeError && events.length === 1) throw error;
+    log.warn(
+      `a batch of ${events.length} events failed and is repeated one by one: ${getErrorMessage(error)}`,
+    );
+  }
+  let position = from;
+  for (const event of events) {
+    const next = event === events.at(-1) ? to : event.position;
+    try {
+      await follower.advance(position, [event], next);
+    } catch (cause) {
+      if (!isAboutEvents(cause) || cause instanceof UnknownEventTypeError) throw cause;
+      if (!follower.postpone)
+        throw new Error(`event ${event.id} blocks everything after it: ${getErrorMessage(cause)}`, {
+          cause,
+        });
+      await follower.postpone(position, event, next, cause);
+    }
+    position = next;
+  }
+}
+
+/** Tells whether an error may be due to the events, and not to the database or another process. */
+export function isAboutEvents(error: unknown): boolean {
+  return !(error instanceof OvertakenError || isDatabaseUnavailable(error));
 }
 
 /** Repeats work until the signal aborts. Waits after a failure, longer each time, until the work reports a success. */

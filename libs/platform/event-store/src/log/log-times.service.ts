@@ -1,10 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { query } from '#database/connection.js';
 import { findLostPosition } from '../eventstoredb/history-places.js';
 import { BEGINNING, EventStore, type EventTime, type Position } from '../port/event-store.js';
+import { retryUntilAborted } from './follow-log.js';
 import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
 
@@ -38,6 +39,7 @@ const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
  */
 @Injectable()
 export class LogTimes {
+  private readonly log = new Logger('log times');
   /** Events after the last entry that the dispatcher has already read. */
   private tail: { entry: PlacedEntry; moments: EventTime[] } = { entry: LOG_START, moments: [] };
 
@@ -76,10 +78,18 @@ export class LogTimes {
   }
 
   /**
+   * Keeps the times of the log current until the signal aborts, so that no query about the past has to read much of it.
+   * Several processes may do it.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    await retryUntilAborted(this.log, signal, (onSuccess) => this.follow(signal, onSuccess));
+  }
+
+  /**
    * Adds the entries that are due, now and whenever there are new events, until the signal aborts. Reads nothing
    * while there are none: on a server that others write to, each read would pass their newest events again.
    */
-  async follow(signal: AbortSignal, onSuccess: () => void): Promise<void> {
+  private async follow(signal: AbortSignal, onSuccess: () => void): Promise<void> {
     const addDueEntries = async () => {
       while (!signal.aborted && (await this.addDueEntry()));
       onSuccess();

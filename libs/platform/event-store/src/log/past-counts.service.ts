@@ -11,10 +11,10 @@ import { formatPosition, isAfter, parsePosition } from '../port/position.js';
 const BATCH = 500;
 const MAX_BATCHES = 50;
 
-/** The history's last entry at or before a position, and how far the history goes. */
+/** The history's first entry at or after a position, and how far the history goes. */
 const PLACE = `
   with place as (
-    select (select seq from history where position <= $1 order by position desc limit 1) as seq,
+    select find_history_seq($1, null) as seq,
       (select position from es.checkpoints where subscription = 'history') as reached
   )`;
 
@@ -55,16 +55,16 @@ export class PastCounts {
   }
 
   /**
-   * Counts records by owner; owners without any are left out.
+   * Counts records of an account by owner; owners without any are left out.
    * @throws UnavailableError
    */
   async count(
+    accountId: number,
     owners: number[],
     { name, ownerColumn, changes, findOwners }: PastCount,
     { position }: PointInTime,
   ): Promise<Map<number, number>> {
     const names = Object.keys(changes);
-    // Literals, because an index may be limited to these names.
     const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
     const rows = await query<CountRow>(this.pool, {
       name,
@@ -72,10 +72,10 @@ export class PastCounts {
         select p.reached, h.${ownerColumn} as owner,
           coalesce(sum(case h.name ${cases} end) filter (where h.seq is not null), 0) as count
         from place p
-        left join history h on h.${ownerColumn} = any ($2) and h.seq <= p.seq
+        left join history h on h.account_id = $3 and h.${ownerColumn} = any ($2) and h.seq < p.seq
           and h.name in (${names.map((one) => `'${one}'`).join(', ')})
         group by p.reached, h.${ownerColumn}`,
-      values: [formatPosition(position), owners],
+      values: [formatPosition({ ...position, prepare: position.prepare + 1n }), owners, accountId],
     });
     const counts = new Map<number, number>();
     const addTo = (owner: number, by: number) => counts.set(owner, (counts.get(owner) ?? 0) + by);

@@ -66,9 +66,10 @@ export class StartCheck implements OnModuleInit {
   ): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ last: number | null; ahead: number[] | null }>(
       `select max(r.id) as last,
-         array_agg(r.id) filter (where s.revision is null or s.revision < r.revision) as ahead
-       from (select id, revision from ${table} where id > $1 order by id limit ${BATCH_SIZE}) r
-       left join es.streams s on s.stream_id = $2 || '-' || r.id`,
+         array_agg(r.id) filter (where (
+           select e.revision from es.events e where e.stream_id = $2 || '-' || r.id and e.revision = r.revision
+         ) is null) as ahead
+       from (select id, revision from ${table} where id > $1 order by id limit ${BATCH_SIZE}) r`,
       [after, kind],
     );
     const [slice] = rows;

@@ -1,34 +1,39 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { FailureLog } from '#kernel/failure-log.js';
 import { createId } from '#kernel/randomness.js';
 import { query, isTransient } from '#database/connection.js';
 import type { LimitedStatement } from '#database/database-client.js';
-import { Notifications } from '#database/notifications.js';
+import { ProcessLink } from '#database/process-link.js';
 import { PersonalKeys } from './personal-keys.js';
 
 const CHANNEL = 'inkpad_erasures';
-const BEAT_EVERY_MS = 1_000;
+/** Every fourth poll of the link. */
+const HEARTBEAT_EVERY_MS = 1_900;
 /** An erasure waits no longer than this, and for no process that has been silent for as long. */
 const SILENT_SECONDS = 5;
-/** How long a process trusts itself after a beat. Shorter, because clocks do not run alike. */
+/** How long a process trusts itself after a heartbeat. Shorter, because clocks do not run alike. */
 const TRUSTED_MS = 4_500;
 /**
  * Delay of the first check whether all processes know. Usually they do after the second; each check takes a connection
  * of the pool.
  */
-const FIRST_LOOK_AFTER_MS = 10;
-const MAX_LOOK_AFTER_MS = 500;
+const FIRST_CHECK_AFTER_MS = 10;
+const MAX_CHECK_AFTER_MS = 500;
 const ANNOUNCE_AGAIN_MS = 500;
 /** After this time no process holds a key, a text made with it or a connection for that text. */
 const FORGOTTEN_BY_ITSELF_MS = 20_000;
 
-/** Registers the process as alive, and reads the notices that it has not applied. */
-const BEAT = `
+/**
+ * Registers the process as alive, and reads the notices that it has not applied. A statement of its own, without which the
+ * link works on a disk that is full. That a process lived need not outlive the server, whose crash ends the link.
+ */
+const HEARTBEAT = `
   with seen as (
-    insert into erasure_watchers (id, seen_at, applied_notice_id) values ($1, now(), $2)
+    insert into erasure_watchers (id, seen_at, applied_notice_id)
+    select $1, now(), $2 from set_config('synchronous_commit', 'off', true)
     on conflict (id) do update set seen_at = now(), applied_notice_id = excluded.applied_notice_id
   )
   select id, to_json(subject_ids) as subject_ids from erasure_notices where id > $2 order by id`;
@@ -45,53 +50,47 @@ type Notice = { id: number; subject_ids: number[] };
 
 /**
  * Keeps every process from using what it read of a person before that person was erased. Every process registers itself
- * once a second, on the connection that notifies it of erasures, and reads the notices that it has missed. An erasure
- * waits until every process has read it, except those that have been silent for 5 s: by then they no longer trust
- * themselves.
+ * every two seconds, on its link, and reads the notices that it has missed. An erasure waits until every process has
+ * read it, except those that have been silent for 5 s: by then they no longer trust themselves.
  */
 @Injectable()
 export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('erasures');
   private readonly id = createId();
-  private readonly notifications: Notifications;
-  private timer: NodeJS.Timeout | undefined;
   private applied = 0;
   private connections = 0;
   private isStopped = false;
-  private isBeating = false;
-  private shouldBeatAgain = false;
-  private isFailing = false;
-  /** When the last successful beat began. */
-  private beatAt = -Infinity;
+  private isSending = false;
+  private shouldSendAgain = false;
+  private readonly heartbeats = new FailureLog(this.log);
+  /** When the last successful heartbeat began. */
+  private heartbeatAt = -Infinity;
 
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    config: PlatformConfig,
-  ) {
-    this.notifications = new Notifications(
-      config.databaseUrl,
-      CHANNEL,
-      () => void this.beat(),
-      () => this.reset(),
-    );
-  }
+    private readonly link: ProcessLink,
+  ) {}
 
   async onModuleInit(): Promise<void> {
     this.keys.erasures.trustUntil(-Infinity);
-    await this.notifications.listen();
-    await this.beat();
-    this.timer = setInterval(() => void this.beat(), BEAT_EVERY_MS).unref();
+    this.link.listen(
+      CHANNEL,
+      () => void this.sendHeartbeat(),
+      () => this.reset(),
+    );
+    this.link.onPoll(() => this.sendIfDue());
+    this.link.onLost(() => this.distrust());
+    await this.link.poll();
+    await this.sendHeartbeat();
   }
 
   async onModuleDestroy(): Promise<void> {
-    clearInterval(this.timer);
     this.isStopped = true;
     this.keys.erasures.trustUntil(-Infinity);
-    await this.notifications
-      .query({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
+    await this.link.current
+      ?.query({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
       .catch((error: unknown) => this.log.debug(getErrorMessage(error)));
-    await this.notifications.close();
   }
 
   /**
@@ -127,9 +126,9 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       return;
     }
     const until = since + SILENT_SECONDS * 1000;
-    for (let lookAfterMs = FIRST_LOOK_AFTER_MS; performance.now() < until;) {
-      await wait(lookAfterMs);
-      lookAfterMs = Math.min(lookAfterMs * 2, MAX_LOOK_AFTER_MS);
+    for (let checkAfterMs = FIRST_CHECK_AFTER_MS; performance.now() < until;) {
+      await wait(checkAfterMs);
+      checkAfterMs = Math.min(checkAfterMs * 2, MAX_CHECK_AFTER_MS);
       if (await tryOnce(() => this.areAllAware(noticeId))) return;
     }
   }
@@ -160,55 +159,65 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     return lagging?.count === 0;
   }
 
+  /** Trusts nothing until the next heartbeat: a server that has crashed may have forgotten this process, and waits for it no more. */
+  private distrust(): void {
+    this.connections++;
+    this.keys.erasures.trustUntil(-Infinity);
+  }
+
   /** Starts anew with a new connection: it may lead to another server, with other notices under the same ids. */
   private reset(): void {
     this.connections++;
     this.applied = 0;
-    this.beatAt = -Infinity;
-    void this.beat();
+    this.heartbeatAt = -Infinity;
+    void this.sendHeartbeat();
   }
 
-  private async beat(): Promise<void> {
-    this.shouldBeatAgain = true;
-    if (this.isBeating) return;
-    this.isBeating = true;
+  private sendIfDue(): void {
+    if (performance.now() - this.heartbeatAt >= HEARTBEAT_EVERY_MS) void this.sendHeartbeat();
+  }
+
+  private async sendHeartbeat(): Promise<void> {
+    if (this.isStopped) return;
+    this.shouldSendAgain = true;
+    if (this.isSending) return;
+    this.isSending = true;
     try {
-      while (this.shouldBeatAgain) {
-        this.shouldBeatAgain = false;
-        await this.beatOnce();
+      while (this.shouldSendAgain) {
+        this.shouldSendAgain = false;
+        await this.sendOnce();
       }
-      this.isFailing = false;
+      this.heartbeats.succeed();
     } catch (error) {
-      // Logged once, not every second.
-      if (!this.isFailing) this.log.warn(`erasures cannot be watched: ${getErrorMessage(error)}`);
-      this.isFailing = true;
+      this.heartbeats.fail(`erasures cannot be watched: ${getErrorMessage(error)}`);
     } finally {
-      this.isBeating = false;
+      this.isSending = false;
     }
   }
 
-  private async beatOnce(): Promise<void> {
+  private async sendOnce(): Promise<void> {
     const { applied, connections } = this;
-    const askedAt = performance.now();
+    const sentAt = performance.now();
     const statement: LimitedStatement = {
-      text: BEAT,
+      name: 'erasures_heartbeat',
+      text: HEARTBEAT,
       values: [this.id, applied],
       query_timeout: TRUSTED_MS,
     };
-    const notices = await this.notifications.query<Notice>(statement);
+    const notices = await this.link.current?.query<Notice>(statement);
     // Undefined while there is no connection. Notices of the connection before are no longer valid.
     if (notices === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
-    // The interval ends with the response: a beat that commits late was not seen in time.
-    if (now - this.beatAt > TRUSTED_MS) this.keys.invalidateAll(now);
+    // The interval ends with the response: a heartbeat that commits late was not seen in time.
+    if (now - this.heartbeatAt > TRUSTED_MS) this.keys.invalidateAll(now);
     for (const { subject_ids: ids } of notices) this.keys.forget(ids, now);
     const last = notices.at(-1);
     if (last) {
       this.applied = last.id;
-      this.shouldBeatAgain = true;
+      this.shouldSendAgain = true;
     }
-    this.beatAt = askedAt;
-    this.keys.erasures.trustUntil(askedAt + TRUSTED_MS);
+    this.heartbeatAt = sentAt;
+    this.keys.erasures.trustUntil(sentAt + TRUSTED_MS);
   }
 }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
+import type { Awaitable } from '#kernel/awaitable.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
@@ -15,7 +16,7 @@ import { KnownErasures } from './known-erasures.js';
 import {
   openWithKey,
   openPersonalPart,
-  getSealContext,
+  sealPersonalParts,
   Subjects,
   type PersonalKey,
 } from './personal-parts.js';
@@ -288,25 +289,21 @@ export class PersonalKeys {
    * @param heldKeys keys by person; the commit becomes a conflict if they are no longer the same
    * @throws RejectedError when the person was erased
    */
-  async sealEvents(events: NewEvent[], heldKeys?: Map<number, PersonalKey>): Promise<NewEvent[]> {
-    const ids = [...this.subjects.findInPersonalParts(events)];
+  sealEvents(events: NewEvent[], heldKeys?: Map<number, PersonalKey>): Awaitable<NewEvent[]> {
+    const sealed = heldKeys && sealPersonalParts(heldKeys, events, this.subjects);
+    if (sealed) return sealed;
+    const ids = this.subjects.listInPersonalParts(events);
     if (ids.length === 0) return events;
-    const areKeysHeld = heldKeys && ids.every((id) => heldKeys.has(id));
-    const keys = areKeysHeld ? heldKeys : await this.find(ids);
-    return events.map((event) => {
-      const id = this.subjects.findInPersonalPart(event.data);
-      if (id === undefined) return event;
-      const key = keys.get(id);
-      if (!key) throw this.subjects.createErasedError();
-      const plain = Buffer.from(JSON.stringify(event.data['personal']));
-      const personal = seal(key.current, plain, getSealContext(event)).toString('base64');
-      return { ...event, data: { ...event.data, personal } };
+    return this.find(ids).then((keys) => {
+      const sealedEvents = sealPersonalParts(keys, events, this.subjects);
+      if (!sealedEvents) throw this.subjects.createErasedError();
+      return sealedEvents;
     });
   }
 
   /** Opens the personal part of events. Without a key, `personal` is null. */
   async openEvents<E extends NewEvent>(events: E[]): Promise<E[]> {
-    const ids = [...this.subjects.findInPersonalParts(events)];
+    const ids = this.subjects.listInPersonalParts(events);
     if (ids.length === 0) return events;
     return this.openWithRetry(ids, (keys) =>
       events.map((event) => {
@@ -323,7 +320,7 @@ export class PersonalKeys {
    * read.
    */
   async openEventsLazily<E extends NewEvent>(events: E[]): Promise<E[]> {
-    const ids = [...this.subjects.findInPersonalParts(events)];
+    const ids = this.subjects.listInPersonalParts(events);
     if (ids.length === 0) return events;
     // A part that is opened later cannot be retried with newer keys.
     for (const id of ids) this.cache.delete(id);
@@ -349,9 +346,8 @@ export class PersonalKeys {
     subjectId: number,
     text: string | Buffer,
     context: string,
-    queryKeys?: KeyQuery,
   ): Promise<Buffer | undefined> {
-    const key = (await this.load([subjectId], queryKeys)).get(subjectId);
+    const key = (await this.load([subjectId])).get(subjectId);
     return key && seal(key, typeof text === 'string' ? Buffer.from(text) : text, context);
   }
 

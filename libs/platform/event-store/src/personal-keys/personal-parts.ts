@@ -1,5 +1,5 @@
 import type { RejectedError } from '#kernel/errors.js';
-import { open } from '#kernel/sealing.js';
+import { open, seal } from '#kernel/sealing.js';
 import type { JsonObject, NewEvent } from '../port/event-store.js';
 
 /**
@@ -9,8 +9,6 @@ import type { JsonObject, NewEvent } from '../port/event-store.js';
  */
 export type PersonalKey = { current: Buffer; previous: Buffer | null; isRenewed: boolean };
 
-/** Event data with a part that belongs to one person. */
-type PersonalData = { personal: object | string };
 export type SealedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>;
 
 export function openPersonalPart(
@@ -20,6 +18,30 @@ export function openPersonalPart(
   const { personal } = event.data;
   const plain = openWithKey(key, Buffer.from(String(personal), 'base64'), getSealContext(event));
   return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
+}
+
+/**
+ * Seals the personal part of events as base64.
+ * @returns undefined when the key of a person is missing
+ */
+export function sealPersonalParts(
+  keys: Map<number, PersonalKey>,
+  events: NewEvent[],
+  subjects: Subjects,
+): NewEvent[] | undefined {
+  const sealed: NewEvent[] = [];
+  for (const event of events) {
+    const id = subjects.findInPersonalPart(event.data);
+    if (id === undefined) sealed.push(event);
+    else {
+      const key = keys.get(id);
+      if (!key) return undefined;
+      const plain = Buffer.from(JSON.stringify(event.data['personal']));
+      const personal = seal(key.current, plain, getSealContext(event)).toString('base64');
+      sealed.push({ ...event, data: { ...event.data, personal } });
+    }
+  }
+  return sealed;
 }
 
 /**
@@ -78,20 +100,19 @@ export class Subjects {
 
   /** Finds the person whose key seals the personal part of an event, if it has one. */
   findInPersonalPart(data: object): number | undefined {
-    return isPersonal(data) ? this.find([{ data }]) : undefined;
+    const { personal = null, [this.field]: id } = data as Record<string, unknown>;
+    return personal !== null && typeof id === 'number' ? id : undefined;
   }
 
   /** Lists these people for several events. */
-  *findInPersonalParts(events: NewEvent[]): Iterable<number> {
+  listInPersonalParts(events: NewEvent[]): number[] {
+    const ids: number[] = [];
     for (const { data } of events) {
       const id = this.findInPersonalPart(data);
-      if (id !== undefined) yield id;
+      if (id !== undefined) ids.push(id);
     }
+    return ids;
   }
-}
-
-function isPersonal(data: object): data is PersonalData {
-  return 'personal' in data && data.personal !== null;
 }
 
 export function getSealContext(event: Pick<NewEvent, 'id' | 'type'>): string {

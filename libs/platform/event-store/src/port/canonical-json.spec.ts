@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { toCanonicalJson } from './canonical-json.js';
+import fc from 'fast-check';
+import { sortNames, toCanonicalJson } from './canonical-json.js';
 
 describe('toCanonicalJson', () => {
   it('sorts the names of all objects by their UTF-16 code units (RFC 8785, section 3.2.3)', () => {
@@ -30,4 +31,54 @@ describe('toCanonicalJson', () => {
       expect(() => toCanonicalJson(value)).toThrow(/JSON|stringified/);
     },
   );
+
+  it('writes the same whether the names are in order already or not', () => {
+    const name = fc.oneof(fc.string({ unit: 'binary' }), fc.nat(20).map(String));
+    const { value: anything } = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { depthSize: 'small' },
+        fc.constantFrom(null, true, -0),
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.string({ unit: 'binary' }),
+        fc.array(tie('value'), { maxLength: 3 }),
+        fc.dictionary(name, tie('value'), { maxKeys: 4 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(anything, (value) => {
+        expect(toCanonicalJson(sortAll(value))).toBe(toCanonicalJson(reverseAll(value)));
+      }),
+    );
+  });
+
+  it('leaves out what has no value, and takes the JSON of an object that has its own', () => {
+    expect(toCanonicalJson({ a: undefined, b: new Date(0), c: [1] })).toBe(
+      '{"b":"1970-01-01T00:00:00.000Z","c":[1]}',
+    );
+  });
 });
+
+describe('sortNames', () => {
+  it('sorts the names of an object and leaves its values alone', () => {
+    const [one, other] = [{ z: 1, y: 2 }, [3]];
+    const sorted = sortNames({ b: one, c: other, a: undefined });
+    expect(Object.entries(sorted)).toEqual([
+      ['a', undefined],
+      ['b', one],
+      ['c', other],
+    ]);
+    expect(sorted.b).toBe(one);
+  });
+});
+
+function mapObjects(value: unknown, order: (names: string[]) => string[]): unknown {
+  if (Array.isArray(value)) return value.map((element) => mapObjects(element, order));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = value as Record<string, unknown>;
+  return Object.fromEntries(
+    order(Object.keys(entries)).map((name) => [name, mapObjects(entries[name], order)]),
+  );
+}
+
+const sortAll = (value: unknown) => mapObjects(value, (names) => names.sort());
+const reverseAll = (value: unknown) => mapObjects(value, (names) => names.sort().reverse());

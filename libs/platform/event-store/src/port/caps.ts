@@ -15,6 +15,11 @@ export function getCapName({ kind, owner }: Cap): string {
   return renderCapName(kind.table, owner);
 }
 
+/** Lists the names whose work a commit with this cap waits for. */
+export function listCapNames(cap: Cap | undefined): string[] {
+  return cap ? [getCapName(cap)] : [];
+}
+
 /** Renders the name under which `es.cap_overrides` has the maximum of one owner. */
 export function renderCapName(recordKind: string, owner: number): string {
   return `${recordKind} ${owner}`;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import type { Awaitable } from '#kernel/awaitable.js';
 import {
   BEGINNING,
   ClaimTakenError,
@@ -650,7 +651,7 @@ export function eventStoreContract(
         const seen: StoredEvent[] = [];
         const follow = async (
           after: Position,
-          onEvents: (stop: () => void, position: Position) => Promise<void> | void,
+          onEvents: (stop: () => void, position: Position) => Awaitable<void>,
         ) => {
           const stop = new AbortController();
           await eventStore.subscribe({

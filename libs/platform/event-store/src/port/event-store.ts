@@ -273,6 +273,9 @@ export abstract class EventStore {
     return true;
   }
 
+  /** Checks that no commit of these streams waits for a repair. @throws DamagedHistoryError */
+  async assertNoneWaitsForRepair(_streams: string[]): Promise<void> {}
+
   /** Describes what others have done to our streams, as far as this process has read the log. */
   async describeDamage(): Promise<Damage> {
     return { differences: [], notes: [] };

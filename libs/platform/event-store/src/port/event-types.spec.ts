@@ -4,7 +4,7 @@ import { EventTypes } from './event-types.js';
 const order = { name: 'order', names: { OrderPlaced: 'order.placed' } };
 
 describe('EventTypes', () => {
-  it('knows the types that the aggregates name, and no other', () => {
+  it('knows the types that the aggregates name, in the versions of today, and no other', () => {
     const types = new EventTypes([order]);
     expect(types.findPublicName('OrderPlaced')).toBe('order.placed');
     expect(types.findPublicName('OrderPainted')).toBeUndefined();
@@ -12,6 +12,10 @@ describe('EventTypes', () => {
     const unknownEvent = { id: '7', type: 'OrderPainted', version: 1 };
     expect(() => types.assertKnown([unknownEvent], 'nothing is sent')).toThrow(
       'does not know the type OrderPainted of event 7; nothing is sent until',
+    );
+    const newer = { id: '7', type: 'OrderPlaced', version: 2 };
+    expect(() => types.assertKnown([newer], 'nothing is sent')).toThrow(
+      'does not know version 2 of the type OrderPlaced of event 7',
     );
   });
 

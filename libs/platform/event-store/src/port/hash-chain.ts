@@ -8,13 +8,13 @@ import type { Head, NewEvent } from './event-store.js';
  */
 export function hashEvent(stream: string, before: Head | null, event: NewEvent): string {
   const json = toCanonicalJson({
-    stream,
-    revision: before === null ? 0 : before.revision + 1,
+    data: event.data,
     id: event.id,
+    meta: event.meta,
+    revision: before === null ? 0 : before.revision + 1,
+    stream,
     type: event.type,
     version: event.version,
-    data: event.data,
-    meta: event.meta,
   });
   return hash('sha256', (before === null ? stream : before.hash) + json);
 }

@@ -7,7 +7,7 @@ type Sized = Pick<StoredEvent, 'stream' | 'type' | 'data' | 'meta'>;
 
 /** Groups consecutive events of one stream, as many as fit into one append, for copying a history. */
 export async function* groupAppends<E extends Sized>(
-  events: AsyncIterable<E>,
+  events: AsyncIterable<E> | Iterable<E>,
 ): AsyncIterable<[E, ...E[]]> {
   let group: [E, ...E[]] | undefined;
   let bytes = 0;

@@ -8,12 +8,11 @@ import type { Commit, Precondition } from '../port/event-store.js';
 
 type Statement = { name: string; text: string };
 
-type Preconditions = Map<string, Precondition>;
-
 /** A statement, and its variants for preconditions on the rows of some tables. */
 type Texts = {
   plain: Statement;
-  checked: (preconditions: Preconditions) => string;
+  /** @param preconditions one of each table */
+  checked: (preconditions: Precondition[]) => string;
   /** The variants by the names of the tables. */
   byTables: Map<string, Statement>;
 };
@@ -21,16 +20,16 @@ type Texts = {
 const compareSql = (now: string, expected: string): string =>
   `coalesce(${now} = ${expected}, false)`;
 
-const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
+const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
 
 /** Commits to one existing stream and its read model: a quarter less work for PostgreSQL. */
 const RECORD: Texts = {
   plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
   checked: (preconditions) => {
-    const conditions = [...preconditions.values()].map(({ extraColumn }) =>
-      compareSql(extraColumn('$15', '$2'), '$19::jsonb'),
+    const conditions = preconditions.map(({ extraColumn }) =>
+      compareSql(extraColumn('$9', '$2'), '$13::jsonb'),
     );
-    return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else '{}' end as won`;
+    return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else false end as won`;
   },
   byTables: new Map(),
 };
@@ -39,8 +38,8 @@ const COMMIT: Texts = {
   plain: { name: 'es_commit', text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won' },
   // Key by key: as a join, a plan that is made while there are few rows reads all of them.
   checked: (preconditions) => {
-    const cases = [...preconditions].map(
-      ([table, { extraColumn }]) =>
+    const cases = preconditions.map(
+      ({ table, extraColumn }) =>
         `when '${table}' then ${compareSql(extraColumn('x.i', 'x.a'), 'x.j')}`,
     );
     return `
@@ -63,8 +62,14 @@ const COMMIT: Texts = {
 };
 
 /**
- * Creates the statement that records these commits. Its result `won` lists the streams that were where they were
- * expected, and whose preconditions held.
+ * The result of such a statement.
+ * @property won lists the streams that were where they were expected, and whose preconditions held; of one stream, tells
+ *   whether it was
+ */
+export type CommitRow = { won: string[] | boolean };
+
+/**
+ * Creates the statement that records these commits.
  * @param atomic nothing is written unless everything is
  */
 export function createCommitStatement(
@@ -72,22 +77,25 @@ export function createCommitStatement(
   prepared: PreparedWrite[][],
   atomic: boolean,
 ): Statement & { values: unknown[] } {
-  const preconditions: Preconditions = new Map();
-  for (const { writes } of commits) {
-    for (const { precondition } of writes) {
-      if (precondition) preconditions.set(precondition.table, precondition);
+  const [commit, ...others] = commits;
+  if (commit && others.length === 0 && atomic) {
+    const values = toRecordArguments(commit, prepared[0] ?? []);
+    if (values) {
+      const precondition = commit.writes[0]?.precondition;
+      if (precondition) values.push(JSON.stringify(precondition.expectedValues));
+      return { ...getStatement(RECORD, precondition ? [precondition] : []), values };
     }
   }
-  const [commit, ...others] = commits;
-  const recordValues =
-    commit && others.length === 0 && atomic && toRecordArguments(commit, prepared[0] ?? []);
-  const statement = getStatement(recordValues ? RECORD : COMMIT, preconditions);
-  const values = recordValues || toCommitArguments(commits, prepared, atomic);
-  if (preconditions.size > 0) {
-    const expectedValues = commit?.writes[0]?.precondition?.expectedValues;
-    values.push(recordValues ? JSON.stringify(expectedValues) : toPreconditionArgument(commits));
+  const byTable = new Map<string, Precondition>();
+  for (const { writes } of commits) {
+    for (const { precondition } of writes) {
+      if (precondition) byTable.set(precondition.table, precondition);
+    }
   }
-  return { ...statement, values };
+  const values = toCommitArguments(commits, prepared, atomic);
+  if (byTable.size > 0) values.push(toPreconditionArgument(commits));
+  const preconditions = [...byTable.values()].sort((a, b) => (a.table < b.table ? -1 : 1));
+  return { ...getStatement(COMMIT, preconditions), values };
 }
 
 /**
@@ -96,10 +104,12 @@ export function createCommitStatement(
  */
 function getStatement(
   { plain, checked, byTables }: Texts,
-  preconditions: Preconditions,
+  preconditions: Precondition[],
 ): Statement {
-  if (preconditions.size === 0) return plain;
-  const tables = [...preconditions.keys()].sort().join('_');
+  const [first, ...others] = preconditions;
+  if (!first) return plain;
+  let tables = first.table;
+  for (const { table } of others) tables += `_${table}`;
   let text = byTables.get(tables);
   if (!text) {
     text = { name: `${plain.name}_${tables}`, text: checked(preconditions) };

@@ -9,22 +9,9 @@ export class PostgresHistoryWriter implements HistoryWriter {
   constructor(private readonly pool: Pool) {}
 
   async append(events: StoredEvent[], before: Map<string, Head | null>): Promise<void> {
-    const ends = new Map<string, { first: StoredEvent; last: StoredEvent; count: number }>();
-    for (const event of events) {
-      const end = ends.get(event.stream);
-      if (end) Object.assign(end, { last: event, count: end.count + 1 });
-      else ends.set(event.stream, { first: event, last: event, count: 1 });
-    }
-    const heads = [...ends].map(([stream, { first, last, count }]) => {
+    const heads = [...new Set(events.map(({ stream }) => stream))].map((stream) => {
       const head = before.get(stream);
-      return {
-        s: stream,
-        a: first.meta.accountId,
-        x: head?.revision ?? -1,
-        p: head?.hash ?? null,
-        n: count,
-        h: last.hash,
-      };
+      return { s: stream, x: head?.revision ?? -1, p: head?.hash ?? null };
     });
     const list = events.map(({ stream, revision, id, type, version, data, meta, hash }) => ({
       s: stream,

@@ -93,9 +93,11 @@ const READ_EVENTS = {
          ) e`,
 };
 
+/** Walks back through the stream. Recent events are found soonest. */
 const FIND_EVENT = {
   name: 'es_find_event',
-  text: `select ${COLUMNS} from es.events e where e.event_id = $1 and e.stream_id = $2`,
+  text: `select ${COLUMNS} from es.events e where e.event_id = $1 and e.stream_id = $2
+         order by e.stream_id desc, e.revision desc limit 1`,
 };
 
 type FactRow = {

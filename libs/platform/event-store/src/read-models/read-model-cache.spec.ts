@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { ReadModelCache } from './read-model-cache.js';
 
-const createEntry = (accountId: number) => ({ row: { state: { accountId, note: '' } } });
+const createEntry = (accountId: number) => ({
+  row: { state: { accountId, note: '' }, head: { revision: 3, hash: 'ab' } },
+});
 
 function createCache(...streams: string[]) {
   const cache = new ReadModelCache<ReturnType<typeof createEntry>>();
@@ -48,5 +50,17 @@ describe('ReadModelCache', () => {
     expect(cache.find('order-1')).toEqual(createEntry(7));
     expect(cache.find('order-5000')).toEqual(createEntry(7));
     expect(cache.find('order-0')).toBeUndefined();
+  });
+
+  it('takes over the state after a commit, and never an older one', () => {
+    const cache = createCache('order-1');
+    const update = (revision: number, note: string) =>
+      cache.update('order-1', { accountId: 7, note }, { revision, hash: note });
+    update(5, 'second');
+    update(4, 'first');
+    const row = { state: { accountId: 7, note: 'second' }, head: { revision: 5, hash: 'second' } };
+    expect(cache.find('order-1')).toEqual({ row });
+    cache.update('order-2', row.state, row.head);
+    expect(cache.find('order-2')).toBeUndefined();
   });
 });

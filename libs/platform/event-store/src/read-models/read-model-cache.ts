@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
+import type { Head } from '../port/event-store.js';
 
 /** Counted, because estimating the size of each takes longer than all else that the cache does. */
 const MAX_READ_MODELS = 5_000;
@@ -10,7 +11,7 @@ const LOADS_AFTER_STALE = 16;
 const MAX_FORCED_LOADS = 256;
 const MAX_BYPASSED_ACCOUNTS = 10_000;
 
-type Cacheable = { row: { state: { accountId: number } } };
+type Cacheable = { row: { state: { accountId: number }; head: Head } };
 
 /**
  * Caches the read models that this process has just read or written, by stream, for the next command on them. Another
@@ -32,15 +33,19 @@ export class ReadModelCache<R extends Cacheable> {
     this.entries.set(stream, row);
   }
 
-  /** Returns a cached read model even while the cache is bypassed. */
-  peek(stream: string): R | undefined {
-    return this.entries.peek(stream);
+  /** Changes a cached read model to the state that a commit has led to. */
+  update(stream: string, state: object, head: Head): void {
+    const row = this.entries.peek(stream)?.row;
+    if (!row || row.head.revision >= head.revision) return;
+    row.state = state as typeof row.state;
+    row.head = head;
   }
 
   delete(stream: string): void {
     this.entries.delete(stream);
   }
 
+  /** Finds what this process has loaded or committed last. Other processes may have changed it since. */
   find(stream: string): R | undefined {
     const row = this.entries.get(stream);
     if (!row) return undefined;
@@ -54,7 +59,7 @@ export class ReadModelCache<R extends Cacheable> {
 
   /** Drops a read model that a commit found to be outdated, and bypasses the cache for the account for a while. */
   markStale(stream: string): void {
-    const accountId = this.peek(stream)?.row.state.accountId;
+    const accountId = this.entries.peek(stream)?.row.state.accountId;
     this.delete(stream);
     if (accountId === undefined) return;
     const remaining = (this.forcedLoads.get(accountId) ?? 0) + LOADS_AFTER_STALE;

@@ -10,7 +10,7 @@ export type ReadModelRow<S> = {
 
 /**
  * Creates the entity of a read model. All of them have the same shape.
- * @param columns generated ones, for use in conditions
+ * @param columns generated or derived from the state, for use in conditions
  */
 export function createReadModelEntity<R extends ReadModelRow<unknown>>(
   table: string,

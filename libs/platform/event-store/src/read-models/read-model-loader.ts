@@ -1,6 +1,6 @@
-import type { Pool } from 'pg';
 import { Batcher, type BatchSlots } from '#database/batcher.js';
-import { query } from '#database/connection.js';
+import { awaitQuery, query, queryForGroup } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import type { ExtraValues } from '../port/event-store.js';
 import type { PersonalKeys, WrappedKey } from '../personal-keys/personal-keys.js';
 
@@ -28,7 +28,7 @@ export class ReadModelLoader {
 
   /** @param slots shared with other readers and writers of rows */
   constructor(
-    private readonly pool: Pool,
+    private readonly pool: DatabasePool,
     private readonly keys: PersonalKeys,
     { table, extraColumn = () => `'{}'::jsonb`, subjectIdSql = 'null::bigint' }: Source,
     slots: BatchSlots | undefined,
@@ -43,7 +43,13 @@ export class ReadModelLoader {
     this.one = { name: `row_${table}`, text: `${text} r.id = $1` };
     this.several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
     this.batcher = new Batcher(slots ?? 2, slots ? 64 : 32, async (ids) => {
-      const rows = await this.readAll(ids);
+      const requestedAt = performance.now();
+      const statement = this.createStatement(ids);
+      // With PostgreSQL kept connections are for commits: beside a silent one, a load waits for its slot alone.
+      const reading = slots
+        ? awaitQuery(queryForGroup<ReadModelRow>(this.pool, statement))
+        : query<ReadModelRow>(this.pool, statement);
+      const rows = this.toMap(await reading, requestedAt);
       return ids.map((id) => ({ status: 'fulfilled', value: rows.get(id) }));
     });
   }
@@ -55,11 +61,17 @@ export class ReadModelLoader {
 
   /** Reads many rows in one statement. @returns those that exist, by id */
   async readAll(ids: number[]): Promise<Map<number, ReadModelRow>> {
-    const rowsById = new Map<number, ReadModelRow>();
     const requestedAt = performance.now();
-    const statement =
-      ids.length === 1 ? { ...this.one, values: ids } : { ...this.several, values: [ids] };
-    for (const row of await query<ReadModelRow>(this.pool, statement)) {
+    return this.toMap(await query(this.pool, this.createStatement(ids)), requestedAt);
+  }
+
+  private createStatement(ids: number[]) {
+    return ids.length === 1 ? { ...this.one, values: ids } : { ...this.several, values: [ids] };
+  }
+
+  private toMap(rows: ReadModelRow[], requestedAt: number): Map<number, ReadModelRow> {
+    const rowsById = new Map<number, ReadModelRow>();
+    for (const row of rows) {
       rowsById.set(row.id, row);
       const { subject_id: subjectId } = row;
       if (subjectId !== null)

@@ -1,6 +1,6 @@
-import type pg from 'pg';
 import { Batcher, type BatchSlots } from '#database/batcher.js';
-import { isDatabaseUnavailable } from '#database/connection.js';
+import { isDatabaseUnavailable, queryForGroup } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 
 /**
@@ -17,7 +17,7 @@ export class ReadModelWriter {
   private readonly batches: Batcher<ReadModelUpdate, void>;
 
   constructor(
-    private readonly pool: pg.Pool,
+    private readonly pool: DatabasePool,
     slots: BatchSlots,
   ) {
     this.batches = new Batcher(slots, 64, (group) => this.writeTogetherOrEach(group));
@@ -50,7 +50,7 @@ export class ReadModelWriter {
       if (!latest || latest.head.revision < one.head.revision) latestByStream.set(one.stream, one);
     }
     const rows = [...latestByStream.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
-    await this.pool.query({
+    await queryForGroup(this.pool, {
       ...WRITE_SOON,
       values: [...toReadModelArguments(rows), rows.map(({ stream }) => stream)],
     });

@@ -1,9 +1,10 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { DamagedHistoryError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
+import type { DatabasePool } from '#database/database-pool.js';
 import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import {
@@ -13,7 +14,6 @@ import {
   type Head,
   type Precondition,
 } from '../port/event-store.js';
-import { Batcher } from '#database/batcher.js';
 import { ReadModelCache } from './read-model-cache.js';
 import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
@@ -115,14 +115,11 @@ export const toStreamName = (aggregate: { name: string }, id: number): string =>
 export class ReadModels {
   private readonly log = new Logger('read models');
   private readonly loaders = new Map<string, ReadModelLoader>();
-  private readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
-  /** Lets commands on cached read models continue together, like those whose read models were loaded together. */
-  private readonly turn = new Batcher<undefined, undefined>(Infinity, Infinity, (items) =>
-    Promise.resolve(items.map((value) => ({ status: 'fulfilled', value }))),
-  );
+  /** What this process has loaded or committed last, by stream, of the kinds that are cached. */
+  readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
 
   constructor(
-    private readonly pool: Pool,
+    @Inject(Pool) private readonly pool: DatabasePool,
     private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
   ) {}
@@ -191,27 +188,6 @@ export class ReadModels {
     return loaded;
   }
 
-  /** Finds what this process has loaded or committed last, if cached. Other processes may have changed it since. */
-  async findCached<S extends { accountId: number }, E extends DomainEvent>(
-    readModel: ReadModel<S, E>,
-    id: number,
-  ): Promise<CachedReadModel<S> | undefined> {
-    const cached = readModel.isCached && this.cache.find(toStreamName(readModel.aggregate, id));
-    if (!cached) return undefined;
-    await this.turn.add(undefined);
-    return cached as CachedReadModel<S>;
-  }
-
-  /** Caches the state that a commit has led to, from a cached or loaded one. */
-  cacheCommitted<S extends { accountId: number }, E extends DomainEvent>(
-    readModel: ReadModel<S, E>,
-    id: number,
-    row: LoadedReadModel<S>,
-  ): void {
-    const cached = readModel.isCached && this.cache.peek(toStreamName(readModel.aggregate, id));
-    if (cached) this.cacheLoaded(readModel, id, row, cached.keys);
-  }
-
   private cacheLoaded<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate, table, extraColumn, isCached }: ReadModel<S, E>,
     id: number,
@@ -225,7 +201,7 @@ export class ReadModels {
       return;
     }
     const precondition = { table, extraColumn, id, expectedValues: row.extraValues };
-    this.cache.set(stream, { row, keys, precondition });
+    this.cache.set(stream, { row: { ...row }, keys, precondition });
   }
 
   /** Finds the keys of a read model's people; undefined when one was erased or is getting another key. */
@@ -240,11 +216,6 @@ export class ReadModels {
         ? this.keys.findStable(subject_id)
         : undefined;
     return key && new Map([[subject_id, key]]);
-  }
-
-  /** Drops a cached read model after a commit on it was a conflict. */
-  markStale({ aggregate }: ReadModel<{ accountId: number }, DomainEvent>, id: number): void {
-    this.cache.markStale(toStreamName(aggregate, id));
   }
 
   /**

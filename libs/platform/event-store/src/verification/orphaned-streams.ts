@@ -19,8 +19,6 @@ export const STREAMS_OF_EVENTS = `
     select (select e.stream_id from es.events e where e.stream_id > n.stream_id order by e.stream_id limit 1)
     from named n where n.stream_id is not null
   ) select stream_id from named where stream_id is not null limit ${PAGE}`;
-const STREAMS_OF_HEADS = `
-  select stream_id from es.streams where stream_id > $1 order by stream_id limit ${PAGE}`;
 const STREAMS_OF_CLAIMS = `
   select distinct stream_id from es.claims where stream_id > $1 order by stream_id limit ${PAGE}`;
 const STILL_CLAIMED = `
@@ -47,7 +45,7 @@ const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string =
         )
         .join(' ')} else true end), '[]') as missing`;
 
-/** Finds streams without a read model, and heads and claims of streams that do not exist. */
+/** Finds streams without a read model, and claims of streams that do not exist. */
 export class OrphanedStreams {
   private readonly aggregates: Map<string, AnyReadModel>;
   private readonly differences = new Set<string>();
@@ -80,9 +78,9 @@ export class OrphanedStreams {
    */
   async find(repair: boolean): Promise<Pick<VerificationResult, 'differences' | 'repaired'>> {
     const { readModelsMayLag } = this.eventStore;
-    // A stream has a name in its events and in its head.
-    for (const query of readModelsMayLag ? [] : [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
-      for await (const streams of this.readPages(query)) await this.reportStreams(streams, repair);
+    if (!readModelsMayLag) {
+      for await (const streams of this.readPages(STREAMS_OF_EVENTS))
+        await this.reportStreams(streams, repair);
     }
     for await (const page of this.readPages(STREAMS_OF_CLAIMS)) {
       const streams = readModelsMayLag ? await this.findStillWithoutRow(page) : page;

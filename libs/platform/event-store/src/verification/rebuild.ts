@@ -2,6 +2,7 @@ import { parseStreamName } from '#kernel/aggregate.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
+import { LOCKS } from '#database/locks.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
 import { StagingDiff, type Difference } from './staging-diff.js';
@@ -18,7 +19,6 @@ import type { AnyReadModel } from '../read-models/read-models.js';
 import { StreamRanges } from './stream-ranges.js';
 import { NAMED_IN_INTENTS, type Verification } from './verification.js';
 
-const REBUILD_LOCK = 727010;
 const SETTLE = { tries: 10, everyMs: 500 };
 /**
  * How long the swap waits for a lock. Commands wait as long. PostgreSQL stops a vacuum that is in the way only after a
@@ -109,7 +109,7 @@ export class Rebuild {
   async begin(): Promise<void> {
     const { rows } = await this.client.query<{ ours: boolean }>(
       'select pg_try_advisory_lock($1) as ours',
-      [REBUILD_LOCK],
+      [LOCKS.rebuild],
     );
     if (!rows[0]?.ours) throw new ConfigError('Another rebuild is running.');
     await createStagingTables(this.client, this.getStagedTables());
@@ -243,8 +243,8 @@ export class Rebuild {
     const tables = this.getSwappedTables();
     const names = tables.map(({ schema, name }) => `${schema}.${name}`).join(', ');
     await this.client.query(`set local lock_timeout = ${lockMs}`);
-    // An append writes its stream's head first, so it waits there and holds nothing that the next locks need.
-    await this.client.query(`lock table es.streams, ${names} in share row exclusive mode`);
+    // A commit writes its events first, so it waits there and holds nothing that the next locks need.
+    await this.client.query(`lock table es.events, ${names} in share row exclusive mode`);
     const head = await this.eventStore.head();
     this.position = await builder.catchUp(this.position, this.touchedStreams, head);
     await this.plan.history?.catchUp(false);

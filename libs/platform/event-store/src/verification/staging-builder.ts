@@ -4,6 +4,7 @@ import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { STAGING } from './staging-tables.js';
 import {
@@ -180,6 +181,7 @@ export class StagingBuilder {
     try {
       applyEvent(replay, event, this.keys);
     } catch (cause) {
+      if (cause instanceof DamagedHistoryError) throw cause;
       const { stream, revision } = event.stored;
       throw new Error(`${stream} cannot be projected (event ${revision})`, { cause });
     }

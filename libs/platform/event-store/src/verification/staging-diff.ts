@@ -36,7 +36,7 @@ type Pair = {
   rebuilt_version: number | null;
   account: boolean;
   hash: boolean;
-  /** Names of the fields of the state that differ. */
+  /** Names of the fields of the state that differ; null if only columns that are derived from it do. */
   fields: string[] | null;
 };
 
@@ -48,9 +48,7 @@ const selectPairs = (table: string, condition: string) => `
      where l.state -> k is distinct from s.state -> k) as fields
   from (select * from public.${table} where ${condition}) l
   full join (select * from ${STAGING}.${table} where ${condition}) s on s.id = l.id
-  where l.id is null or s.id is null
-    or (l.account_id, l.revision, l.hash, l.projection_version, l.state)
-      is distinct from (s.account_id, s.revision, s.hash, s.projection_version, s.state)
+  where l is distinct from s
   order by 1`;
 
 type ClaimPair = ClaimKey & { live: string | null; rebuilt: string | null };
@@ -174,11 +172,11 @@ export class StagingDiff {
         isMoving: false,
       };
     }
-    if (live_version !== rebuilt_version || !fields) return undefined;
-    return {
-      problem: `the read model does not match its events (${fields.join(', ')})`,
-      isMoving: false,
-    };
+    if (live_version !== rebuilt_version) return undefined;
+    const problem = fields
+      ? `the read model does not match its events (${fields.join(', ')})`
+      : "the read model's columns do not match its state";
+    return { problem, isMoving: false };
   }
 }
 

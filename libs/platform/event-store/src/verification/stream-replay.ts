@@ -1,4 +1,5 @@
 import { getCommandKey, type DomainEvent } from '#kernel/aggregate.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { toRecorded } from '../port/codec.js';
 import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { EventStore, Head, StoredEvent } from '../port/event-store.js';
@@ -80,7 +81,7 @@ export async function openForReplay(
 
 /**
  * Applies the next event of the stream. Skips events that were applied before.
- * @throws an Error that says what is wrong with the stream
+ * @throws DamagedHistoryError when an event before it is missing
  */
 export function applyEvent(
   replay: StreamReplay,
@@ -91,7 +92,7 @@ export function applyEvent(
   const next = head === null ? 0 : head.revision + 1;
   const { revision, meta } = stored;
   if (revision < next) return;
-  if (revision > next) throw new Error(`${stream}: event ${next} is missing`);
+  if (revision > next) throw new DamagedHistoryError('past', `${stream}: event ${next} is missing`);
   const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, opened);
   if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 

@@ -1,6 +1,6 @@
 /**
- * SQL about customers who are one person because they are merged, one into another. Chains are as long as a store makes
- * them. Both go by indexes of `customers`.
+ * SQL about customers who are one person because they are merged, one into another. How many there are,
+ * and so how long a chain is, is limited (`person-size.ts`). All go by indexes of `customers`.
  */
 
 /** Renders the id of the customer who goes on for another one: itself unless it is merged. @param id an SQL expression */

@@ -3,15 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
 import { startPostgres } from '../../../scripts/embedded-postgres.mjs';
+import { startEventStoreDbProcess } from '../emulators/eventstoredb/as-process.mjs';
 
 /**
  * A real PostgreSQL for each of the run's workers; test files clone their databases from its migrated template.
  * Readers of the log stop below the oldest transaction on the whole server: files that run at the same time
- * must not share one.
+ * must not share one. For a run on the emulator of EventStoreDB, one of those in a process of its own: there each database
+ * has a prefix, and no test that waits for a program stops it.
  *
  * @param {{ maxWorkers: number }} run
  */
-export default async function startTestPostgres({ maxWorkers }) {
+export default async function startServers({ maxWorkers }) {
   const started = await Promise.allSettled(Array.from({ length: maxWorkers }, startMigrated));
   globalThis.testPostgres = started.flatMap(({ value }) => value ?? []);
   const failed = started.find(({ status }) => status === 'rejected');
@@ -22,6 +24,9 @@ export default async function startTestPostgres({ maxWorkers }) {
   process.env.TEST_DATABASES = JSON.stringify(
     globalThis.testPostgres.map(({ url, ownerUrl }) => ({ url, ownerUrl })),
   );
+  if (process.env.TEST_ENGINE !== 'eventstoredb' || process.env.EVENT_STORE_URL) return;
+  globalThis.testEventStore = await startEventStoreDbProcess();
+  process.env.TEST_EVENT_STORE_URL = globalThis.testEventStore.connectionString;
 }
 
 async function startMigrated() {

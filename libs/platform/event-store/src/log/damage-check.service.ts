@@ -1,0 +1,43 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { pause } from '#kernel/pause.js';
+import { BEGINNING, EventStore } from '../port/event-store.js';
+import { retryUntilAborted } from './follow-log.js';
+
+const DAY_MS = 24 * 3_600_000;
+const PAGE = 500;
+/** Between two pages of the log, so that a long history takes no other work's place. */
+const REST_MS = 100;
+const MAX_LINES = 100;
+
+/**
+ * Looks once a day, and at the start, for what others have done to our streams on a shared server. Reads what has come to
+ * the log since, so that its metric covers all of it, and then where the streams begin that somebody has made settings for:
+ * these may hide more each day.
+ */
+@Injectable()
+export class DamageCheck {
+  private readonly log = new Logger('damage check');
+
+  constructor(private readonly eventStore: EventStore) {}
+
+  /** Runs until the signal aborts. Several processes may do it. */
+  async run(signal: AbortSignal): Promise<void> {
+    if (!this.eventStore.readModelsMayLag) return;
+    let position = BEGINNING;
+    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+      const page = await this.eventStore.readAll(position, PAGE);
+      const last = page.at(-1);
+      if (last) ({ position } = last);
+      else await this.report();
+      onSuccess();
+      await pause(last ? REST_MS : DAY_MS, signal);
+    });
+  }
+
+  private async report(): Promise<void> {
+    const { differences } = await this.eventStore.describeDamage();
+    for (const difference of differences.slice(0, MAX_LINES)) this.log.error(difference);
+    if (differences.length > MAX_LINES)
+      this.log.error(`${differences.length - MAX_LINES} more: npm run verify lists them`);
+  }
+}
