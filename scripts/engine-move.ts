@@ -5,7 +5,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { inTransaction } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { RemainingWrites } from '#event-store/commands/remaining-writes.js';
+import { RemainingWrites } from '#event-store/eventstoredb/remaining-writes.js';
 import { StreamConflictResolver } from '#event-store/commands/stream-conflict-resolver.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
@@ -26,7 +26,7 @@ import {
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
-import { READ_MODELS_SUBSCRIPTION } from '#event-store/read-models/read-model-catch-up.subscription.js';
+import { READ_MODELS_SUBSCRIPTION } from '#event-store/eventstoredb/read-model-catch-up.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';

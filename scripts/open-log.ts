@@ -2,7 +2,7 @@ import { createDataSource, getPool } from '#database/data-source.js';
 import { connectFirst } from '#database/first-connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { Config } from '#configuration/config.js';
-import { openEventStore } from '#event-store/port/engine.js';
+import { openEventStore } from '#event-store/engine.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';

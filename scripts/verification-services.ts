@@ -6,7 +6,7 @@ import { ScriptLog } from '#kernel/log.js';
 import { connectFirst } from '#database/first-connection.js';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { openEventStore } from '#event-store/port/engine.js';
+import { openEventStore } from '#event-store/engine.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';

@@ -7,7 +7,7 @@ import { isAfter } from '#event-store/port/position.js';
 import {
   READ_MODELS_SUBSCRIPTION,
   ReadModelCatchUp,
-} from '#event-store/read-models/read-model-catch-up.subscription.js';
+} from '#event-store/eventstoredb/read-model-catch-up.js';
 import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';

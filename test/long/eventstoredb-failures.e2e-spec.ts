@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { EventStore, type Commit, type StoredEvent } from '#event-store/port/event-store.js';
 import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
-import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
+import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
 import { getPool } from '#database/data-source.js';
 import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';

@@ -43,12 +43,12 @@ import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { EventStoreDbWatch } from './eventstoredb-watch.js';
 import { Lanes } from '../commands/lane.js';
 import { listCapNames } from '../port/caps.js';
-import { RemainingWrites } from '../commands/remaining-writes.js';
-import { findPlace } from './history-places.js';
+import { RemainingWrites } from './remaining-writes.js';
+import { findPlace } from '../log/history-places.js';
 import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
-import { ReadModelWriter } from '../read-models/read-model-writer.js';
+import { ReadModelWriter } from './read-model-writer.js';
 
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;

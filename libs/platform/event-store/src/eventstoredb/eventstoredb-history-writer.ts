@@ -1,5 +1,5 @@
 import { ConfigError } from '#kernel/config-error.js';
-import { groupAppends } from '../postgres/append-groups.js';
+import { groupAppends } from '../port/append-groups.js';
 import {
   BEGINNING,
   ConflictError,

@@ -5,7 +5,7 @@ import type { Position, StoredEvent, Subscriber } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { SubscriptionReader } from './eventstoredb-following.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
-import { LogTail } from '../postgres/log-tail.js';
+import { LogTail } from '../log/log-tail.js';
 import { isAfter } from '../port/position.js';
 
 const RECONNECT_MS = { first: 100, longest: 5_000 };

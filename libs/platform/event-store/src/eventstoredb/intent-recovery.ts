@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { DamagedHistoryError, getErrorMessage, getMessageWithCause } from '#kernel/errors.js';
-import type { RemainingWrites } from '../commands/remaining-writes.js';
+import type { RemainingWrites } from './remaining-writes.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { ConflictError, type Write } from '../port/event-store.js';
 import type { EventStoreDbAppender } from './eventstoredb-appender.js';

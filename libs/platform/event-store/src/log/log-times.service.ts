@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { query } from '#database/connection.js';
-import { findLostPosition } from '../eventstoredb/history-places.js';
+import { findLostPosition } from './history-places.js';
 import { BEGINNING, EventStore, type EventTime, type Position } from '../port/event-store.js';
 import { retryUntilAborted } from './follow-log.js';
 import { computeEffectiveTimes } from './log-times.js';

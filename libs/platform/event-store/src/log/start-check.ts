@@ -8,7 +8,7 @@ import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
 import { toRecorded } from '../port/codec.js';
 import { describeAhead, type PlainTable, type AnyReadModel } from '../read-models/read-models.js';
-import { READ_MODELS_SUBSCRIPTION } from '../read-models/read-model-catch-up.subscription.js';
+import { READ_MODELS_SUBSCRIPTION } from '../eventstoredb/read-model-catch-up.js';
 
 const BATCH = 500;
 const BATCH_SIZE = 20_000;

@@ -1,5 +1,5 @@
 import type { Position, StoredEvent } from '../port/event-store.js';
-import { LogTail } from './log-tail.js';
+import { LogTail } from '../log/log-tail.js';
 import { isAfter } from '../port/position.js';
 
 /** Long enough for a subscriber that gathers events before it reads more. */

@@ -1,6 +1,6 @@
-import type { StoredEvent } from '../port/event-store.js';
+import type { StoredEvent } from './event-store.js';
 
-/** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
+/** What every engine accepts at once: EventStoreDB 1 MiB, and it counts slightly more per event than this does. */
 const MAX_GROUP = { events: 500, bytes: 768 * 1024 };
 
 type Sized = Pick<StoredEvent, 'stream' | 'type' | 'data' | 'meta'>;

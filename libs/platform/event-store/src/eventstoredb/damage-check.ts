@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { pause } from '#kernel/pause.js';
 import { BEGINNING, EventStore } from '../port/event-store.js';
-import { retryUntilAborted } from './follow-log.js';
+import { retryUntilAborted } from '../log/follow-log.js';
 
 const DAY_MS = 24 * 3_600_000;
 const PAGE = 500;

@@ -2,10 +2,10 @@ import type { DatabasePool } from '#database/database-pool.js';
 import type { ProcessLink } from '#database/process-link.js';
 import type { ProcessSession } from '#database/process-session.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import type { EventStoreDbEventStore } from '../eventstoredb/eventstoredb-event-store.js';
-import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { PostgresEventStore } from '../postgres/postgres-event-store.js';
-import type { PlainTable, AnyReadModel } from '../read-models/read-models.js';
+import type { EventStoreDbEventStore } from './eventstoredb/eventstoredb-event-store.js';
+import type { PersonalKeys } from './personal-keys/personal-keys.js';
+import { PostgresEventStore } from './postgres/postgres-event-store.js';
+import type { PlainTable, AnyReadModel } from './read-models/read-models.js';
 
 /**
  * Opens the event store of the configured engine. Nothing else knows which engine runs.
@@ -25,6 +25,6 @@ export async function openEventStore(
   if (config.eventStoreUrl === null) return new PostgresEventStore(pool, plainTables, link);
   // The client takes 20 MB of memory, so it is loaded only when there is a server to talk to.
   const { EventStoreDbEventStore: Engine } =
-    await import('../eventstoredb/eventstoredb-event-store.js');
+    await import('./eventstoredb/eventstoredb-event-store.js');
   return new Engine(pool, keys, config, readModels, session);
 }

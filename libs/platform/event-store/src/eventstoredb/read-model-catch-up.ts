@@ -6,7 +6,7 @@ import { isTransient, withConnection } from '#database/connection.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
-import type { ReadIds, ReadModels, AnyReadModel } from './read-models.js';
+import type { ReadIds, ReadModels, AnyReadModel } from '../read-models/read-models.js';
 
 export const READ_MODELS_SUBSCRIPTION = 'read_models';
 const BATCH = 500;
