@@ -32,6 +32,19 @@ module.exports = {
       to: { circular: true },
     },
     {
+      name: 'one-folder-knows-kurrentdb',
+      comment: 'whatever an engine needs is a verb of the port (ADR-0012)',
+      severity: 'error',
+      from: {
+        path: '^(libs|apps)/',
+        pathNot: ['^libs/platform/event-store/src/(eventstoredb/|engine[.]ts$)', '[.]spec[.]ts$'],
+      },
+      to: {
+        path: '^libs/platform/event-store/src/eventstoredb/',
+        pathNot: '/connection-string[.]ts$',
+      },
+    },
+    {
       name: 'no-app-imports',
       comment: 'apps are started, not imported',
       severity: 'error',

@@ -6,7 +6,7 @@ import { inTransaction } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { RemainingWrites } from '#event-store/eventstoredb/remaining-writes.js';
-import { StreamConflictResolver } from '#event-store/commands/stream-conflict-resolver.js';
+import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { EventStoreDbHistoryWriter } from '#event-store/eventstoredb/eventstoredb-history-writer.js';
@@ -26,7 +26,7 @@ import {
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
-import { READ_MODELS_SUBSCRIPTION } from '#event-store/eventstoredb/read-model-catch-up.js';
+import { READ_MODELS_SUBSCRIPTION } from '#event-store/port/checkpoint.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
@@ -98,7 +98,7 @@ export class EngineMove {
   /** Completes in PostgreSQL the commits of which a damaged stream on KurrentDB has only a part. */
   async completeCommits(): Promise<void> {
     const rows = new ReadModels(this.pool, this.postgres, this.keys);
-    new StreamConflictResolver(this.postgres, rows, this.keys, readModels).onModuleInit();
+    new StreamCallbacks(this.postgres, rows, this.keys, readModels).onModuleInit();
     for (const stored of await findDamaged(this.pool)) {
       const intent = await unsealIntent(this.keys, stored);
       const { accountId, writes } = intent.content;

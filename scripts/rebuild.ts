@@ -153,10 +153,10 @@ async function fill(
 ): Promise<string | undefined> {
   const progress = new Progress('events read', await work.countExpectedEvents());
   const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
-  const historyError = store.readModelsMayLag
-    ? // Reading each stream is a call to the server, so the log is read once for all tables.
-      await fillFromLog({ ...filling, history }, progress)
-    : await fillFromDatabase(work, filling, history, progress);
+  const historyError = store.isInDatabase
+    ? await fillFromDatabase(work, filling, history, progress)
+    : // Reading each stream is a call to the server, so the log is read once for all tables.
+      await fillFromLog({ ...filling, history }, progress);
   progress.end();
   return historyError;
 }

@@ -68,12 +68,12 @@ runScript(async () => {
       'events compared',
       await retryLostConnections(() => countEvents(pool)),
     );
-    const log = store.readModelsMayLag
-      ? await verifyLog(services, repair, (rows, historyEvents) => {
+    const log = store.isInDatabase
+      ? null
+      : await verifyLog(services, repair, (rows, historyEvents) => {
           add(rows);
           progress.add(rows.events + historyEvents);
-        })
-      : null;
+        });
     const [{ events, errors }, strays] = await Promise.all([
       log?.history ?? verifyHistory(pool, progress),
       retryLostConnections(() => services.strays.find(repair)),

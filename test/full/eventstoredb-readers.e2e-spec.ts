@@ -45,7 +45,10 @@ it('the renderer of public events renders one whose customer and card have no re
   // This process may not use its cached template either.
   await service.database.query('update account_versions set version = version + 1');
   const stream = `customer_card-${customerCard.id}`;
-  const events = (await service.history()).filter((event) => event.stream === stream);
+  // As whoever follows the log does, for these and all earlier events.
+  const history = await service.history();
+  await service.app.get(EventStore).waitUntilProjected(history);
+  const events = history.filter((event) => event.stream === stream);
   const render = await service.app.get(CustomerCardRenderer, { strict: false }).prepare(events);
   const publicEvents = await render(events, () => false);
   expect([...publicEvents.values()].map(({ event }) => event)).toMatchObject([

@@ -3,7 +3,6 @@ import { ProcessSession } from '#database/process-session.js';
 import { Pool } from 'pg';
 import { EventStore } from '#event-store/port/event-store.js';
 import { createLogStep, readCheckpoint } from '#event-store/port/checkpoint.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
@@ -26,7 +25,6 @@ function createPassTable({ app }: LocalService): PassTable {
   return new PassTable(
     pool,
     app.get(EventStore, options),
-    app.get(ReadModels, options),
     app.get(PassContents, options),
     new PassUpdates(pool, app.get(ProcessSession, options)),
     [],
@@ -37,7 +35,9 @@ function createPassTable({ app }: LocalService): PassTable {
 async function advance(table: PassTable): Promise<void> {
   const from = await readCheckpoint(service.app.get(Pool, { strict: false }), PASS_CHANGES);
   await waitUntilReadable(service.database);
-  const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
+  const eventStore = service.app.get(EventStore, { strict: false });
+  const events = await eventStore.readAll(from, 500);
+  await eventStore.waitUntilProjected(events);
   const step = createLogStep(PASS_CHANGES, from, events.at(-1)?.position ?? from);
   await table.advance(step, events);
 }

@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
 import { event } from '#event-store/port/event-store.contract.js';
-import { readCheckpoint } from '#event-store/port/checkpoint.js';
+import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '#event-store/port/checkpoint.js';
 import { BEGINNING } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
-import {
-  READ_MODELS_SUBSCRIPTION,
-  ReadModelCatchUp,
-} from '#event-store/eventstoredb/read-model-catch-up.js';
+import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
+import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
 import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -82,6 +80,13 @@ describe('read model catch-up', () => {
     await process.store.commit({ accountId: 1, writes: [write] });
   };
 
+  function createCatchUp(rows: ReadModels): ReadModelCatchUp {
+    const { pool, store, keys } = process;
+    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
+    new StreamCallbacks(store, rows, keys, [table]).onModuleInit();
+    return new ReadModelCatchUp(pool, store);
+  }
+
   async function catchUpUntil(...expected: number[]): Promise<void> {
     await catchUpWithUntil(process.rows, ...expected);
   }
@@ -90,8 +95,7 @@ describe('read model catch-up', () => {
     const stop = new AbortController();
     const { pool, store } = process;
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
-    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
-    const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
+    const running = createCatchUp(rows).run(stop.signal);
     try {
       await eventually(
         async () => (await database.query(FIND_ROWS, [expected])).rowCount,
@@ -137,8 +141,7 @@ describe('read model catch-up', () => {
     const { store, rows, pool } = process;
     await catchUpUntil(await commitWithoutReadModel());
     const stop = new AbortController();
-    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
-    const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
+    const running = createCatchUp(rows).run(stop.signal);
     const { streamReads } = server.requestCounts;
     for (let i = 0; i < 20; i++) await commitWithReadModel();
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
@@ -163,11 +166,11 @@ describe('read model catch-up', () => {
         checkCount++;
         return rows.findBehind(...parameters);
       },
-      load: async (...parameters: Parameters<ReadModels['load']>) => {
+      loadCurrent: async (...parameters: Parameters<ReadModels['loadCurrent']>) => {
         if (!isClosed) await database.query(closeConnections);
         isClosed = true;
         const isLoaded = async () => {
-          const [load] = await Promise.allSettled([rows.load(...parameters)]);
+          const [load] = await Promise.allSettled([rows.loadCurrent(...parameters)]);
           return load.status === 'fulfilled';
         };
         await eventually(isLoaded, (loaded) => loaded);
@@ -192,6 +195,22 @@ describe('read model catch-up', () => {
     await catchUpUntil(await commitWithoutReadModel());
     expect(await readSettings()).toEqual([{ setting: 'off' }, { setting: 'on' }]);
     await database.query('drop function note_wait cascade; drop table waits');
+  });
+
+  it('writes the read models of events for a reader who waits, past a stream that cannot be projected', async () => {
+    const { store, rows } = process;
+    createCatchUp(rows);
+    const ids = [
+      await commitWithoutReadModel(),
+      await commitWithoutReadModel({ broken: true }),
+      await commitWithoutReadModel(),
+    ];
+    await store.waitUntilProjected(await store.readAll(BEGINNING, 1_000));
+    const { rows: written } = await database.query<{ id: number }>(
+      'select id from accounts where id = any ($1) order by id',
+      [ids],
+    );
+    expect(written.map(({ id }) => id)).toEqual([ids[0], ids[2]]);
   });
 
   it('continues after a stream that cannot be projected', async () => {

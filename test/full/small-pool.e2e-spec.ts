@@ -100,10 +100,7 @@ describe('comparisons of passes', () => {
     const recorder = new Recorder();
     const tables = Array.from(
       { length: 2 * POOL_SIZE },
-      () =>
-        new PassTable(pool, get(EventStore), get(ReadModels), get(PassContents), get(PassUpdates), [
-          recorder,
-        ]),
+      () => new PassTable(pool, get(EventStore), get(PassContents), get(PassUpdates), [recorder]),
     );
     for (let isMore = true; isMore;) {
       const results = await Promise.allSettled(tables.map((table) => table.refresh()));

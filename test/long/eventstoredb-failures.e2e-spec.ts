@@ -8,7 +8,6 @@ import { getPool } from '#database/data-source.js';
 import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { readModels } from '../../apps/read-models.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
@@ -263,7 +262,7 @@ describe('an append whose process died before it updated the read model', () => 
     await stampWithoutReadModel(customerCard.id, 4);
     expect(await readBalance(path)).toBe(0);
     const stop = new AbortController();
-    const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
+    const catchUp = new ReadModelCatchUp(other.pool, other.store);
     const running = catchUp.run(stop.signal);
     await eventually(
       () => readBalance(path),
@@ -396,7 +395,7 @@ describe('read models that are 100,000 events behind', () => {
     const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
     for (const id of ids) await append(id, template, 1_000);
     const stop = new AbortController();
-    const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
+    const catchUp = new ReadModelCatchUp(other.pool, other.store);
     const running = catchUp.run(stop.signal);
     const response = await store.post(`${path}/stamp`, { stamps: 1 });
     const countBehind = async () => {

@@ -15,12 +15,11 @@ import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
 import { getPort } from '#operations/operator-server.js';
-import { DamageCheck } from '#event-store/eventstoredb/damage-check.js';
+import { EventStore } from '#event-store/port/event-store.js';
 import { StartCheck } from '#event-store/log/start-check.js';
 import { LogTimes } from '#event-store/log/log-times.service.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { Reprojection } from '#event-store/read-models/reprojection.service.js';
-import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { StatisticsSubscription } from '#statistics/statistics.subscription.js';
 import { PhoneNormalization } from '#customers/phone-normalization.service.js';
@@ -49,12 +48,10 @@ const FINISH_WITHIN_MS = 12_000;
 
 /** What runs until the process has to stop. */
 const FOLLOWERS = [
-  ReadModelCatchUp,
   HistorySubscription,
   StatisticsSubscription,
   TransparencyLog,
   LogTimes,
-  DamageCheck,
   Reprojection,
   PhoneNormalization,
   PassChanges,
@@ -109,7 +106,9 @@ async function run(stopRequest: StopRequest): Promise<void> {
   const announcements = app.get(AnnouncementDispatch);
   for (const sending of [webhooks, messages, passes, announcements]) sending.start();
   const stopping = new AbortController();
-  const followers = FOLLOWERS.map((follower) => app.get(follower).run(stopping.signal));
+  const { signal: stop } = stopping;
+  const followers = FOLLOWERS.map((follower) => app.get(follower).run(stop));
+  followers.push(app.get(EventStore).maintain(stop));
   const checking = app
     .get(StartCheck)
     .reportReadModelsAhead(stopping.signal)

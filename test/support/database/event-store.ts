@@ -9,7 +9,7 @@ import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-e
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { StreamConflictResolver } from '#event-store/commands/stream-conflict-resolver.js';
+import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
 import { ReadModels, type StreamKind } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../../../apps/read-models.js';
@@ -29,7 +29,7 @@ export async function openStore(config: Config, kinds: StreamKind[] = readModels
       ? new PostgresEventStore(pool, [], link)
       : new EventStoreDbEventStore(pool, keys, config, kinds);
   const rows = new ReadModels(pool, store, keys);
-  new StreamConflictResolver(store, rows, keys, readModels).onModuleInit();
+  new StreamCallbacks(store, rows, keys, readModels).onModuleInit();
   return {
     pool,
     source,

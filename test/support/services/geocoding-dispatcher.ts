@@ -36,14 +36,9 @@ export class GeocodingFollower {
       get(QueueMetrics),
       this.registry,
     );
-    this.running = new GeocodingSubscription(
-      get(Followers),
-      pool,
-      get(ReadModels),
-      this.queue,
-      worker,
-      config,
-    ).run(this.stopping.signal);
+    this.running = new GeocodingSubscription(get(Followers), pool, this.queue, worker, config).run(
+      this.stopping.signal,
+    );
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,6 @@ import { Pool } from 'pg';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { Followers } from '#event-store/log/followers.service.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import type { JobOutcome } from '#database/job-queue.js';
@@ -64,14 +63,9 @@ export class PassFollower {
     this.contents = get(PassContents);
     this.updates = get(PassUpdates);
     this.store = get(EventStore);
-    const table = new PassTable(
-      this.pool,
-      this.store,
-      get(ReadModels),
-      this.contents,
-      this.updates,
-      [this.recorder],
-    );
+    const table = new PassTable(this.pool, this.store, this.contents, this.updates, [
+      this.recorder,
+    ]);
     const changes = new PassChanges(get(Followers), table);
     this.running = changes.run(this.stopping.signal);
   }

@@ -44,7 +44,7 @@ export class CustomerExport {
   async createExport(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
     const { accountId } = by;
     const all = await loadPerson(id, async (one) => {
-      const loaded = await this.readModels.load(customerReadModel, one, true);
+      const loaded = await this.readModels.loadCurrent(customerReadModel, one);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
       return loaded.state;
     });

@@ -1,6 +1,6 @@
 import type { CapKind } from '#event-store/port/event-store.js';
 import type { ClaimChanges, ReadModel } from '#event-store/read-models/read-models.js';
-import { redecideCustomer } from './merging.js';
+import { decideMergedAway } from './merging.js';
 import { customer, findMovedValues, listUniqueValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
@@ -10,7 +10,7 @@ export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
   subjectIdSql: 'r.id',
   findSubjectId: ({ id, erasedAt }) => (erasedAt === null ? id : null),
   getClaimChanges,
-  redecide: redecideCustomer,
+  followUp: { decide: decideMergedAway },
 };
 
 export const customerCap: CapKind = {

@@ -162,7 +162,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 
   /** @throws NotFoundError */
   private async load(accountId: number, id: number): Promise<Customer> {
-    const loaded = await this.readModels.load(customerReadModel, id, true);
+    const loaded = await this.readModels.loadCurrent(customerReadModel, id);
     if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
     return loaded.state;
   }

@@ -103,7 +103,7 @@ export class FindOrCreateCustomerHandler implements ICommandHandler<FindOrCreate
     const holders = await this.holders.list(accountId, claims, customerReadModel);
     const ids = new Set<number>();
     for (const { id, places } of holders) {
-      const loaded = await this.readModels.load(customerReadModel, id, true);
+      const loaded = await this.readModels.loadCurrent(customerReadModel, id);
       const own = loaded ? listUniqueValues(loaded.state).map(toKey) : [];
       const isRecorded = places.every((place) => {
         const value = values[place];

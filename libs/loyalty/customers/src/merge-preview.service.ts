@@ -48,7 +48,7 @@ export class MergePreviews {
     if (!survivor || !other) throw new NotFoundError('Customer');
     const ids = await this.customerCards.listIds([survivorId, otherId]);
     const loaded = await Promise.all(
-      ids.map(({ id }) => this.readModels.load(customerCardReadModel, id, true)),
+      ids.map(({ id }) => this.readModels.loadCurrent(customerCardReadModel, id)),
     );
     const cards = loaded.flatMap((card) => card?.state ?? []);
     const plan = planMerge(cards, pair);
@@ -66,7 +66,7 @@ export class MergePreviews {
   }
 
   private async getCustomer(accountId: number, id: number): Promise<Customer> {
-    const loaded = await this.readModels.load(customerReadModel, id, true);
+    const loaded = await this.readModels.loadCurrent(customerReadModel, id);
     if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
     return loaded.state;
   }

@@ -19,7 +19,7 @@ import {
   moveCard,
   mergeCard,
   restoreCard,
-  type DecisionContext,
+  type CardRules,
 } from '#stamping/card-merging.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
@@ -307,7 +307,7 @@ function createFinder(cards: CustomerCard[]): (id: number) => CustomerCard {
   };
 }
 
-function getTemplate({ templates }: MergeContext, { cardId }: CustomerCard): DecisionContext {
+function getTemplate({ templates }: MergeContext, { cardId }: CustomerCard): CardRules {
   const versioned = templates.get(cardId);
   if (!versioned) throw new ConflictError();
   const { rewards, version } = versioned.template;

@@ -9,7 +9,7 @@ import {
   type Customer,
 } from './customer.js';
 import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
-import { redecideCustomer, mergeCustomers, unmergeCustomers } from './merging.js';
+import { decideMergedAway, mergeCustomers, unmergeCustomers } from './merging.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const NOWHERE = { country: null };
@@ -424,14 +424,14 @@ describe('unmergeCustomers', () => {
   });
 });
 
-describe('redecideCustomer', () => {
+describe('decideMergedAway', () => {
   const { events } = mergeBoth(MINE, { ...THEIRS, externalReferences: [reference('A')] });
-  const redecide = (state: Customer) =>
-    redecideCustomer({ plannedEvents: events[1] ?? [], state, earlierEvents: events[0] ?? [] });
+  const decide = (state: Customer) =>
+    decideMergedAway({ plannedEvents: events[1] ?? [], state, earlierEvents: events[0] ?? [] });
 
   it('keeps the planned events when the planned values are unchanged', () => {
     const state = person(2, { ...THEIRS, externalReferences: [reference('A')], lastName: 'Neu' });
-    expect(redecide(state)).toEqual(events[1]);
+    expect(decide(state)).toEqual(events[1]);
   });
 
   it('does not take values that were changed or added since', () => {
@@ -440,16 +440,16 @@ describe('redecideCustomer', () => {
       phone: '+4915187654321',
       externalReferences: [reference('A'), reference('D')],
     });
-    expect(redecide(state)).toMatchObject([
+    expect(decide(state)).toMatchObject([
       { data: { personal: { externalReferences: [reference('D')] } } },
     ]);
-    expect(getPersonal(redecide(state))).not.toHaveProperty('phone');
+    expect(getPersonal(decide(state))).not.toHaveProperty('phone');
   });
 
   it('exchanges two notations of a phone number only while the number is the same', () => {
     const plan = mergeBoth({ phone: '01711234567' }, { phone: '+491711234567' }).events;
     const decide = (phone: string) =>
-      redecideCustomer({
+      decideMergedAway({
         plannedEvents: plan[1] ?? [],
         state: person(2, { phone }),
         earlierEvents: plan[0] ?? [],

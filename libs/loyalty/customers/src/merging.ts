@@ -267,7 +267,7 @@ function isSame(
  * Decides again about a customer who was changed after the survivor had taken over their values: what is not the value
  * that was taken stays with them.
  */
-export function redecideCustomer({
+export function decideMergedAway({
   plannedEvents,
   state,
   earlierEvents,

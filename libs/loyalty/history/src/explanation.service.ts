@@ -83,7 +83,7 @@ export class ExplanationService {
    */
   async explain(accountId: number, id: number, locale?: string): Promise<ExplanationJson> {
     const [card, store] = await Promise.all([
-      this.readModels.load(customerCardReadModel, id, true),
+      this.readModels.loadCurrent(customerCardReadModel, id),
       this.readModels.load(accountReadModel, accountId),
     ]);
     if (!card || !store) throw new NotFoundError('Customer card');

@@ -87,7 +87,7 @@ export class ImportUndoing {
     { row, state, customerId, customerCardId }: StoredRow,
   ): Promise<FieldErrors | null> {
     if (customerId === null) return null;
-    const current = (await this.readModels.load(customerReadModel, customerId, true))?.state;
+    const current = (await this.readModels.loadCurrent(customerReadModel, customerId))?.state;
     // Nothing is left to be taken back of somebody who was erased.
     if (!current || current.erasedAt !== null) return null;
     const { accountId, actor } = undone;

@@ -4,7 +4,7 @@ import { scenario } from '../../../../test/support/fixtures/aggregate-scenario.j
 import { CardMergedError, isHeldBy } from './card-holder.js';
 import {
   absorbCard,
-  redecideCard,
+  decideMergedCard,
   giveBackStamps,
   moveCard,
   mergeCard,
@@ -379,42 +379,42 @@ describe('undoing a merge', () => {
   });
 });
 
-describe('redecideCard', () => {
-  const redecide = (
+describe('decideMergedCard', () => {
+  const decide = (
     plannedEvents: CustomerCardEvent[],
     state: CustomerCard,
     earlierEvents: CustomerCardEvent[] = [],
-  ) => redecideCard({ plannedEvents, state, earlierEvents, decisionContext: template });
+  ) => decideMergedCard({ plannedEvents, state, earlierEvents, inputs: template });
 
   it('keeps the planned move of a card', () => {
     const plannedEvents = moveCard(givenOther().state(), SURVIVOR);
-    expect(redecide(plannedEvents, givenOther(stampsEarned(OTHER, 1)).state())).toEqual(
+    expect(decide(plannedEvents, givenOther(stampsEarned(OTHER, 1)).state())).toEqual(
       plannedEvents,
     );
   });
 
   it('gives away the stamps that the closed card has by now', () => {
     const plannedEvents = [stampsRemoved(OTHER, 3), cardMerged(3)];
-    expect(redecide(plannedEvents, givenOther(stampsEarned(OTHER, 5)).state())).toEqual([
+    expect(decide(plannedEvents, givenOther(stampsEarned(OTHER, 5)).state())).toEqual([
       stampsRemoved(OTHER, 5),
       cardMerged(5),
     ]);
-    expect(redecide([cardMerged(0)], givenOther(stampsEarned(OTHER, 1)).state())).toEqual([
+    expect(decide([cardMerged(0)], givenOther(stampsEarned(OTHER, 1)).state())).toEqual([
       stampsRemoved(OTHER, 1),
       cardMerged(1),
     ]);
-    expect(redecide(plannedEvents, givenOther().state())).toEqual([cardMerged(0)]);
+    expect(decide(plannedEvents, givenOther().state())).toEqual([cardMerged(0)]);
   });
 
   it('passes on the rewards that the closed card has unlocked by now', () => {
     const at = [{ rewardId: 1, stampsRequired: 3 }];
     const plannedEvents = [cardAbsorbed(2), stampsAdjusted(SURVIVOR, 2)];
-    expect(redecide(plannedEvents, givenSurvivor().state(), [cardMerged(3, at)])).toEqual([
+    expect(decide(plannedEvents, givenSurvivor().state(), [cardMerged(3, at)])).toEqual([
       cardAbsorbed(3, at),
       stampsAdjusted(SURVIVOR, 3),
       rewardUnlocked(SURVIVOR, 3),
     ]);
-    const closing = redecide(
+    const closing = decide(
       [cardMerged(0)],
       givenOther(stampsEarned(OTHER, 3), rewardUnlocked(OTHER, 3)).state(),
     );
@@ -424,13 +424,13 @@ describe('redecideCard', () => {
   it('adds the stamps that the closed card gave, and unlocks the rewards that they reach', () => {
     const plannedEvents = [cardAbsorbed(3), stampsAdjusted(SURVIVOR, 3)];
     expect(
-      redecide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state(), [cardMerged(4)]),
+      decide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state(), [cardMerged(4)]),
     ).toEqual([cardAbsorbed(4), stampsAdjusted(SURVIVOR, 4), rewardUnlocked(SURVIVOR)]);
   });
 
   it('gives back only the stamps that are left', () => {
     const plannedEvents = [cardUnmerged(3, 0), stampsRemoved(SURVIVOR, 3)];
-    expect(redecide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state())).toEqual([
+    expect(decide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state())).toEqual([
       cardUnmerged(1, 2),
       stampsRemoved(SURVIVOR, 1),
     ]);
@@ -440,14 +440,12 @@ describe('redecideCard', () => {
       cardMerged(3),
     ).state();
     expect(
-      redecide([cardRestored(3, 0), stampsAdjusted(OTHER, 3)], closedCard, [cardUnmerged(1, 2)]),
+      decide([cardRestored(3, 0), stampsAdjusted(OTHER, 3)], closedCard, [cardUnmerged(1, 2)]),
     ).toEqual([cardRestored(1, 2), stampsAdjusted(OTHER, 1)]);
   });
 
   it('throws for any other event, and without the event of the closed card', () => {
-    expect(() => redecide([stampsEarned(OTHER, 1)], givenOther().state())).toThrow('decided again');
-    expect(() => redecide([cardAbsorbed(3)], givenSurvivor().state())).toThrow(
-      'CustomerCardMerged',
-    );
+    expect(() => decide([stampsEarned(OTHER, 1)], givenOther().state())).toThrow('decided again');
+    expect(() => decide([cardAbsorbed(3)], givenSurvivor().state())).toThrow('CustomerCardMerged');
   });
 });

@@ -8,7 +8,7 @@ import type {
 import { mergeUnlocked, priceRewards, createUnlocks } from './unlocked-rewards.js';
 
 /** The context that merges of cards are decided with, the first time and again. */
-export type DecisionContext = Pick<Template, 'rewards' | 'version'>;
+export type CardRules = Pick<Template, 'rewards' | 'version'>;
 
 const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
 
@@ -36,7 +36,7 @@ function closeCard(
 export function absorbCard(
   card: CustomerCard,
   from: { id: number } & Pick<CustomerCardMerged['data'], 'stamps' | 'unlocked'>,
-  template: DecisionContext,
+  template: CardRules,
 ): CustomerCardEvent[] {
   const { customerId } = card;
   const { id: fromId, stamps, unlocked } = from;
@@ -65,7 +65,7 @@ export function restoreCard(
   card: CustomerCard,
   customerId: number,
   { stamps, missing }: Pick<CustomerCardUnmerged['data'], 'stamps' | 'missing'>,
-  template: DecisionContext,
+  template: CardRules,
 ): CustomerCardEvent[] {
   const { customerId: fromCustomerId } = card;
   return [
@@ -75,18 +75,18 @@ export function restoreCard(
 }
 
 /** Decides again on a card that somebody else has stamped or redeemed from meanwhile. */
-export function redecideCard({
+export function decideMergedCard({
   plannedEvents,
   state,
   earlierEvents,
-  decisionContext,
+  inputs,
 }: {
   plannedEvents: CustomerCardEvent[];
   state: CustomerCard;
   earlierEvents: DomainEvent[];
-  decisionContext: unknown;
+  inputs: unknown;
 }): CustomerCardEvent[] {
-  const template = decisionContext as DecisionContext;
+  const template = inputs as CardRules;
   for (const event of plannedEvents) {
     switch (event.type) {
       case 'CustomerCardMoved':
@@ -156,7 +156,7 @@ function earnStamps(
   { stampsCount, unlocked }: CustomerCard,
   customerId: number,
   stamps: number,
-  template: DecisionContext,
+  template: CardRules,
 ): CustomerCardEvent[] {
   if (stamps === 0) return [];
   return [

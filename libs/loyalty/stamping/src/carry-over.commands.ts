@@ -55,7 +55,7 @@ export class CarryStampsOverHandler implements ICommandHandler<CarryStampsOver> 
   private async countAbsorbed(card: CustomerCard | undefined): Promise<number> {
     let sum = 0;
     for (const { fromId } of card?.absorptions ?? []) {
-      const absorbed = (await this.readModels.load(customerCardReadModel, fromId, true))?.state;
+      const absorbed = (await this.readModels.loadCurrent(customerCardReadModel, fromId))?.state;
       sum += (absorbed?.importedStamps ?? 0) + (await this.countAbsorbed(absorbed));
     }
     return sum;

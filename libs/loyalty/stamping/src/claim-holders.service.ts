@@ -64,7 +64,7 @@ export class ClaimHolders {
       }));
   }
 
-  /** Finds the record into which others were merged in turn. Read models that lag behind may lead in a circle. */
+  /** Finds the record into which others were merged in turn. Undoing a merge meanwhile may lead in a circle. */
   async findSurvivor<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     id: number,

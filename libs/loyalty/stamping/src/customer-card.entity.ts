@@ -6,7 +6,7 @@ import type {
   ReadModel,
   UniqueValue,
 } from '#event-store/read-models/read-models.js';
-import { redecideCard } from './card-merging.js';
+import { decideMergedCard } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type { CorrectionDetails, CustomerCardEvent } from './customer-card.events.js';
 import { findReceiptValues } from './receipt-numbers.js';
@@ -34,13 +34,15 @@ export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> =
   getClaimChanges: findClaims,
   getOtherIds: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
-  redecide: redecideCard,
-  commutesWith: [
-    'StampsEarned',
-    'StampsRemoved',
-    'RewardUnlocked',
-    'RewardRedeemed',
-  ] satisfies CustomerCardEvent['type'][],
+  followUp: {
+    decide: decideMergedCard,
+    allowedEvents: [
+      'StampsEarned',
+      'StampsRemoved',
+      'RewardUnlocked',
+      'RewardRedeemed',
+    ] satisfies CustomerCardEvent['type'][],
+  },
 };
 
 /** Has no limit of its own: it keeps new cards from a customer who is being merged, or has been. */

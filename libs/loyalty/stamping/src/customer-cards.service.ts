@@ -143,15 +143,9 @@ export class CustomerCardsService {
    * @throws NotFoundError
    */
   async getPath(accountId: number, cardId: number): Promise<CardPath> {
-    for (let id = cardId; ;) {
-      const loaded =
-        (await this.readModels.load(customerCardReadModel, id)) ??
-        (await this.readModels.load(customerCardReadModel, id, true));
-      if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer card');
-      const { customerId, mergedInto } = loaded.state;
-      if (!mergedInto) return { customerId, id };
-      id = mergedInto.id;
-    }
+    const path = (await this.findPaths(accountId, [cardId])).get(cardId);
+    if (!path) throw new NotFoundError('Customer card');
+    return path;
   }
 
   /**

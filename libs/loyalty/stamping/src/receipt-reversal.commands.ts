@@ -23,7 +23,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { assertStaffMayReverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
-import type { DecisionContext } from './card-merging.js';
+import type { CardRules } from './card-merging.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { toCustomerCardDetailJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
@@ -132,7 +132,7 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
               customerCardReadModel,
               id,
               events,
-              createDecisionContext(template, actions) as Json,
+              createCardRules(template, actions) as Json,
             );
           }),
           claims: cards.flatMap(({ id, actions }) =>
@@ -309,10 +309,7 @@ function getTemplate(templates: ReversalInputs['templates'], { cardId }: Custome
 }
 
 /** Creates what giving stamps back to a second card needs, if somebody else changes that card meanwhile. */
-function createDecisionContext(
-  { rewards, version }: Template,
-  actions: ReceiptAction[],
-): DecisionContext {
+function createCardRules({ rewards, version }: Template, actions: ReceiptAction[]): CardRules {
   return {
     rewards: priceRewards(
       rewards,

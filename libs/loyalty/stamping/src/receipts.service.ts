@@ -176,28 +176,22 @@ export class ReceiptsService {
     const { accountId } = context;
     const { operation, externalRef } = receipt;
     const own = toStreamName(customerCard, path.id);
-    // A read model may lag behind and not show yet which card the other was merged into.
-    let isFresh = false;
     return retryUntil(
       { withinMs: SETTLE_TIMEOUT_MS, delayMs: RETRY_MS },
       async () => {
         const first = await this.uses.findFirst(accountId, externalRef, operation);
         if (!first) return this.createUsage(context, path, receipt, 0);
-        const current = await this.getCard(accountId, path, isFresh);
+        const current = await this.getCard(accountId, path);
         const uses =
           first.stream === own
             ? [first]
             : await this.uses.list(accountId, externalRef, [operation]);
-        const use = await this.findUseOfCard(uses, path.id, isFresh);
+        const use = await this.findUseOfCard(uses, path.id);
         if (use) {
           const earlier = await this.findEarlier<E>(use, externalRef, current);
           if (!earlier) return RETRY;
           if (receipt.isSame(earlier.event)) return { earlier };
           throw await this.createTakenError(use.stream, 'was already used for something else');
-        }
-        if (!isFresh) {
-          isFresh = true;
-          return RETRY;
         }
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
         const last = uses.at(-1);
@@ -217,14 +211,10 @@ export class ReceiptsService {
   }
 
   /** Finds the use on this card itself, or else on one that was merged into it. */
-  private async findUseOfCard(
-    uses: ReceiptUse[],
-    id: number,
-    isFresh: boolean,
-  ): Promise<ReceiptUse | undefined> {
+  private async findUseOfCard(uses: ReceiptUse[], id: number): Promise<ReceiptUse | undefined> {
     const own = uses.find(({ stream }) => stream === toStreamName(customerCard, id));
     if (own) return own;
-    for (const use of uses) if (await this.isMergedInto(use.stream, id, isFresh)) return use;
+    for (const use of uses) if (await this.isMergedInto(use.stream, id)) return use;
     return undefined;
   }
 
@@ -267,14 +257,11 @@ export class ReceiptsService {
     );
   }
 
-  /**
-   * Tells whether a record was merged into another one, directly or through others in turn. Read models that lag behind
-   * may lead in a circle.
-   */
-  private async isMergedInto(stream: string, id: number, isFresh: boolean): Promise<boolean> {
+  /** Tells whether a card was merged into another one, directly or through others in turn. Undoing a merge meanwhile may lead in a circle. */
+  private async isMergedInto(stream: string, id: number): Promise<boolean> {
     let from = parseCardId(stream);
     for (const visited = new Set<number>(); from !== id;) {
-      const card = await this.readModels.load(customerCardReadModel, from, isFresh);
+      const card = await this.readModels.loadCurrent(customerCardReadModel, from);
       if (!card?.state.mergedInto || visited.has(from)) return false;
       visited.add(from);
       from = card.state.mergedInto.id;
@@ -285,13 +272,11 @@ export class ReceiptsService {
   private async getCard(
     accountId: number,
     { customerId, id }: CardPath,
-    isFresh: boolean,
   ): Promise<LoadedReadModel<CustomerCard>> {
-    const current = await this.readModels.load(customerCardReadModel, id, isFresh);
+    const current = await this.readModels.loadCurrent(customerCardReadModel, id);
     if (current?.state.accountId === accountId && isHeldBy(current.state, customerId))
       return current;
-    if (isFresh) throw new NotFoundError('Customer card');
-    return this.getCard(accountId, { customerId, id }, true);
+    throw new NotFoundError('Customer card');
   }
 }
 

@@ -1,10 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { EventStore } from '#event-store/port/event-store.js';
-import { parsePosition } from '#event-store/port/position.js';
+import type { Writer } from '#event-store/port/log-measures.js';
 
 const READ_INTERVAL_MS = 5_000;
 const LONG_WRITE_SECONDS = 30;
@@ -14,24 +13,12 @@ const GAUGES = `
   select
     (select extract(epoch from now() - min(due_at)) from webhook_queues
      where due_at <= now() and due_at < 'infinity')::float8 as due_seconds,
-    (select extract(epoch from now() - min(created_at)) from es.intents where damage is null)::float8 as intent_seconds,
     (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'webhook_events'::regclass
        and right(c.relname, 8) > to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_ahead,
     (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where i.inhparent = 'webhook_events'::regclass
        and right(c.relname, 8) <= to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_kept`;
-
-/** The age of the first event that the subscription has not read, whether or not it may read it yet. */
-const SUBSCRIPTION_LAG = `
-  select c.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
-  from es.checkpoints c
-  left join lateral (
-    select recorded_at from es.events e
-    where (e.tx, e.pos) > (split_part(c.position, ':', 1)::numeric::text::xid8,
-      split_part(c.position, ':', 2)::bigint)
-    order by e.tx, e.pos limit 1
-  ) e on true`;
 
 /** Goes from store to store in the primary key, however many events wait in each. */
 const POSTPONED = `
@@ -45,25 +32,11 @@ const POSTPONED = `
   )
   select subscription, count(*)::int as stores from stores group by 1`;
 
-const CHECKPOINTS = `
-  select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
-
-/** All readers of the log wait for the oldest writing transaction anywhere on the server, prepared ones included. */
-const OLDEST_WRITER = `
-  select * from (
-    select pid, coalesce(application_name, '') as name, extract(epoch from now() - xact_start)::float8 as seconds
-    from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
-    union all
-    select 0, 'prepared transaction', extract(epoch from now() - prepared)::float8 from pg_prepared_xacts
-  ) w where seconds is not null order by seconds desc limit 1`;
-
 type GaugeRow = {
   due_seconds: number | null;
-  intent_seconds: number | null;
   days_ahead: number;
   days_kept: number;
 };
-type Writer = { pid: number; name: string; seconds: number };
 
 /** Gauges of what all dispatchers share, read from the database at most every five seconds. */
 @Injectable()
@@ -134,32 +107,18 @@ export class DispatchGauges {
   private async query(): Promise<void> {
     const { rows } = await this.pool.query<GaugeRow>(GAUGES);
     this.due.set(rows[0]?.due_seconds ?? 0);
-    this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.daysAhead.set(rows[0]?.days_ahead ?? 0);
     this.keptDays.set(rows[0]?.days_kept ?? 0);
     const counts = await this.pool.query<{ subscription: string; stores: number }>(POSTPONED);
     this.postponed.reset();
     for (const { subscription, stores } of counts.rows)
       this.postponed.set({ subscription }, stores);
-    if (this.eventStore.readModelsMayLag) return this.queryLog();
-    const behind = await this.pool.query<{ subscription: string; seconds: number }>(
-      SUBSCRIPTION_LAG,
-    );
-    for (const { subscription, seconds } of behind.rows) {
+    const { lagSeconds, oldestCommitSeconds, oldestWriter } = await this.eventStore.measure();
+    for (const [subscription, seconds] of lagSeconds) {
       this.lag.set({ subscription }, Math.max(0, seconds));
     }
-    const writers = await this.pool.query<Writer>(OLDEST_WRITER);
-    this.setWriter(writers.rows[0]);
-  }
-
-  /** The same when the events are in EventStoreDB. */
-  private async queryLog(): Promise<void> {
-    const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
-    for (const { subscription, position } of rows) {
-      const [next] = await this.eventStore.readAll(parsePosition(position), 1);
-      const waiting = next ? (getNowMs() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
-      this.lag.set({ subscription }, Math.max(0, waiting));
-    }
+    this.intent.set(oldestCommitSeconds);
+    this.setWriter(oldestWriter);
   }
 
   private setWriter(writer: Writer | undefined): void {

@@ -6,13 +6,12 @@ import { LOCKS } from '#database/locks.js';
 import { takeStep, type Step } from '#event-store/port/checkpoint.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { Followers } from '#event-store/log/followers.service.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { locationReadModel } from '#locations/location.entity.js';
+import { location } from '#locations/location.js';
 import { GeocodingQueue } from './geocoding-queue.service.js';
 import { GeocodingWorker } from './geocoding-worker.service.js';
 
 export const GEOCODING = 'geocoding';
-const STREAM = `${locationReadModel.aggregate.name}-`;
+const STREAM = `${location.name}-`;
 
 /**
  * Follows the log from its beginning and enqueues addresses. The process that does this also sends the requests: public
@@ -23,7 +22,6 @@ export class GeocodingSubscription {
   constructor(
     private readonly followers: Followers,
     private readonly pool: Pool,
-    private readonly readModels: ReadModels,
     private readonly queue: GeocodingQueue,
     private readonly worker: GeocodingWorker,
     private readonly config: Config,
@@ -56,8 +54,6 @@ export class GeocodingSubscription {
         meta.accountId,
       ]),
     );
-    // Read models may lag behind the log. An address that is read too early would be the former one.
-    await this.readModels.waitUntilCaughtUp(locationReadModel, addressEvents);
     await inTransaction(this.pool, async (client) => {
       await takeStep(client, step);
       await this.queue.enqueue(

@@ -49,7 +49,7 @@ export class CardMessageContents {
   async find(customerCardId: number): Promise<FoundContent | undefined> {
     let card = await this.card(customerCardId);
     while (card.mergedInto) card = await this.card(card.mergedInto.id);
-    const holder = await this.readModels.load(customerReadModel, card.customerId, true);
+    const holder = await this.readModels.loadCurrent(customerReadModel, card.customerId);
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
     const store = await this.readModels.load(accountReadModel, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
@@ -82,7 +82,7 @@ export class CardMessageContents {
   }
 
   private async card(id: number) {
-    const loaded = await this.readModels.load(customerCardReadModel, id, true);
+    const loaded = await this.readModels.loadCurrent(customerCardReadModel, id);
     if (!loaded) throw new Error(`there is no customer card ${id}`);
     return loaded.state;
   }

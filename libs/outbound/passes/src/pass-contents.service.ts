@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { EventStore } from '#event-store/port/event-store.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Account } from '#accounts/account.js';
 import { toContactDetails } from '#accounts/contact-details.js';
@@ -71,7 +69,6 @@ const LOCATIONS = {
 export class PassContents {
   constructor(
     private readonly pool: Pool,
-    private readonly eventStore: EventStore,
     private readonly readModels: ReadModels,
     private readonly passes: Passes,
     private readonly keys: PersonalKeys,
@@ -118,23 +115,12 @@ export class PassContents {
   async open(customerCard: CustomerCard): Promise<{ pass: Pass; content: PassContent }> {
     const pass = await this.passes.open(customerCard);
     // Later changes are sent as the log has them: only the first content must not miss one.
-    const isFirst = pass.isNew && (await this.catchUp(customerCard.id));
+    const isFirst =
+      pass.isNew && (await this.readModels.refresh(customerCardReadModel, customerCard.id));
     const content = (await this.load([customerCard.id])).get(customerCard.id);
     if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
     if (isFirst) await this.passes.saveContentHash(customerCard.id, hashContent(content));
     return { pass, content };
-  }
-
-  /** Brings the read model of a customer card up to date. @returns false: the event store is away */
-  private async catchUp(customerCardId: number): Promise<boolean> {
-    if (!this.eventStore.isReachable) return false;
-    try {
-      await this.readModels.ensureWritten(customerCardReadModel, [customerCardId]);
-      return true;
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      return false;
-    }
   }
 
   /**

@@ -10,12 +10,6 @@ import {
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { isAboutEvents } from '#event-store/log/follow-log.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { accountReadModel } from '#accounts/account.entity.js';
-import { cardReadModel } from '#cards/card.entity.js';
-import { customerReadModel } from '#customers/customer.entity.js';
-import { locationReadModel } from '#locations/location.entity.js';
-import { rewardReadModel } from '#rewards/reward.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { hashContent } from './pass-content.js';
@@ -153,7 +147,6 @@ export class PassTable {
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
-    private readonly readModels: ReadModels,
     private readonly contents: PassContents,
     private readonly updates: PassUpdates,
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
@@ -164,7 +157,6 @@ export class PassTable {
     const scope = await this.keepOpened(findScope(events));
     if (isEmptyScope(scope)) return takeStep(this.pool, step);
     const balances = await this.readBalances(scope);
-    await this.waitForReadModels(scope, events);
     const { rows } = await this.pool.query<OpenedRow>(createOpenedQuery(scope));
     const changes = await this.compare(rows, balances);
     await inTransaction(this.pool, async (client) => {
@@ -325,21 +317,6 @@ export class PassTable {
       cause = before;
     }
     return cause === first ? [] : [cause];
-  }
-
-  /** Waits for read models that lag behind the log: content read too early would never be compared again. */
-  private async waitForReadModels(
-    { customerCards }: PassScope,
-    events: StoredEvent[],
-  ): Promise<void> {
-    await Promise.all([
-      this.readModels.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),
-      this.readModels.waitUntilCaughtUp(customerReadModel, events),
-      this.readModels.waitUntilCaughtUp(cardReadModel, events),
-      this.readModels.waitUntilCaughtUp(rewardReadModel, events),
-      this.readModels.waitUntilCaughtUp(accountReadModel, events),
-      this.readModels.waitUntilCaughtUp(locationReadModel, events),
-    ]);
   }
 }
 

@@ -5,10 +5,7 @@ import { Config } from '#configuration/config.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys, type WrappedKey } from '#event-store/personal-keys/personal-keys.js';
-import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
-import { accountReadModel } from '#accounts/account.entity.js';
-import { cardReadModel } from '#cards/card.entity.js';
-import { customerReadModel } from '#customers/customer.entity.js';
+import { toStreamName } from '#event-store/read-models/read-models.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardReadModel, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
@@ -75,7 +72,6 @@ export class CustomerCardRenderer implements EventRenderer {
 
   constructor(
     private readonly pool: Pool,
-    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly projections: StreamProjections,
     private readonly templates: TemplatesService,
@@ -94,12 +90,11 @@ export class CustomerCardRenderer implements EventRenderer {
   private async render(
     events: StoredEvent[],
     isErased: (customerId: number) => boolean,
-    { snapshots, installed, ...read }: RenderContext,
+    { snapshots, installed, templates, ...read }: RenderContext,
   ): Promise<Map<string, RenderedEvent>> {
     const states = await this.projections.projectAfter(customerCardReadModel, events, snapshots);
     const cards = [...states.values()];
     const names = await this.completeNames(cards, read.names);
-    const templates = await this.completeTemplates(cards, read.templates);
     return new Map(
       events.map((event) => {
         const state = getDefined(states.get(event.id), event.stream);
@@ -171,28 +166,7 @@ export class CustomerCardRenderer implements EventRenderer {
   ): Promise<Map<number, CustomerName>> {
     const ids = listMissing(cards, ({ customerId }) => customerId, read);
     if (ids.length === 0) return read;
-    const names = new Map([...read, ...(await this.readNames(ids))]);
-    const missingIds = ids.filter((id) => !names.has(id));
-    if (missingIds.length === 0) return names;
-    await this.readModels.ensureWritten(customerReadModel, missingIds);
-    return new Map([...names, ...(await this.readNames(missingIds))]);
-  }
-
-  private async completeTemplates(
-    cards: CustomerCard[],
-    read: Map<number, Template>,
-  ): Promise<Map<number, Template>> {
-    const ids = listMissing(cards, ({ cardId }) => cardId, read);
-    if (ids.length === 0) return read;
-    await this.readModels.ensureWritten(accountReadModel, [
-      ...new Set(cards.map(({ accountId }) => accountId)),
-    ]);
-    await this.readModels.ensureWritten(cardReadModel, ids);
-    const loaded = await this.templates.load(ids);
-    return new Map([
-      ...read,
-      ...[...loaded].map(([id, { template }]): [number, Template] => [id, template]),
-    ]);
+    return new Map([...read, ...(await this.readNames(ids))]);
   }
 
   private async readNames(ids: number[]): Promise<Map<number, CustomerName>> {

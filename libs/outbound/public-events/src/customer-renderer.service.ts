@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { DamagedHistoryError, UnavailableError } from '#kernel/errors.js';
-import { RETRY, retryUntil } from '#kernel/retry-until.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -26,8 +25,6 @@ const MERGE_TYPES = new Set([
   'CustomerUnmerged',
   'CustomerRestored',
 ]);
-const MERGE_TIMEOUT_MS = 15_000;
-const POLL_INTERVAL_MS = 50;
 
 @Injectable()
 export class CustomerRenderer implements EventRenderer {
@@ -56,7 +53,10 @@ export class CustomerRenderer implements EventRenderer {
     isErased: (customerId: number) => boolean,
   ): Promise<Map<string, RenderedEvent>> {
     const states = await this.projections.projectAround(customerReadModel, events);
-    await this.waitUntilMerged(events.filter(({ type }) => MERGE_TYPES.has(type)));
+    const merged = events.filter(({ type }) => MERGE_TYPES.has(type));
+    // The cards belong to the surviving customer then.
+    if (merged.length > 0)
+      await this.eventStore.waitUntilComplete(merged.map(({ stream }) => stream));
     const updated = events.filter(({ revision }) => revision > 0);
     const cards = await this.customerCards.listByCustomer(
       updated.map(({ id, stream }) => getDefined(states.get(id), stream).after.id),
@@ -96,29 +96,6 @@ export class CustomerRenderer implements EventRenderer {
   }
 
   /**
-   * Waits until merges are finished, except for those that wait for a repair. If a merge is written stream by stream,
-   * its first event can be read before the cards belong to the surviving customer.
-   * @throws UnavailableError
-   */
-  private async waitUntilMerged(events: StoredEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    const streams = events.map(({ stream }) => stream);
-    await retryUntil(
-      { withinMs: MERGE_TIMEOUT_MS, delayMs: POLL_INTERVAL_MS },
-      async () => {
-        const { rowCount } = await this.pool.query({
-          name: 'webhook_customers_merging',
-          text: `select from es.intent_streams s join es.intents i on i.id = s.intent
-                 where s.stream_id = any ($1) and i.damage is null`,
-          values: [streams],
-        });
-        return rowCount === 0 || RETRY;
-      },
-      () => new UnavailableError('A merge has not been finished yet'),
-    );
-  }
-
-  /**
    * Finds the current state of customers whose key was renewed, and the event that recorded it again. Earlier events
    * cannot be decrypted any more, except by a process that has cached their projection. Where a
    * tombstone or an access list keeps that event from being read, all have the current state: others must not wait for the
@@ -130,7 +107,9 @@ export class CustomerRenderer implements EventRenderer {
     const renewals = new Map<number, { revision: number; now: Customer }>();
     for (const id of await this.keys.findRenewed(ids)) {
       const revision = await this.findResealing(toStreamName(customerReadModel.aggregate, id));
-      const now = await this.readModels.load(customerReadModel, id, revision !== Infinity);
+      const now = await (revision === Infinity
+        ? this.readModels.load(customerReadModel, id)
+        : this.readModels.loadCurrent(customerReadModel, id));
       if (now && revision !== undefined) renewals.set(id, { revision, now: now.state });
     }
     return renewals;

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { query } from '#database/connection.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { ReadModels, toStreamName, type ReadModel } from '#event-store/read-models/read-models.js';
+import { toStreamName, type ReadModel } from '#event-store/read-models/read-models.js';
 import { card } from '#cards/card.js';
 import { rewardReadModel } from '#rewards/reward.entity.js';
 import { posterReadModel } from '#posters/poster.entity.js';
@@ -13,10 +13,7 @@ import { getEventLocationId, type EventSubject, type SubjectFilter } from './eve
 /** Finds what events are about. Those of a customer card, a reward or a poster do not name its card. */
 @Injectable()
 export class EventSubjects {
-  constructor(
-    private readonly pool: Pool,
-    private readonly readModels: ReadModels,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   /** Finds the subjects of events, by event id. Reads cards only if a filter is about them. */
   async find(
@@ -76,22 +73,12 @@ export class EventSubjects {
     const { aggregate, table } = readModel;
     const ids = listIds(aggregate.name, streams);
     if (ids.length === 0) return [];
-    const cards = await this.readCards(table, ids);
-    const missing = ids.filter((id) => !cards.has(id));
-    if (missing.length > 0) {
-      await this.readModels.ensureWritten(readModel, missing);
-      for (const [id, cardId] of await this.readCards(table, missing)) cards.set(id, cardId);
-    }
-    return [...cards].map(([id, cardId]) => [toStreamName(aggregate, id), cardId]);
-  }
-
-  private async readCards(table: string, ids: number[]): Promise<Map<number, number>> {
     const rows = await query<{ id: number; card_id: number }>(this.pool, {
       name: `webhook_event_cards_of_${table}`,
       text: `select id, card_id from ${table} where id = any ($1)`,
       values: [ids],
     });
-    return new Map(rows.map(({ id, card_id }) => [id, card_id]));
+    return rows.map(({ id, card_id }) => [toStreamName(aggregate, id), card_id]);
   }
 
   private async readOwn(

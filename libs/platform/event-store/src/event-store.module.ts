@@ -5,7 +5,6 @@ import type { DatabasePool } from '#database/database-pool.js';
 import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { DamageCheck } from './eventstoredb/damage-check.js';
 import { DamageMetrics } from './log/damage-metrics.js';
 import { PastStates } from './log/past-states.service.js';
 import { openEventStore } from './engine.js';
@@ -23,9 +22,8 @@ import { PersonalKeys } from './personal-keys/personal-keys.js';
 import { Subjects } from './personal-keys/personal-parts.js';
 import { PipelineMetrics } from './commands/pipeline-metrics.js';
 import { AuditedWrites } from './commands/audited-writes.service.js';
-import { StreamConflictResolver } from './commands/stream-conflict-resolver.js';
+import { StreamCallbacks } from './commands/stream-callbacks.js';
 import { RepeatedAudits } from './commands/repeated-audits.service.js';
-import { ReadModelCatchUp } from './eventstoredb/read-model-catch-up.js';
 import { Reprojection } from './read-models/reprojection.service.js';
 import { ReadModels, type PlainTable, type AnyReadModel } from './read-models/read-models.js';
 import { MultiStreamCommands } from './commands/multi-stream-commands.js';
@@ -64,7 +62,6 @@ export class EventStoreModule {
         ReadModels,
         PipelineMetrics,
         DamageMetrics,
-        DamageCheck,
         CommandPipeline,
         MultiStreamCommands,
         AuditedWrites,
@@ -78,8 +75,6 @@ export class EventStoreModule {
         PersonalKeys,
         KnownErasures,
         ErasureWatch,
-        ReadModelCatchUp,
-        DamageCheck,
         LogTimes,
         Followers,
         PastStates,
@@ -112,12 +107,6 @@ function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[
       ) => openEventStore(pool, keys, config, allReadModels, plainTables, session, link),
     },
     {
-      provide: ReadModelCatchUp,
-      inject: [pg.Pool, EventStore, ReadModels],
-      useFactory: (pool: pg.Pool, eventStore: EventStore, readModels: ReadModels) =>
-        new ReadModelCatchUp(pool, eventStore, readModels, allReadModels),
-    },
-    {
       provide: Reprojection,
       inject: [pg.Pool, EventStore, PersonalKeys, Registry],
       useFactory: (pool: pg.Pool, eventStore: EventStore, keys: PersonalKeys, registry: Registry) =>
@@ -134,10 +123,10 @@ function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[
       useValue: new EventTypes(allReadModels.map(({ aggregate }) => aggregate)),
     },
     {
-      provide: StreamConflictResolver,
+      provide: StreamCallbacks,
       inject: [EventStore, ReadModels, PersonalKeys],
       useFactory: (eventStore: EventStore, readModels: ReadModels, keys: PersonalKeys) =>
-        new StreamConflictResolver(eventStore, readModels, keys, allReadModels),
+        new StreamCallbacks(eventStore, readModels, keys, allReadModels),
     },
     {
       provide: PastStates,

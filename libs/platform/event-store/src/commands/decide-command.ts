@@ -70,14 +70,14 @@ export type DecidedCommand = {
 
 /**
  * The state that a decision is based on.
- * @property isFresh the stream itself was read, not only its read model
+ * @property isRetry another process won the race before
  * @property heldKeys keys by person whose change would make the commit a conflict
  */
 export type LoadedState = {
   loaded: LoadedReadModel<State> | undefined;
   state: State | undefined;
   head: Write['expected'];
-  isFresh: boolean;
+  isRetry: boolean;
   heldKeys: Map<number, PersonalKey> | undefined;
 };
 
@@ -121,7 +121,7 @@ export class CommandDecider {
 
   private decideOn(
     pending: PendingCommand,
-    { loaded, state, isFresh, heldKeys, head }: LoadedState,
+    { loaded, state, isRetry, heldKeys, head }: LoadedState,
     inputs: unknown,
   ): Awaitable<DecidedCommand> {
     const { command } = pending;
@@ -152,8 +152,7 @@ export class CommandDecider {
       extras,
       response,
     };
-    const mustCheck = isFresh || this.eventStore.readModelsMayLag;
-    if (!mustCheck || !(command.isNew || newStreams)) return this.seal(draft, heldKeys);
+    if (!isRetry || !(command.isNew || newStreams)) return this.seal(draft, heldKeys);
     const streams = command.isNew ? [command, ...(newStreams ?? [])] : (newStreams ?? []);
     return this.assertNoneExists(streams).then(() => this.seal(draft, heldKeys));
   }
@@ -193,8 +192,7 @@ export class CommandDecider {
 
   /**
    * Refuses to create a stream that exists, on a shared server even one of somebody else. Otherwise it would lose every
-   * race for its creation, and where read models may lag, that would only be noticed after another part of the commit was
-   * written.
+   * race for its creation.
    */
   private async assertNoneExists(
     newStreams: { readModel: AnyReadModel; id: number }[],

@@ -51,11 +51,13 @@ type CommitGroup = {
 /**
  * The progress of a batch of commands for one stream: the state is the one after those that were decided so far, and the
  * head of the stream is the one after the last commit.
+ * @property isNewest no event of the stream is missing in the state
  * @property precondition of the cached read model, if that is used
  * @property group the commands that are decided and not committed yet
  */
 type BatchRun = LoadedState & {
   stream: string;
+  isNewest: boolean;
   precondition: Precondition | undefined;
   remaining: PendingCommand[];
   group: CommitGroup | undefined;
@@ -161,7 +163,8 @@ export class CommandPipeline {
     for (const { since } of batch) this.metrics.waits.observe((startedAt - since) / 1000);
     const run: BatchRun = {
       stream,
-      isFresh: false,
+      isRetry: losses > 0,
+      isNewest: false,
       loaded: undefined,
       state: undefined,
       head: null,
@@ -180,12 +183,13 @@ export class CommandPipeline {
         const decided = deciding instanceof Promise ? await deciding : deciding;
         // A refusal, or a command that changes nothing, must be decided on the newest state. A commit would notice that the
         // read model is behind its stream.
-        const mayBeOutdated =
-          !run.isFresh && (run.precondition || this.eventStore.readModelsMayLag);
-        if (!decided.writes && mayBeOutdated) {
-          await this.commitGroup(run);
-          await this.load(run, true);
-          continue;
+        if (!decided.writes && !run.isNewest) {
+          run.isNewest = !run.precondition && (await this.isProjected(run));
+          if (!run.isNewest) {
+            await this.commitGroup(run);
+            await this.load(run, true);
+            continue;
+          }
         }
         if (run.group && !accepts(run.group, decided)) await this.commitGroup(run);
         addToGroup(run, decided);
@@ -224,14 +228,21 @@ export class CommandPipeline {
     return this.readModels.assertNotAhead(readModel, id).catch((error: unknown) => error);
   }
 
-  private load(run: BatchRun, isFresh: boolean): Promise<void> {
+  private load(run: BatchRun, isNewest: boolean): Promise<void> {
     const [first] = run.remaining;
     if (!first) return Promise.resolve();
     const { readModel, id } = first.command;
-    return this.readModels.load(readModel, id, isFresh).then((loaded) => {
+    const loading = isNewest
+      ? this.readModels.loadCurrent(readModel, id)
+      : this.readModels.load(readModel, id);
+    return loading.then((loaded) => {
       setLoaded(run, loaded);
-      run.isFresh = isFresh;
+      run.isNewest = isNewest;
     });
+  }
+
+  private isProjected({ stream, head }: BatchRun): Promise<boolean> {
+    return this.eventStore.isProjected(stream, head?.revision ?? -1);
   }
 
   /** Commits the group, and responds to its members. @returns undefined when there is nothing to commit */

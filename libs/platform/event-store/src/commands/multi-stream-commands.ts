@@ -33,24 +33,17 @@ export function toStreamRef<S extends { accountId: number }, E extends DomainEve
   return { readModel: readModel as unknown as AnyReadModel, id };
 }
 
-/**
- * The events of one record. `decisionContext` is what `ReadModel.redecide` needs besides the record's state and the
- * events before.
- */
-export type StreamDecision = StreamRef & { events: DomainEvent[]; decisionContext?: Json };
+/** The events of one record. @property inputs of its `FollowUp`, besides the state and the parts before */
+export type StreamDecision = StreamRef & { events: DomainEvent[]; inputs?: Json };
 
 /** Ties events to their aggregate, so that the compiler checks the pair. */
 export function toStreamDecision<S extends { accountId: number }, E extends DomainEvent>(
   readModel: ReadModel<S, E>,
   id: number,
   events: E[],
-  decisionContext?: Json,
+  inputs?: Json,
 ): StreamDecision {
-  return {
-    ...toStreamRef(readModel, id),
-    events,
-    ...(decisionContext !== undefined && { decisionContext }),
-  };
+  return { ...toStreamRef(readModel, id), events, ...(inputs !== undefined && { inputs }) };
 }
 
 export type MultiStreamDecision = {
@@ -145,14 +138,14 @@ export class MultiStreamCommands {
     const { streamDecisions, ...extras } = plan.decide(findState, inputs, now);
     const meta = createMeta(plan.context, now);
     const writes: Write[] = [];
-    for (const { readModel, id, events, decisionContext } of streamDecisions) {
+    for (const { readModel, id, events, ...part } of streamDecisions) {
       const stream = toStreamName(readModel.aggregate, id);
       const current = loaded.get(stream);
       if (!current) throw new Error(`${stream} does not exist yet`);
       const { state, write } = createWrite({ readModel, id }, current, events, meta);
       states.set(stream, state);
       write.events = await this.keys.sealEvents(write.events);
-      writes.push({ ...write, ...(decisionContext !== undefined && { decisionContext }) });
+      writes.push({ ...write, ...part });
     }
     getBoundedBytes(writes);
     const response = plan.respond(findState, inputs, now);
@@ -169,15 +162,11 @@ export class MultiStreamCommands {
     });
   }
 
-  /**
-   * Loads the states from the streams themselves: where read models may lag, a decision on an old one would lose its
-   * race anyway.
-   */
   private async loadStreams(refs: StreamRef[]) {
     const loadedStreams = await Promise.all(
       refs.map(async ({ readModel, id }) => ({
         stream: toStreamName(readModel.aggregate, id),
-        loaded: await this.readModels.load(readModel, id, true),
+        loaded: await this.readModels.loadCurrent(readModel, id),
       })),
     );
     return new Map(

@@ -1,6 +1,6 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { pause } from '#kernel/pause.js';
-import { BEGINNING, EventStore } from '../port/event-store.js';
+import { BEGINNING, type EventStore } from '../port/event-store.js';
 import { retryUntilAborted } from '../log/follow-log.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -14,7 +14,6 @@ const MAX_LINES = 100;
  * the log since, so that its metric covers all of it, and then where the streams begin that somebody has made settings for:
  * these may hide more each day.
  */
-@Injectable()
 export class DamageCheck {
   private readonly log = new Logger('damage check');
 
@@ -22,7 +21,6 @@ export class DamageCheck {
 
   /** Runs until the signal aborts. Several processes may do it. */
   async run(signal: AbortSignal): Promise<void> {
-    if (!this.eventStore.readModelsMayLag) return;
     let position = BEGINNING;
     await retryUntilAborted(this.log, signal, async (onSuccess) => {
       const page = await this.eventStore.readAll(position, PAGE);

@@ -26,6 +26,7 @@ import {
   openIntent,
   sealIntent,
   setDamaged,
+  waitUntilComplete,
   type Intent,
 } from './intents.js';
 import { IntentGroups } from './intent-groups.js';
@@ -44,10 +45,14 @@ import { EventStoreDbWatch } from './eventstoredb-watch.js';
 import { Lanes } from '../commands/lane.js';
 import { listCapNames } from '../port/caps.js';
 import { RemainingWrites } from './remaining-writes.js';
+import type { LogMeasures } from '../port/log-measures.js';
+import { measureLog } from './measure-log.js';
 import { findPlace } from '../log/history-places.js';
 import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
+import { DamageCheck } from './damage-check.js';
+import { ReadModelCatchUp } from './read-model-catch-up.js';
 import { ReadModelWriter } from './read-model-writer.js';
 
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
@@ -63,7 +68,7 @@ export class EventStoreDbEventStore
   extends EventStore
   implements OnModuleInit, OnApplicationShutdown
 {
-  override readonly readModelsMayLag = true;
+  override readonly isInDatabase = false;
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly foreignEvents = new ForeignEvents(this.log);
@@ -78,6 +83,7 @@ export class EventStoreDbEventStore
   private isOurs = false;
   private readonly caps = new Lanes<never>();
   private readonly rowWriter: ReadModelWriter;
+  private readonly catchUp: ReadModelCatchUp;
   private readonly intentGroups: IntentGroups;
   private readonly recovery: IntentRecovery;
   private readonly stopped = new AbortController();
@@ -102,6 +108,7 @@ export class EventStoreDbEventStore
       this.foreignEvents,
     );
     this.rowWriter = new ReadModelWriter(pool, this.readModelSlots);
+    this.catchUp = new ReadModelCatchUp(pool, this);
     this.intentGroups = new IntentGroups(
       pool,
       this.readModelSlots,
@@ -209,6 +216,24 @@ export class EventStoreDbEventStore
     return this.reader.isUnused(stream);
   }
 
+  override async isProjected(stream: string, revision: number): Promise<boolean> {
+    const next = revision + 1;
+    for await (const _ of this.readStream(stream, { from: next, to: next })) return false;
+    return true;
+  }
+
+  override waitUntilProjected(events: StoredEvent[]): Promise<void> {
+    return this.catchUp.waitUntilProjected(events);
+  }
+
+  override waitUntilComplete(streams: string[]): Promise<void> {
+    return waitUntilComplete(this.pool, streams);
+  }
+
+  override async maintain(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.catchUp.run(signal), new DamageCheck(this).run(signal)]);
+  }
+
   override async assertNoneWaitsForRepair(streams: string[]): Promise<void> {
     await assertNoneWaitsForRepair(this.pool, streams);
   }
@@ -216,6 +241,10 @@ export class EventStoreDbEventStore
   override async describeDamage(): Promise<Damage> {
     await this.foreignEvents.readBeginnings((name) => this.reader.readBeginning(name));
     return this.foreignEvents.describe(await findDamaged(this.pool));
+  }
+
+  override measure(): Promise<LogMeasures> {
+    return measureLog(this.pool, this);
   }
 
   override countDamage(): DamageCounts {
@@ -264,6 +293,7 @@ export class EventStoreDbEventStore
     const [write] = commit.writes;
     if (!write) throw new Error('a commit writes something');
     const { stream, row } = write;
+    if (write.expected === null) await this.assertHead(write);
     const head = await this.appender.append(write);
     if (row) {
       const update = { accountId: commit.accountId, stream, head, row };
@@ -278,7 +308,8 @@ export class EventStoreDbEventStore
     if (!first) throw new Error('a commit writes something');
     try {
       // Nothing may fail after the first append, so the other streams are checked before it.
-      await Promise.all(rest.map((write) => assertHead(this.reader, this.conflictResolver, write)));
+      const unchecked = first.expected === null ? [first, ...rest] : rest;
+      await Promise.all(unchecked.map((write) => this.assertHead(write)));
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
@@ -291,6 +322,10 @@ export class EventStoreDbEventStore
     if (intent.content.erasures ?? intent.content.sideEffects) await settle(close);
     else await this.writeReadModel(close);
     return getHeadsAfter(intent.content);
+  }
+
+  private assertHead(write: Write): Promise<void> {
+    return assertHead(this.reader, this.callbacks, write);
   }
 
   /**
@@ -311,7 +346,7 @@ export class EventStoreDbEventStore
   /** Closes an intent whose events are appended. Projects read models that another process has changed meanwhile. */
   private async closeAppended(intent: Intent, writes: Write[]): Promise<void> {
     for (const [i, { stream, row }] of writes.entries()) {
-      if (!row && intent.content.writes[i]?.row) await this.conflictResolver?.catchUp(stream);
+      if (!row && intent.content.writes[i]?.row) await this.callbacks?.catchUp(stream);
     }
     await this.intentGroups.close({ ...intent, content: { ...intent.content, writes } });
   }

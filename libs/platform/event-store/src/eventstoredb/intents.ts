@@ -1,6 +1,7 @@
 import type pg from 'pg';
-import { DamagedHistoryError, getErrorMessage } from '#kernel/errors.js';
+import { DamagedHistoryError, getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query, inTransaction } from '#database/connection.js';
 import { getCapName, checkCap } from '../port/caps.js';
 import {
@@ -28,6 +29,8 @@ import { toCommitError } from '../port/refusals.js';
 import { toResponseArgument } from '../commands/stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
+const COMPLETE_WITHIN_MS = 15_000;
+const LOOK_EVERY_MS = 50;
 const DAMAGED_LEASE = "interval '1 day'";
 
 /**
@@ -189,6 +192,26 @@ export async function assertNoneWaitsForRepair(
     [streams],
   );
   if (rows[0]) throw new DamagedHistoryError('change', rows[0].damage);
+}
+
+/**
+ * Waits until no intent has reserved one of these streams, except for intents that wait for a repair.
+ * @throws UnavailableError
+ */
+export async function waitUntilComplete(pool: pg.Pool, streams: string[]): Promise<void> {
+  await retryUntil(
+    { withinMs: COMPLETE_WITHIN_MS, delayMs: LOOK_EVERY_MS },
+    async () => {
+      const { rowCount } = await pool.query({
+        name: 'es_intents_open',
+        text: `select from es.intent_streams s join es.intents i on i.id = s.intent
+               where s.stream_id = any ($1) and i.damage is null`,
+        values: [streams],
+      });
+      return rowCount === 0 || RETRY;
+    },
+    () => new UnavailableError('A commit has not been finished yet'),
+  );
 }
 
 /** Releases values that another stream of the commit is about to claim, and records them. */

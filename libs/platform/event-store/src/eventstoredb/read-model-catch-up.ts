@@ -1,17 +1,24 @@
 import { Logger } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Pool, type PoolClient } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isTransient, withConnection } from '#database/connection.js';
-import { readCheckpoint } from '../port/checkpoint.js';
-import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
+import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '../port/checkpoint.js';
+import type {
+  EventStore,
+  Position,
+  StoredEvent,
+  EngineCallbacks,
+  ReadIds,
+} from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
-import type { ReadIds, ReadModels, AnyReadModel } from '../read-models/read-models.js';
 
-export const READ_MODELS_SUBSCRIPTION = 'read_models';
 const BATCH = 500;
 /** Grace period for the process that appended the events. */
 const OVERDUE_MS = 500;
+/** When to look again in that period for a reader that waits. */
+const LOOKS_AFTER_MS = [20, 80, 400];
 /** Maximum number of waiting streams. */
 const MAX_WAITING = 20_000;
 const RETRY_MS = 1_000;
@@ -27,17 +34,30 @@ type ArrivedStreams = Overdue & { arrivedAt: number };
  */
 export class ReadModelCatchUp {
   private readonly log = new Logger('read model catch-up');
+  /** Events that read models show. All subscribers of a process get the same ones from the end of the log. */
+  private readonly projected = new WeakSet<StoredEvent>();
 
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
-    private readonly readModels: ReadModels,
-    private readonly allReadModels: AnyReadModel[],
   ) {}
+
+  /** Waits for the writers of these events, and catches up the streams of those that do not write. */
+  async waitUntilProjected(events: StoredEvent[]): Promise<void> {
+    const unchecked = events.filter((event) => !this.projected.has(event));
+    if (unchecked.length === 0) return;
+    let behind = await this.callbacks.findBehind(unchecked);
+    for (const milliseconds of LOOKS_AFTER_MS) {
+      if (behind.length === 0) break;
+      await wait(milliseconds);
+      behind = await this.callbacks.findBehind(unchecked);
+    }
+    for (const stream of behind) await this.catchUpOne(stream);
+    for (const event of unchecked) this.projected.add(event);
+  }
 
   /** Runs until the signal aborts. Several processes may run it: read models only ever move forward. */
   async run(signal: AbortSignal): Promise<void> {
-    if (!this.eventStore.readModelsMayLag) return;
     while (!signal.aborted) {
       try {
         await this.follow(signal);
@@ -84,10 +104,8 @@ export class ReadModelCatchUp {
     await withConnection(this.pool, async (client) => {
       const read: ReadIds = async (statement) =>
         (await client.query<{ id: number }>(statement)).rows;
-      for (const readModel of this.allReadModels) {
-        for (const id of await this.readModels.findBehind(readModel, refs, read))
-          await this.catchUpOne(readModel, id);
-      }
+      for (const stream of await this.callbacks.findBehind(refs, read))
+        await this.catchUpOne(stream);
       await this.saveCheckpoint(client, position);
     });
   }
@@ -95,13 +113,19 @@ export class ReadModelCatchUp {
   /**
    * Catches up one stream. One that cannot be projected must not block the others; loading it reports the error too.
    */
-  private async catchUpOne(readModel: AnyReadModel, id: number): Promise<void> {
+  private async catchUpOne(stream: string): Promise<void> {
     try {
-      await this.readModels.load(readModel, id, true);
+      await this.callbacks.catchUp(stream);
     } catch (error) {
       if (isTransient(error)) throw error;
-      this.log.error(`${readModel.table} ${id} stays behind its stream: ${String(error)}`);
+      this.log.error(`the read model of ${stream} stays behind: ${String(error)}`);
     }
+  }
+
+  private get callbacks(): EngineCallbacks {
+    const { callbacks } = this.eventStore;
+    if (!callbacks) throw new Error('nobody projects the streams');
+    return callbacks;
   }
 
   private async saveCheckpoint(client: PoolClient, position: Position): Promise<void> {

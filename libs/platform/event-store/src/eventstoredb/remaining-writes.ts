@@ -54,7 +54,7 @@ export class RemainingWrites {
     while (performance.now() < deadline) {
       try {
         if (!write) {
-          write = await this.redecide(planned, earlierWrites);
+          write = await this.decideAgain(planned, earlierWrites);
           // The search comes after the decision: an event that is appended later makes the append fail.
           const events = await search.findUpTo(write.expected);
           if (events.length > 0) {
@@ -77,10 +77,10 @@ export class RemainingWrites {
     throw new UnknownOutcomeError('the rest of a commit is not written yet');
   }
 
-  private redecide(planned: Write, earlierWrites: Write[]): Promise<Write> {
-    const { conflictResolver } = this.eventStore;
-    if (!conflictResolver) throw new Error(`nobody can decide ${planned.stream} again`);
-    return conflictResolver.redecide(planned, earlierWrites);
+  private decideAgain(planned: Write, earlierWrites: Write[]): Promise<Write> {
+    const { callbacks } = this.eventStore;
+    if (!callbacks) throw new Error(`nobody can decide ${planned.stream} again`);
+    return callbacks.decideFollowUp(planned, earlierWrites);
   }
 }
 

@@ -1,8 +1,8 @@
 import {
   ConflictError,
-  type ConflictResolver,
   type StoredEvent,
   type Write,
+  type EngineCallbacks,
 } from '../port/event-store.js';
 import { HIDING, type EventStoreDbReader } from './eventstoredb-reader.js';
 
@@ -24,7 +24,7 @@ export async function isAppended(
  */
 export async function assertHead(
   reader: EventStoreDbReader,
-  resolver: ConflictResolver | undefined,
+  callbacks: EngineCallbacks | undefined,
   { stream, expected }: Write,
 ): Promise<void> {
   if (expected === null) {
@@ -40,6 +40,6 @@ export async function assertHead(
     throw new ConflictError();
   }
   await reader.assertUntouchedAfter(stream, from + otherEvents.length);
-  if (otherEvents.length > 0 && !resolver?.commutesWith(stream, otherEvents))
+  if (otherEvents.length > 0 && !callbacks?.canFollow(stream, otherEvents))
     throw new ConflictError();
 }

@@ -41,23 +41,18 @@ export class Followers {
       const followSignal = AbortSignal.any([leading, steppedDown.signal]);
       const follow =
         follower.subscription !== undefined
-          ? followAccounts(
-              this.eventStore,
-              this.pool,
-              this.withTypeCheck(follower),
-              log,
-              followSignal,
-            )
+          ? followAccounts(this.eventStore, this.pool, this.prepare(follower), log, followSignal)
           : followLog(this.eventStore, follower, log, followSignal);
       const work = follow.finally(() => steppedDown.abort());
       await Promise.all([work, follower.runBeside?.(followSignal)]);
     });
   }
 
-  /** Makes a follower check that this version can read events before it goes past them. */
-  private withTypeCheck(follower: CheckedFollower): AccountFollower {
+  /** Makes a follower get events only when this version can read them, and read models show them. */
+  private prepare(follower: CheckedFollower): AccountFollower {
     const advance = async (step: Step, events: StoredEvent[]) => {
       this.types.assertKnown(events, follower.effect);
+      await this.eventStore.waitUntilProjected(events);
       await follower.advance(step, events);
     };
     return { ...follower, advance };

@@ -3,12 +3,11 @@ import { Pool } from 'pg';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { findMaxId, raiseSequence } from '#database/ids.js';
-import { readCheckpoint } from '../port/checkpoint.js';
+import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '../port/checkpoint.js';
 import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
 import { toRecorded } from '../port/codec.js';
 import { describeAhead, type PlainTable, type AnyReadModel } from '../read-models/read-models.js';
-import { READ_MODELS_SUBSCRIPTION } from '../eventstoredb/read-model-catch-up.js';
 
 const BATCH = 500;
 const BATCH_SIZE = 20_000;
@@ -47,7 +46,7 @@ export class StartCheck implements OnModuleInit {
    * it.
    */
   async reportReadModelsAhead(signal: AbortSignal): Promise<void> {
-    if (this.eventStore.readModelsMayLag) return;
+    if (!this.eventStore.isInDatabase) return;
     for (const { table, aggregate } of this.allReadModels) {
       for (let after: number | undefined = 0; after !== undefined && !signal.aborted;) {
         after = await this.reportBatch(table, aggregate.name, after);

@@ -1,6 +1,37 @@
 import { RejectedError } from '#kernel/errors.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
-import type { Cap, CapKind } from './event-store.js';
+
+/** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
+export type CapKind = {
+  table: string;
+  /** The column with the id of the owner. */
+  ownerColumn: string;
+  /** SQL over `r`, a row: whether it counts. By default every row does. */
+  countedCondition?: string;
+  /** SQL over `$1`, the owner: whether it takes no new records, whatever their number. */
+  closedCondition?: string;
+  /** Whether there are too many records to count them for each new one: see `es.cap_counts`. */
+  keepsCount?: boolean;
+  /** The error code; by default `limit_reached`. */
+  code?: string;
+  /** Completes the refusal "The number of … has reached its limit". */
+  label: string;
+  resolution: string;
+};
+
+/** A limit on how many records of a kind an owner may have, checked when a new one is created. */
+export type Cap = {
+  kind: CapKind;
+  owner: number;
+  /** All whose records count, where several share the cap of the owner; by default the owner. */
+  owners?: number[];
+  /** The id of the new record. 0: the commit closes the owner, and no new record may be created meanwhile. */
+  id: number;
+  /** The usual maximum; `es.cap_overrides` may have another one for the owner. */
+  max: number;
+  /** One of so many records is reserved for others than this one; 0: none is. */
+  reservedShare?: number;
+};
 
 /** Reports that the owner has as many records of this kind as it may have; nothing was written. */
 export class CapReachedError extends RejectedError {

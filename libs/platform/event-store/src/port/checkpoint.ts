@@ -4,6 +4,9 @@ import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { BEGINNING, type Position, type StoredEvent } from './event-store.js';
 import { formatPosition, parsePosition } from './position.js';
 
+/** The subscription up to which every read model is written, where that comes after the events. */
+export const READ_MODELS_SUBSCRIPTION = 'read_models';
+
 /** Reads where a subscription resumes: without a checkpoint, at the beginning of the log. */
 export async function readCheckpoint(pool: pg.Pool, subscription: string): Promise<Position> {
   const { rows } = await pool.query<{ position: string }>(

@@ -123,14 +123,14 @@ export function eventStoreContract(
 
     describe('a commit to several existing streams', () => {
       beforeAll(() => {
-        // Where such a commit is not one transaction, a later write is decided again. Without a context it stays as it is.
-        eventStore.conflictResolver = {
-          redecide: async (write, earlier) => {
+        // Where such a commit is not one transaction, a later write is decided again. Without inputs it stays as it is.
+        eventStore.callbacks = {
+          decideFollowUp: async (write, earlier) => {
             const expected = await readHead(write.stream);
-            const { decisionContext } = write;
-            if (decisionContext === undefined) return { ...write, expected };
+            const { inputs } = write;
+            if (inputs === undefined) return { ...write, expected };
             const n =
-              decisionContext === 'counts'
+              inputs === 'counts'
                 ? expected.revision
                 : (earlier.at(-1)?.events[0]?.data['n'] ?? -1);
             return {
@@ -139,7 +139,8 @@ export function eventStoreContract(
               events: write.events.map((one) => ({ ...one, data: { n } })),
             };
           },
-          commutesWith: () => false,
+          canFollow: () => false,
+          findBehind: async () => [],
           catchUp: async () => undefined,
         };
       });
@@ -226,10 +227,10 @@ export function eventStoreContract(
           const data = { n: head.revision };
           const writes = [
             write(first, await readHead(first), event('First')),
-            { ...write(countingStream, head, event('Counted', data)), decisionContext: 'counts' },
+            { ...write(countingStream, head, event('Counted', data)), inputs: 'counts' },
             {
               ...write(repeatingStream, await readHead(repeatingStream), event('Repeated', data)),
-              decisionContext: 'repeats',
+              inputs: 'repeats',
             },
           ];
           await eventStore.commit({ accountId: 1, writes });

@@ -1,9 +1,11 @@
 import type { EventMeta } from '#kernel/aggregate.js';
 import type { BatchSlots } from '#database/batcher.js';
+import type { Cap, CapKind } from './caps.js';
 import type { Damage, DamageCounts } from './damage.js';
+import type { LogMeasures } from './log-measures.js';
 import { isAfter, type Position } from './position.js';
 
-export type { Position };
+export type { Cap, CapKind, Position };
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -50,11 +52,9 @@ export type Write = {
   /** At least one. */
   events: NewEvent[];
   row?: ReadModelWrite;
-  /**
-   * The data that deciding this write again needs, besides its stream and the writes before it (`ConflictResolver`).
-   */
-  decisionContext?: Json;
-  /** Must be absent where `readModelsMayLag`. */
+  /** The inputs of its decision besides its stream and the writes before it (`EngineCallbacks.decideFollowUp`). */
+  inputs?: Json;
+  /** Only where the events are in the database (`EventStore.isInDatabase`). */
   precondition?: Precondition;
 };
 
@@ -77,38 +77,6 @@ export type ExtraValues = Record<string, number | boolean>;
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
 export type Claim = { kind: string; value: Buffer; stream: string };
-
-/** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
-export type CapKind = {
-  table: string;
-  /** The column with the id of the owner. */
-  ownerColumn: string;
-  /** SQL over `r`, a row: whether it counts. By default every row does. */
-  countedCondition?: string;
-  /** SQL over `$1`, the owner: whether it takes no new records, whatever their number. */
-  closedCondition?: string;
-  /** Whether there are too many records to count them for each new one: see `es.cap_counts`. */
-  keepsCount?: boolean;
-  /** The error code; by default `limit_reached`. */
-  code?: string;
-  /** Completes the refusal "The number of … has reached its limit". */
-  label: string;
-  resolution: string;
-};
-
-/** A limit on how many records of a kind an owner may have, checked when a new one is created. */
-export type Cap = {
-  kind: CapKind;
-  owner: number;
-  /** All whose records count, where several share the cap of the owner; by default the owner. */
-  owners?: number[];
-  /** The id of the new record. 0: the commit closes the owner, and no new record may be created meanwhile. */
-  id: number;
-  /** The usual maximum; `es.cap_overrides` may have another one for the owner. */
-  max: number;
-  /** One of so many records is reserved for others than this one; 0: none is. */
-  reservedShare?: number;
-};
 
 /** The response to a request with an Idempotency-Key, stored with the events that it reports. */
 export type SealedResponse = {
@@ -170,24 +138,31 @@ export class KeyTakenOverError extends Error {
 }
 
 /**
- * Decides writes again. Where a commit to several streams is not one transaction, another process may write to a later
- * stream after the first append. The events there then follow from the earlier writes and from that stream's current
- * state.
+ * What an engine calls where a commit is not one transaction. Another process may then write to a later stream of it after
+ * the first append, and read models are written after their events.
  */
-export type ConflictResolver = {
+export type EngineCallbacks = {
   /**
-   * Decides a write again.
+   * Decides a later write again: its events follow from the earlier writes and from the current state of its stream.
    * @param earlierWrites the writes before it, as they were appended
    */
-  redecide: (write: Write, earlierWrites: Write[]) => Promise<Write>;
+  decideFollowUp: (write: Write, earlierWrites: Write[]) => Promise<Write>;
+  /** Tells whether it can be after these events of others. Otherwise the commit has to start anew. */
+  canFollow: (stream: string, others: StoredEvent[]) => boolean;
   /**
-   * Tells whether a write to the stream can be decided again after these events of others. Otherwise the commit has to
-   * start anew.
+   * Finds the streams whose read models are older than these events.
+   * @param read how to query the database, for a caller that holds a connection already
    */
-  commutesWith: (stream: string, others: StoredEvent[]) => boolean;
+  findBehind: (events: EventRef[], read?: ReadIds) => Promise<string[]>;
   /** Brings the read model of a stream up to date. */
   catchUp: (stream: string) => Promise<void>;
 };
+
+export type ReadIds = (statement: {
+  name: string;
+  text: string;
+  values: unknown[];
+}) => Promise<{ id: number }[]>;
 
 export type Subscriber = {
   /** Exclusive: events after this one are delivered. */
@@ -218,10 +193,10 @@ export const BEGINNING: Position = { commit: 0n, prepare: 0n };
  */
 export abstract class EventStore {
   /**
-   * Whether a read model can be behind its stream, because they are not written in one transaction. A refusal must then
-   * be decided on the stream itself.
+   * Whether the events are in the database of the read models, so that one transaction writes both and one statement sees
+   * both.
    */
-  abstract readonly readModelsMayLag: boolean;
+  readonly isInDatabase: boolean = true;
 
   /**
    * The slots that writes and loads of read models share, where read models are written in statements of their own.
@@ -229,8 +204,8 @@ export abstract class EventStore {
    */
   readonly readModelSlots: BatchSlots | undefined;
 
-  /** Needed by an engine that cannot write several existing streams in one transaction. */
-  conflictResolver: ConflictResolver | undefined;
+  /** Set by the pipeline. */
+  callbacks: EngineCallbacks | undefined;
 
   /** Checks the database against a log that is not in it: once it can be read, and before the first change. */
   startCheck: (() => Promise<void>) | undefined;
@@ -248,7 +223,7 @@ export abstract class EventStore {
   /**
    * Writes everything or nothing. New streams need new ids, so that nobody else can be writing them. Where this is not
    * one transaction, readers may see the first write before the others, and the others may be decided again
-   * (`ConflictResolver`); then their heads differ from those returned. Repeats itself with the same event ids while the
+   * (`EngineCallbacks`); then their heads differ from those returned. Repeats itself with the same event ids while the
    * outcome is unknown.
    * @returns the new head of each write, in order
    * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError: nothing was written
@@ -273,6 +248,23 @@ export abstract class EventStore {
     return true;
   }
 
+  /** Tells whether a read model at this revision shows its whole stream. */
+  async isProjected(_stream: string, _revision: number): Promise<boolean> {
+    return true;
+  }
+
+  /** Waits until the read models show these events. Writes those whose writer does not. */
+  async waitUntilProjected(_events: StoredEvent[]): Promise<void> {}
+
+  /**
+   * Waits until every commit to these streams is written as a whole, except for those that wait for a repair.
+   * @throws UnavailableError
+   */
+  async waitUntilComplete(_streams: string[]): Promise<void> {}
+
+  /** Does what the engine needs done besides commits, until the signal aborts. Several processes may do it. */
+  async maintain(_signal: AbortSignal): Promise<void> {}
+
   /** Checks that no commit of these streams waits for a repair. @throws DamagedHistoryError */
   async assertNoneWaitsForRepair(_streams: string[]): Promise<void> {}
 
@@ -280,6 +272,8 @@ export abstract class EventStore {
   async describeDamage(): Promise<Damage> {
     return { differences: [], notes: [] };
   }
+
+  abstract measure(): Promise<LogMeasures>;
 
   countDamage(): DamageCounts {
     return { foreignStreams: 0, trimmedStreams: 0 };

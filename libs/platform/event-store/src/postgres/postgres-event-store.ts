@@ -17,8 +17,10 @@ import {
   type StoredEvent,
   type Subscriber,
 } from '../port/event-store.js';
+import type { LogMeasures } from '../port/log-measures.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
 import { Commits } from './commits.js';
+import { measureLog } from './measure-log.js';
 import { PostgresReader } from './postgres-reader.js';
 import type { PlainTable } from '../read-models/read-models.js';
 import { SharedLog } from './shared-log.js';
@@ -37,7 +39,6 @@ const REACHES_EVERY_MS = 10;
  */
 @Injectable()
 export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
-  override readonly readModelsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits: Commits;
   private readonly reader: PostgresReader;
@@ -113,6 +114,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       if (await this.reader.reaches(head)) return true;
       if (performance.now() > deadline) return false;
     }
+  }
+
+  override measure(): Promise<LogMeasures> {
+    return measureLog(this.pool);
   }
 
   override async head(): Promise<Position> {

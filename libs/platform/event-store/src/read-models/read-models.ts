@@ -1,8 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
-import { DamagedHistoryError } from '#kernel/errors.js';
+import { DamagedHistoryError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import { toRecorded } from '../port/codec.js';
@@ -13,6 +12,7 @@ import {
   type ExtraValues,
   type Head,
   type Precondition,
+  type ReadIds,
 } from '../port/event-store.js';
 import { ReadModelCache } from './read-model-cache.js';
 import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
@@ -40,13 +40,15 @@ export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = 
   getClaimChanges?: (event: RecordedEvent<E>, before: S | undefined) => ClaimChanges;
   /** Returns ids in the event that have no stream of their own, by the table whose sequence they come from. */
   getOtherIds?: (event: E) => Record<string, number>;
-  /**
-   * Decides a later part of a commit to several streams again, when another process was faster. It keeps one of the
-   * planned events, by type, and so its id.
-   */
-  redecide?: (part: ConflictContext<S, E>) => DomainEvent[];
-  /** Types of others' events after which such a part is decided again, instead of the whole commit. */
-  commutesWith?: readonly string[];
+  followUp?: FollowUp<S, E>;
+};
+
+/** How a part of a command to several records follows from the parts before it, when others change the record meanwhile. */
+export type FollowUp<S, E extends DomainEvent> = {
+  /** Decides the part on the state of the record. It keeps one of the planned events, by type, and so its id. */
+  decide: (part: FollowUpPart<S, E>) => DomainEvent[];
+  /** Types of events that others may record meanwhile. After any other the command starts again. */
+  allowedEvents?: readonly string[];
 };
 
 /** The read model of any aggregate, for code that works on all of them. */
@@ -66,12 +68,15 @@ export type PlainTable = {
   positionColumn?: string;
 };
 
-/** @property earlierEvents the events of the writes before it, personal data decrypted */
-export type ConflictContext<S, E extends DomainEvent> = {
+/**
+ * @property earlierEvents the events of the parts before it, personal data decrypted
+ * @property inputs those of its `StreamDecision`
+ */
+export type FollowUpPart<S, E extends DomainEvent> = {
   plannedEvents: RecordedEvent<E>[];
   state: S;
   earlierEvents: RecordedEvent<DomainEvent>[];
-  decisionContext: unknown;
+  inputs: unknown;
 };
 
 export type UniqueValue = { kind: string; value: string };
@@ -98,15 +103,6 @@ export type CachedReadModel<S> = {
   precondition: Precondition;
 };
 
-export type ReadIds = (statement: {
-  name: string;
-  text: string;
-  values: unknown[];
-}) => Promise<{ id: number }[]>;
-
-/** How long a load waits for the writer of an outdated read model, which is about to write it. */
-const WRITER_GRACE_MS = [20, 80, 400];
-
 export const toStreamName = (aggregate: { name: string }, id: number): string =>
   `${aggregate.name}-${id}`;
 
@@ -124,25 +120,31 @@ export class ReadModels {
     private readonly keys: PersonalKeys,
   ) {}
 
-  /**
-   * Loads a read model.
-   * @param fresh whether to read the stream too, where read models may lag; missing events are then applied
-   */
+  /** Loads a read model for somebody who reads it, also while the event store is away. */
   async load<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
-    fresh = false,
   ): Promise<LoadedReadModel<S> | undefined> {
-    const loader = this.getLoader(readModel);
-    let row = await loader.read(id);
-    if (fresh && this.eventStore.readModelsMayLag && (await this.catchUp(readModel, id, row))) {
-      row = await loader.read(id);
-    }
+    const row = await this.getLoader(readModel).read(id);
     return row && this.toLoaded(readModel, id, row);
   }
 
   /**
-   * Loads many read models in one statement. Where read models may lag, those that are missing are loaded anew.
+   * Loads a read model for a decision, or for what must miss nothing: with every event of its stream.
+   * @throws UnavailableError while the event store is away
+   */
+  async loadCurrent<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+  ): Promise<LoadedReadModel<S> | undefined> {
+    const loader = this.getLoader(readModel);
+    let row = await loader.read(id);
+    if (await this.catchUpIfBehind(readModel, id, row)) row = await loader.read(id);
+    return row && this.toLoaded(readModel, id, row);
+  }
+
+  /**
+   * Loads many read models in one statement, and those that are missing for certain.
    * @returns those that exist, by id
    */
   async loadAll<S extends { accountId: number }, E extends DomainEvent>(
@@ -155,10 +157,10 @@ export class ReadModels {
       const one = await this.toLoaded(readModel, id, row);
       if (one) loaded.set(id, one);
     }
-    const missing = this.eventStore.readModelsMayLag ? ids.filter((id) => !loaded.has(id)) : [];
     await Promise.all(
-      missing.map(async (id) => {
-        const one = await this.load(readModel, id, true);
+      ids.map(async (id) => {
+        if (loaded.has(id) || !(await this.catchUpIfBehind(readModel, id))) return;
+        const one = await this.load(readModel, id);
         if (one) loaded.set(id, one);
       }),
     );
@@ -194,7 +196,7 @@ export class ReadModels {
     row: LoadedReadModel<S>,
     keys: CachedReadModel<S>['keys'] | undefined,
   ): void {
-    if (!isCached || !extraColumn || this.eventStore.readModelsMayLag) return;
+    if (!isCached || !extraColumn || !this.eventStore.isInDatabase) return;
     const stream = toStreamName(aggregate, id);
     if (!keys) {
       this.cache.delete(stream);
@@ -216,36 +218,6 @@ export class ReadModels {
         ? this.keys.findStable(subject_id)
         : undefined;
     return key && new Map([[subject_id, key]]);
-  }
-
-  /**
-   * Writes missing read models whose streams exist, for code that reads them in other ways than `load`. Does nothing
-   * where they never lag.
-   */
-  async ensureWritten<S extends { accountId: number }, E extends DomainEvent>(
-    readModel: ReadModel<S, E>,
-    ids: number[],
-  ): Promise<void> {
-    if (!this.eventStore.readModelsMayLag) return;
-    for (const id of ids) await this.load(readModel, id, true);
-  }
-
-  /**
-   * Waits until the read models are no older than these events of the log. Writes those whose writer does not, and
-   * reads the streams of those only. Does nothing where they never lag.
-   */
-  async waitUntilCaughtUp<S extends { accountId: number }, E extends DomainEvent>(
-    readModel: ReadModel<S, E>,
-    events: EventRef[],
-  ): Promise<void> {
-    if (!this.eventStore.readModelsMayLag) return;
-    let staleIds = await this.findBehind(readModel, events);
-    for (const milliseconds of WRITER_GRACE_MS) {
-      if (staleIds.length === 0) return;
-      await wait(milliseconds);
-      staleIds = await this.findBehind(readModel, events);
-    }
-    for (const id of staleIds) await this.load(readModel, id, true);
   }
 
   /**
@@ -272,6 +244,34 @@ export class ReadModels {
       values: [[...latestRevisions.keys()], [...latestRevisions.values()]],
     });
     return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Brings a read model up to date, for code that reads it in other ways than `loadCurrent`.
+   * @returns false: the event store is away
+   */
+  async refresh<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+  ): Promise<boolean> {
+    if (!this.eventStore.isReachable) return false;
+    try {
+      await this.catchUpIfBehind(readModel, id, await this.getLoader(readModel).read(id));
+      return true;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return false;
+    }
+  }
+
+  private async catchUpIfBehind<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+    row?: ReadModelRow,
+  ): Promise<boolean> {
+    const stream = toStreamName(readModel.aggregate, id);
+    if (await this.eventStore.isProjected(stream, row?.revision ?? -1)) return false;
+    return this.catchUp(readModel, id, row);
   }
 
   /** Brings a read model up to date. @returns whether it was behind its stream */

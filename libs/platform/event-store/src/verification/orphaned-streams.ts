@@ -77,13 +77,13 @@ export class OrphanedStreams {
    * @param repair whether to write the missing read models
    */
   async find(repair: boolean): Promise<Pick<VerificationResult, 'differences' | 'repaired'>> {
-    const { readModelsMayLag } = this.eventStore;
-    if (!readModelsMayLag) {
+    const { isInDatabase } = this.eventStore;
+    if (isInDatabase) {
       for await (const streams of this.readPages(STREAMS_OF_EVENTS))
         await this.reportStreams(streams, repair);
     }
     for await (const page of this.readPages(STREAMS_OF_CLAIMS)) {
-      const streams = readModelsMayLag ? await this.findStillWithoutRow(page) : page;
+      const streams = isInDatabase ? page : await this.findStillWithoutRow(page);
       for (const stream of await this.findStillClaimed(streams)) {
         this.differences.add(
           this.findReadModel(stream)

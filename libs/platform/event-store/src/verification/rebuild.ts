@@ -93,7 +93,7 @@ export class Rebuild {
     private readonly plan: RebuildPlan,
     allReadModels: AnyReadModel[],
   ) {
-    this.diff = new StagingDiff(client, eventStore.readModelsMayLag);
+    this.diff = new StagingDiff(client, !eventStore.isInDatabase);
     this.stagedReadModels = plan.claims
       ? allReadModels.filter(
           (readModel) => readModel.getClaimChanges || plan.readModels.includes(readModel),
@@ -295,10 +295,10 @@ export class Rebuild {
       knownDifferences.filter(({ table }) => table === this.plan.history?.table.name),
     );
     differences = differences.concat(await this.compareNewHistory());
-    // Where read models may lag, one that was touched just now may be about to be written.
+    // Where a read model is written after its events, one that was touched just now may be about to be.
     return differences.filter(
       ({ table, stream, isMoving }) =>
-        !this.eventStore.readModelsMayLag || !isMoving || knownKeys.has(`${table} ${stream}`),
+        this.eventStore.isInDatabase || !isMoving || knownKeys.has(`${table} ${stream}`),
     );
   }
 

@@ -201,16 +201,16 @@ export class Verification {
   }
 
   /**
-   * Reads read models with everything that PostgreSQL writes in the same transaction. With EventStoreDB the last
+   * Reads read models with everything that is written in the same transaction. Where the events are elsewhere the last
    * revisions would be of another moment.
    */
   private async readRows({ aggregate, table }: AnyReadModel, ids: number[]): Promise<Row[]> {
-    const isSameMoment = !this.eventStore.readModelsMayLag;
+    const { isInDatabase } = this.eventStore;
     const derive = await this.findDerivingFunction(table);
     const { rows } = await this.pool.query<Row>(
       `select r.id, r.account_id, r.revision, r.hash, r.projection_version, r.state,
          ${derive === null ? 'true' : `(select to_jsonb(r) || to_jsonb(d) = to_jsonb(r) from ${derive}(r.state) d)`} as has_right_columns,
-         ${isSameMoment ? '(select max(e.revision) from es.events e where e.stream_id = r.stream)' : 'null::bigint'} as last_revision,
+         ${isInDatabase ? '(select max(e.revision) from es.events e where e.stream_id = r.stream)' : 'null::bigint'} as last_revision,
          (select string_agg(c.account_id || ' ' || c.kind || ' ' || encode(c.value, 'hex'), ',')
           from es.claims c where c.stream_id = r.stream) as claims,
          r.stream in (${NAMED_IN_INTENTS}) as pending

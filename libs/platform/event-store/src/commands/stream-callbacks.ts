@@ -5,18 +5,19 @@ import { toRecorded } from '../port/codec.js';
 import { createWrite } from './decide-command.js';
 import {
   EventStore,
+  type EventRef,
   type NewEvent,
-  type ConflictResolver,
   type StoredEvent,
   type Write,
+  type EngineCallbacks,
+  type ReadIds,
 } from '../port/event-store.js';
-
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read-models.js';
 
-/** Lets the event store finish a commit to several streams when one of them has moved meanwhile. */
+/** Decides and projects by the name of a stream, for the event store. */
 @Injectable()
-export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
+export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
   constructor(
     private readonly eventStore: EventStore,
     private readonly readModels: ReadModels,
@@ -25,26 +26,23 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.eventStore.conflictResolver = this;
+    this.eventStore.callbacks = this;
   }
 
-  async redecide(
-    { stream, events, decisionContext }: Write,
-    earlierWrites: Write[],
-  ): Promise<Write> {
+  async decideFollowUp({ stream, events, inputs }: Write, earlierWrites: Write[]): Promise<Write> {
     const { readModel, id } = this.findReadModel(stream);
     const [first] = events;
     // From the read model, however long the history is. A write to the stream meanwhile makes this start again.
-    const current = await this.readModels.load(readModel, id, true);
-    if (!readModel.redecide || !current || !first)
+    const current = await this.readModels.loadCurrent(readModel, id);
+    if (!readModel.followUp || !current || !first)
       throw new Error(`${stream} cannot be decided again`);
-    const newEvents = readModel.redecide({
+    const newEvents = readModel.followUp.decide({
       plannedEvents: await this.openEvents(stream, events),
       state: current.state,
       earlierEvents: (
         await Promise.all(earlierWrites.map((write) => this.openEvents(write.stream, write.events)))
       ).flat(),
-      decisionContext,
+      inputs,
     });
     const idsByType = new Map(events.map((event) => [event.type, event.id]));
     const getId = ({ type }: DomainEvent) => {
@@ -56,18 +54,27 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
     return {
       ...write,
       events: await this.keys.sealEvents(write.events),
-      ...(decisionContext !== undefined && { decisionContext }),
+      ...(inputs !== undefined && { inputs }),
     };
   }
 
-  commutesWith(stream: string, otherEvents: StoredEvent[]): boolean {
-    const { commutesWith = [] } = this.findReadModel(stream).readModel;
-    return otherEvents.every(({ type }) => commutesWith.includes(type));
+  canFollow(stream: string, others: StoredEvent[]): boolean {
+    const { allowedEvents = [] } = this.findReadModel(stream).readModel.followUp ?? {};
+    return others.every(({ type }) => allowedEvents.includes(type));
+  }
+
+  async findBehind(events: EventRef[], read?: ReadIds): Promise<string[]> {
+    const streams: string[] = [];
+    for (const readModel of this.allReadModels) {
+      const ids = await this.readModels.findBehind(readModel, events, read);
+      streams.push(...ids.map((id) => toStreamName(readModel.aggregate, id)));
+    }
+    return streams;
   }
 
   async catchUp(stream: string): Promise<void> {
     const { readModel, id } = this.findReadModel(stream);
-    await this.readModels.load(readModel, id, true);
+    await this.readModels.loadCurrent(readModel, id);
   }
 
   private async openEvents(stream: string, events: NewEvent[]) {

@@ -1,0 +1,25 @@
+import type { Pool } from 'pg';
+import { getNowMs } from '#kernel/clock.js';
+import type { EventStore } from '../port/event-store.js';
+import type { LogMeasures } from '../port/log-measures.js';
+import { parsePosition } from '../port/position.js';
+
+const CHECKPOINTS = `
+  select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
+
+/** Read from the end of an index. */
+const OLDEST_INTENT = `
+  select extract(epoch from now() - min(created_at))::float8 as seconds from es.intents where damage is null`;
+
+/** Measures the log in EventStoreDB. */
+export async function measureLog(pool: Pool, eventStore: EventStore): Promise<LogMeasures> {
+  const intents = await pool.query<{ seconds: number | null }>(OLDEST_INTENT);
+  const { rows } = await pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
+  const lagSeconds = new Map<string, number>();
+  for (const { subscription, position } of rows) {
+    const [next] = await eventStore.readAll(parsePosition(position), 1);
+    const waitingMs = next ? getNowMs() - Date.parse(next.meta.recordedAt) : 0;
+    lagSeconds.set(subscription, waitingMs / 1_000);
+  }
+  return { lagSeconds, oldestCommitSeconds: intents.rows[0]?.seconds ?? 0 };
+}
