@@ -1,15 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Channel, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
-import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { UnavailableError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
-import { isConnectionLoss, isOutage, isTransient, runInside } from '#database/connection.js';
+import { isConnectionLoss, isOutage, runInside } from '#database/connection.js';
 import { getPool } from '#database/data-source.js';
+import { assertUnknown, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
 import { StoredResponses } from './stored-responses.js';
 
-const SETTLE_WITHIN_MS = 30_000;
-const SETTLE_EVERY_MS = 250;
 /** How long a write retries after its connection broke: the next try gets another connection. */
 const RETRY_FOR_MS = 1_000;
 
@@ -60,35 +58,27 @@ export class AuditedWrites {
     by: AuditedWriter,
     work: (transaction: AuditedTransaction) => Promise<A>,
   ): Promise<A> {
-    const startedAt = performance.now();
-    const deadline = startedAt + SETTLE_WITHIN_MS;
-    let isUnknown = false;
-    for (let isRepeated = false; ; isRepeated = true) {
-      try {
-        const result = await this.transaction(async (manager) => {
-          const result = await work(new AuditedTransaction(manager, by, isRepeated));
-          const body = by.respond ? await by.respond(result, manager) : result;
-          if (by.keyed) {
-            const response = { status: by.keyed.status, body };
-            await this.responses.save(by.keyed, response, createRawClient(manager));
-          }
-          return result;
-        });
-        if (by.keyed) by.keyed.isStored = true;
-        return result;
-      } catch (error) {
-        // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
-        const isUncertain: boolean = isUnknown ? isTransient(error) : isConnectionLoss(error);
-        const isRetriable =
-          error instanceof NotCommittedError && performance.now() < startedAt + RETRY_FOR_MS;
-        if (!isUncertain && !isRetriable) throw error;
-        isUnknown ||= isUncertain;
-        if (isUnknown && performance.now() > deadline) {
-          throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
+    let tries = 0;
+    const attempt = async () => {
+      const isRepeated = tries++ > 0;
+      const result = await this.transaction(async (manager) => {
+        const result = await work(new AuditedTransaction(manager, by, isRepeated));
+        const body = by.respond ? await by.respond(result, manager) : result;
+        if (by.keyed) {
+          const response = { status: by.keyed.status, body };
+          await this.responses.save(by.keyed, response, createRawClient(manager));
         }
-        await wait(SETTLE_EVERY_MS);
-      }
-    }
+        return result;
+      });
+      if (by.keyed) by.keyed.isStored = true;
+      return result;
+    };
+    const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+      const isNotWritten = !wasUnknown && error instanceof NotCommittedError;
+      if (isNotWritten && elapsedMs < RETRY_FOR_MS) return false;
+      return assertUnknown(error, wasUnknown, elapsedMs);
+    };
+    return settleWrite(attempt, { assertRepeatable });
   }
 
   /**

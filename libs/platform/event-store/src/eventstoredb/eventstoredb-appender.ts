@@ -1,17 +1,11 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import {
-  DamagedHistoryError,
-  EventStoreUnavailableError,
-  UnknownOutcomeError,
-} from '#kernel/errors.js';
+import { DamagedHistoryError, EventStoreUnavailableError } from '#kernel/errors.js';
+import { SETTLE_WITHIN_MS, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, isAccessDenied, toUnavailableError } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import { toServerEvent, type OwnStreams } from './eventstoredb-streams.js';
 import { hashChain } from '../port/hash-chain.js';
-
-const SETTLE_WITHIN_MS = 30_000;
 
 /**
  * Appends to one stream. Repeats an append identically when its outcome is unknown: the server then returns the first
@@ -33,7 +27,6 @@ export class EventStoreDbAppender {
    * @returns the new head of the stream
    */
   async append({ stream, expected, events }: Write, mustAppend = false): Promise<Head> {
-    const deadline = performance.now() + SETTLE_WITHIN_MS;
     const heads = hashChain(stream, expected, events);
     const head = heads.at(-1);
     if (!head) throw new Error('a write has at least one event');
@@ -42,8 +35,7 @@ export class EventStoreDbAppender {
       expectedRevision: expected?.revision,
       events: events.map((event, i) => toServerEvent(event, heads[i]?.hash)),
     };
-    let isUnknown = mustAppend;
-    for (let attempt = 0; ; attempt++) {
+    const attempt = async (isUnknown: boolean): Promise<Head> => {
       try {
         await this.connection.append(append);
         return head;
@@ -61,23 +53,19 @@ export class EventStoreDbAppender {
         if (isAccessDenied(error) && (mustAppend || !isUnknown)) {
           await this.reader.assertNoSettings(stream, ['$acl']);
         }
-        if (kind === 'other' && !isUnknown) throw error;
-        if ((kind === 'unreachable' || kind === 'refused') && !isUnknown) {
-          throw toUnavailableError(error, 'append');
-        }
-        if (kind === 'no-response') isUnknown = true;
-        if (performance.now() > deadline) {
-          if (isUnknown) {
-            throw new UnknownOutcomeError('the outcome of an append stays unknown', {
-              cause: error,
-            });
-          }
-          throw new EventStoreUnavailableError('The event store does not take appends', {
-            cause: error,
-          });
-        }
-        await wait(Math.min(50 * 2 ** attempt, 1_000));
+        throw error;
       }
-    }
+    };
+    return settleWrite(attempt, { isUnknown: mustAppend, assertRepeatable });
   }
 }
+
+const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+  if (error instanceof ConflictError || error instanceof DamagedHistoryError) throw error;
+  const kind = classifyError(error);
+  if (wasUnknown || kind === 'no-response') return true;
+  if (kind === 'other') throw error;
+  if (kind === 'unreachable' || kind === 'refused') throw toUnavailableError(error, 'append');
+  if (elapsedMs <= SETTLE_WITHIN_MS) return false;
+  throw new EventStoreUnavailableError('The event store does not take appends', { cause: error });
+};

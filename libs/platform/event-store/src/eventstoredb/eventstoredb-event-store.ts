@@ -2,10 +2,10 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import type { ProcessSession } from '#database/process-session.js';
+import { settleWrite } from '#database/settle-write.js';
 import type { Damage, DamageCounts } from '../port/damage.js';
 import {
   EventStore,
@@ -31,7 +31,6 @@ import {
 } from './intents.js';
 import { IntentGroups } from './intent-groups.js';
 import { IntentRecovery } from './intent-recovery.js';
-import { settle, SETTLING } from './settling.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
@@ -319,7 +318,8 @@ export class EventStoreDbEventStore
     }
     const appended = await this.appendRest(intent, first, rest);
     const close = () => this.closeAppended(intent, appended);
-    if (intent.content.erasures ?? intent.content.sideEffects) await settle(close);
+    if (intent.content.erasures ?? intent.content.sideEffects)
+      await settleWrite(close, { isUnknown: true });
     else await this.writeReadModel(close);
     return getHeadsAfter(intent.content);
   }
@@ -337,7 +337,7 @@ export class EventStoreDbEventStore
       return await this.remainingWrites.append(first, rest);
     } catch (error) {
       if (!(error instanceof DamagedHistoryError)) throw error;
-      await settle(() => setDamaged(this.pool, intent, error));
+      await settleWrite(() => setDamaged(this.pool, intent, error), { isUnknown: true });
       const reason = getErrorMessage(error.cause);
       throw new UnknownOutcomeError(`the rest of a commit waits for a repair: ${reason}`);
     }
@@ -357,15 +357,12 @@ export class EventStoreDbEventStore
    * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed later
    */
   private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
-    return retryUntil(
-      { ...SETTLING, isRetriable: () => true },
-      async () => {
-        const result = await abandonIntent(this.pool, intent);
-        if (result === 'abandoned') return false;
-        return result === 'gone' ? isAppended(this.reader, first) : RETRY;
-      },
-      (cause) => new UnknownOutcomeError('whether an intent is executed stays unknown', { cause }),
-    );
+    const abandon = async () => {
+      const result = await abandonIntent(this.pool, intent);
+      if (result === 'taken') throw new Error('another process executes the intent');
+      return result === 'gone' && (await isAppended(this.reader, first));
+    };
+    return settleWrite(abandon, { isUnknown: true, assertRepeatable: () => true });
   }
 
   /**
@@ -375,7 +372,7 @@ export class EventStoreDbEventStore
   private async openAlone(sealed: Intent, isUnknown: boolean): Promise<void> {
     const open = () => openIntent(this.pool, sealed, this.leaseHolder);
     const names = listCapNames(sealed.cap);
-    await this.caps.runExclusively(names, () => settle(open, isUnknown ? undefined : 'refusable'));
+    await this.caps.runExclusively(names, () => settleWrite(open, { isUnknown }));
   }
 
   /**

@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { Batcher, BatchSlots, type BatchLimits, type End } from '#database/batcher.js';
 import { inTransaction, isConnectionLoss, isOutage, toConnectError } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
+import { assertUnknown, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import type { ThrottledNotify } from '#database/throttled-notify.js';
 import { Lanes, START_WITHIN_MS } from '../commands/lane.js';
@@ -18,7 +19,6 @@ import {
 } from './commit-arguments.js';
 import { createCommitStatement, type CommitRow } from './commit-statement.js';
 
-const SETTLE_WITHIN_MS = 30_000;
 /** How long a commit is retried that others cause to be rolled back. PostgreSQL itself waits as long for a lock. */
 const RETRY_FOR_MS = 10_000;
 /**
@@ -50,8 +50,7 @@ export class Commits {
   /** Commits, together with others if it writes streams and at most claims values for them. */
   add(commit: Commit): Promise<Head[]> {
     if (!commit.releases?.length && !needsTransaction(commit)) return this.groups.add(commit);
-    const startedAt = performance.now();
-    return this.commitAlone(commit).catch((error) => this.settle(commit, error, startedAt));
+    return this.settle(commit, performance.now());
   }
 
   /**
@@ -96,43 +95,42 @@ export class Commits {
       end(group.map(() => ({ status: 'rejected', reason: error })));
       return;
     }
-    const failure = isAlone || isConnectionLoss(error) || isOutage(error) ? error : undefined;
-    void Promise.allSettled(group.map((one) => this.settle(one, failure, startedAt))).then(end);
+    const isOfEach = isAlone || isConnectionLoss(error) || isOutage(error);
+    const commitFirst = isOfEach ? () => Promise.reject(error as Error) : undefined;
+    const settling = group.map((one) => this.settle(one, startedAt, commitFirst));
+    void Promise.allSettled(settling).then(end);
   }
 
   /**
-   * Repeats a commit that has failed. After a lost connection it is unknown whether the commit happened. Repeating the
-   * identical append settles that: either it succeeds now, or the stream has moved and our event ids show by whom.
-   * @param failure undefined: it was not tried alone
+   * Commits until it is known what became of it. After a lost connection the events tell whether they are ours that are
+   * stored, or another commit has taken their place.
    * @param startedAt of the first try, which counts towards the limit
+   * @param commitFirst the first try
    */
-  private async settle(commit: Commit, failure: unknown, startedAt: number): Promise<Head[]> {
-    let error = failure;
-    let refusal: unknown;
-    let isUnknown = false;
-    for (let attempt = 0; ; attempt++) {
-      if (isRefusal(error)) {
-        if (!isUnknown) throw error;
-        refusal = error;
-      } else if (isOutage(error) && !isUnknown) {
-        refusal = toUnavailableError(error);
-        isUnknown = true;
-      } else if (error !== undefined) {
-        isUnknown = assertRepeatable(error, isUnknown, startedAt);
-        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, 1_000)));
-      }
+  private settle(
+    commit: Commit,
+    startedAt: number,
+    commitFirst = () => this.commitAlone(commit),
+  ): Promise<Head[]> {
+    let commitNow = commitFirst;
+    const attempt = async (isUnknown: boolean): Promise<Head[]> => {
+      const earlier = isUnknown ? await this.findStored(commit) : undefined;
+      if (earlier) return earlier;
       try {
-        if (isUnknown && (await this.isStored(commit))) {
-          this.announcements.notifyInBackground();
-          return getHeads(prepareWrites(commit));
-        }
-        if (!refusal) return await this.commitAlone(commit);
-      } catch (cause) {
-        error = cause;
-        continue;
+        return await commitNow();
+      } catch (error) {
+        // A refusal may be due to an earlier try, and a server without resources may have stopped after it had committed.
+        if (isUnknown ? !isRefusal(error) : !isOutage(error)) throw error;
+        const find = () => this.findStored(commit);
+        const heads = await settleWrite(find, { isUnknown: true, startedAt });
+        if (heads) return heads;
+        if (isRefusal(error)) throw error;
+        throw new UnavailableError('The database cannot take changes now', { cause: error });
+      } finally {
+        commitNow = () => this.commitAlone(commit);
       }
-      throw refusal;
-    }
+    };
+    return settleWrite(attempt, { startedAt, assertRepeatable });
   }
 
   private commitAlone(commit: Commit): Promise<Head[]> {
@@ -218,12 +216,15 @@ export class Commits {
     }
   }
 
-  private async isStored(commit: Commit): Promise<boolean> {
+  /** Finds the heads that a commit led to. @returns undefined when it is not stored */
+  private async findStored(commit: Commit): Promise<Head[] | undefined> {
     const events = commit.writes.flatMap(({ stream, expected, events: own }) =>
       own.map(({ id }, i) => ({ s: stream, r: (expected?.revision ?? -1) + 1 + i, id })),
     );
     const { rows } = await this.pool.query<{ n: number }>(IS_STORED, [JSON.stringify(events)]);
-    return rows[0]?.n === events.length;
+    if (rows[0]?.n !== events.length) return undefined;
+    this.announcements.notifyInBackground();
+    return getHeads(prepareWrites(commit));
   }
 }
 
@@ -238,25 +239,13 @@ function toResults(prepared: PreparedWrite[][], won: string[] | true): Results {
   return results;
 }
 
-/**
- * Checks that a commit may be repeated after an error.
- * @returns whether it is unknown what became of it
- * @throws UnavailableError, UnknownOutcomeError, or the error itself
- */
-function assertRepeatable(error: unknown, wasUnknown: boolean, startedAt: number): boolean {
-  const isLost = isConnectionLoss(error);
-  const isUnreachable = error instanceof UnavailableError || isOutage(error);
-  if (isUnreachable && !wasUnknown) throw error;
-  if (!isLost && !isUnreachable && !isRolledBackForRetry(error)) throw error;
-  const isUnknown = wasUnknown || isLost;
-  if (!isUnknown && performance.now() > startedAt + RETRY_FOR_MS) {
-    throw new UnavailableError('The database is too busy', { cause: error });
-  }
-  if (isUnknown && performance.now() > startedAt + SETTLE_WITHIN_MS) {
-    throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
-  }
-  return isUnknown;
-}
+/** Repeats a commit also after others have caused it to be rolled back. */
+const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+  if (wasUnknown || !isRolledBackForRetry(error))
+    return assertUnknown(error, wasUnknown, elapsedMs);
+  if (elapsedMs <= RETRY_FOR_MS) return false;
+  throw new UnavailableError('The database is too busy', { cause: error });
+};
 
 /** Tells whether a commit needs statements besides its own. */
 function needsTransaction({ cap, erasures, sideEffects }: Commit): boolean {
@@ -266,12 +255,4 @@ function needsTransaction({ cap, erasures, sideEffects }: Commit): boolean {
 /** Lists what a commit claims. Two of a group must not claim the same: one statement would not notice. */
 function toClaimKeys({ accountId, claims = [] }: Commit): string[] {
   return claims.map(({ kind, value }) => `${accountId} ${kind} ${value.toString('hex')}`);
-}
-
-/**
- * Creates the error for a commit that wrote nothing, unless the server stopped in the middle of it: the caller checks
- * that first.
- */
-function toUnavailableError(cause: unknown): UnavailableError {
-  return new UnavailableError('The database cannot take changes now', { cause });
 }
