@@ -5,37 +5,30 @@ import { UnavailableError } from '#kernel/errors.js';
 import { createOverdueCheck } from './overdue-check.js';
 
 /** Maximum numbers of exports at a time. One holds a page in memory, and no connection while its client reads. */
-const MAX_RUNNING = { total: 32, perAccount: 2 };
+const EXPORTS = { concurrency: 32, getMaxRunning: () => 2, maxWaiting: 0, waitMs: 0 };
 /** Pages that are read at a time, of all exports together: they share the database with everything else. */
-const READING = { concurrency: 2, maxWaiting: MAX_RUNNING.perAccount, waitMs: 60_000 };
+const READING = { concurrency: 2, maxWaiting: EXPORTS.getMaxRunning(), waitMs: 60_000 };
 const CHECK_INTERVAL_MS = 1_000;
 
 /** Limits how many exports run at once, so that those of one store slow neither other stores nor the other requests. */
 @Injectable()
 export class ExportPlaces {
-  private readonly running = new Map<number, number>();
+  private readonly running = new FairQueue(EXPORTS);
   private readonly reading = new FairQueue(READING);
-  private total = 0;
 
   /**
    * Takes a place until the response is closed. Closes it when its client stalls.
    * @throws UnavailableError when the store, or all stores together, have as many exports as there may be
    */
   take(accountId: number, reply: FastifyReply): void {
-    const count = this.running.get(accountId) ?? 0;
-    if (count >= MAX_RUNNING.perAccount || this.total >= MAX_RUNNING.total) {
-      throw new UnavailableError('Too many exports are in progress');
-    }
     if (reply.raw.closed) throw new UnavailableError('The client has disconnected');
-    this.running.set(accountId, count + 1);
-    this.total++;
-    const timer = this.watch(reply);
-    reply.raw.once('close', () => {
-      clearInterval(timer);
-      this.total--;
-      const left = (this.running.get(accountId) ?? 1) - 1;
-      if (left > 0) this.running.set(accountId, left);
-      else this.running.delete(accountId);
+    this.running.acquire(accountId, (error, release) => {
+      if (error) throw new UnavailableError('Too many exports are in progress');
+      const timer = this.watch(reply);
+      reply.raw.once('close', () => {
+        clearInterval(timer);
+        release();
+      });
     });
   }
 

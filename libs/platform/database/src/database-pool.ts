@@ -264,7 +264,7 @@ export class DatabasePool extends pg.Pool {
       return;
     }
     const key = wait?.transactionCount === 0 ? wait.getOwner() : undefined;
-    const takeConnection = (end: Release) =>
+    const takeConnection = (end: Release): void => {
       this.connections.acquire(key, (error, release) => {
         const releaseAll = () => {
           release();
@@ -272,6 +272,7 @@ export class DatabasePool extends pg.Pool {
         };
         start(error, releaseAll);
       });
+    };
     if (!wait || key === undefined || !wait.readsMuch) return takeConnection(ignore);
     this.takeLargeRead(wait, key, (error, end) => {
       if (error) start(error, end);

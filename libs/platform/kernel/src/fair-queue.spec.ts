@@ -112,6 +112,19 @@ describe('FairQueue', () => {
     expect(started).toEqual(['1', '3']);
   });
 
+  it("never starts a task that has given up waiting, nor counts it among its owner's", async () => {
+    const queue = new FairQueue({ ...QUEUE, maxWaiting: 1 });
+    const { started, add, end } = createTasks(queue);
+    const first = add('a', '1');
+    const giveUp = queue.acquire('a', () => started.push('2'));
+    giveUp();
+    giveUp();
+    const third = add('a', '3');
+    for (const name of ['1', '3']) await end(name);
+    expect(await Promise.all([first, third])).toEqual(['1', '3']);
+    expect([started, queue.waitingCount]).toEqual([['1', '3'], 0]);
+  });
+
   it('starts the next task when one fails', async () => {
     const queue = new FairQueue(QUEUE);
     const failingTask = queue.run('a', () => Promise.reject(new Error('broken')));

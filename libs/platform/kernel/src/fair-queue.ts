@@ -14,7 +14,8 @@ type Options = {
 
 type Release = () => void;
 type OnStart = (error: OverloadError | undefined, release: Release) => void;
-type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
+type GiveUp = () => void;
+type Waiter = { start: () => void; timer: NodeJS.Timeout };
 
 /**
  * Scheduling state in virtual time: when the owner began to wait, and until when they have been served.
@@ -78,8 +79,9 @@ export class FairQueue {
    * Starts a task in a slot of its owner: at once if possible.
    * @param key undefined for work of no owner, or of all: it goes first, and only `concurrency` limits it
    * @param onStart gets a function that ends the task, or why it was not started
+   * @returns gives up waiting, if it still waits; `onStart` is then never called
    */
-  acquire(key: string | number | undefined, onStart: OnStart): void {
+  acquire(key: string | number | undefined, onStart: OnStart): GiveUp {
     if (key === undefined) return this.acquireUnowned(onStart);
     const owner = this.getOwner(key);
     const startOwned = () => {
@@ -88,15 +90,19 @@ export class FairQueue {
       onStart(undefined, () => this.end(key, owner, startedAt));
     };
     const isNext = owner.waiting.length === 0 && this.unowned.length === 0;
-    if (isNext && this.mayStart(owner)) return startOwned();
+    if (isNext && this.mayStart(owner)) {
+      startOwned();
+      return ignore;
+    }
     if (owner.waiting.length >= this.options.maxWaiting) {
-      return onStart(createOverloadError(), ignore);
+      onStart(createOverloadError(), ignore);
+      return ignore;
     }
     if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
-    this.wait(owner.waiting, startOwned, onStart);
+    return this.wait(owner.waiting, startOwned, onStart);
   }
 
-  private acquireUnowned(onStart: OnStart): void {
+  private acquireUnowned(onStart: OnStart): GiveUp {
     const start = () => {
       this.running++;
       onStart(undefined, () => {
@@ -104,19 +110,27 @@ export class FairQueue {
         this.startWaiting();
       });
     };
-    if (this.running < this.options.concurrency) start();
-    else this.wait(this.unowned, start, onStart);
+    if (this.running >= this.options.concurrency) return this.wait(this.unowned, start, onStart);
+    start();
+    return ignore;
   }
 
-  private wait(waiting: Waiter[], start: () => void, onStart: OnStart): void {
-    const giveUp = setTimeout(() => {
-      waiting.splice(waiting.indexOf(waiter), 1);
+  private wait(waiting: Waiter[], start: () => void, onStart: OnStart): GiveUp {
+    const giveUp = () => {
+      const index = waiting.indexOf(waiter);
+      if (index < 0) return;
+      clearTimeout(waiter.timer);
+      waiting.splice(index, 1);
       this.waiting--;
+    };
+    const timer = setTimeout(() => {
+      giveUp();
       onStart(createOverloadError(), ignore);
     }, this.options.waitMs);
-    const waiter = { start, giveUp };
+    const waiter = { start, timer };
     waiting.push(waiter);
     this.waiting++;
+    return giveUp;
   }
 
   private getOwner(key: string | number): Owner {
@@ -164,7 +178,7 @@ export class FairQueue {
   private startWaiting(): void {
     for (let next = this.takeNext(); next; next = this.takeNext()) {
       this.waiting--;
-      clearTimeout(next.giveUp);
+      clearTimeout(next.timer);
       next.start();
     }
     if (this.running > 0) return;
