@@ -4,7 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
-import { createTestDatabase, type TestDatabase } from './support/database/database.js';
+import { createDataSource, getPool } from '#database/data-source.js';
+import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;
 const RESULT_BYTES = 20_000;
@@ -62,4 +63,18 @@ it('a DatabaseClient passes callbacks and pg.Query on to the driver', async () =
   const query = client.query(new pg.Query('select 2 as two'));
   const row = await new Promise((resolve) => query.on('row', resolve));
   expect(row).toEqual({ two: 2 });
+});
+
+it('a bigint is a number on every connection, in lists as well', async () => {
+  const text =
+    'select 9007199254740991::bigint as one, array[9007199254740991::bigint, null] as list';
+  const expected = [{ one: Number.MAX_SAFE_INTEGER, list: [Number.MAX_SAFE_INTEGER, null] }];
+  expect((await client.query(text)).rows).toEqual(expected);
+  const source = await createDataSource(testConfig(database.url), 'test').initialize();
+  try {
+    expect((await getPool(source).query(text)).rows).toEqual(expected);
+    expect(await source.manager.query(text)).toEqual(expected);
+  } finally {
+    await source.destroy();
+  }
 });

@@ -1,12 +1,6 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { Role } from './roles.js';
 
-/** Reads ids in an array, which the driver returns as strings. */
-const IDS = {
-  to: (ids: readonly number[] | null) => ids,
-  from: (ids: readonly string[] | null) => ids?.map(Number) ?? null,
-};
-
 /** A user who may sign in. Removed users stay by name, so that the audit log can still name them. */
 @Entity('users')
 export class UserRow {
@@ -56,7 +50,7 @@ export class ApiTokenRow {
   /** Applies where the user's own role has more rights. Null: the user's own does. */
   @Column('text', { nullable: true }) declare role: Role | null;
   /** The only stores that it may access. Null: all of its user. */
-  @Column('bigint', { array: true, nullable: true, transformer: IDS })
+  @Column('bigint', { array: true, nullable: true })
   declare account_ids: readonly number[] | null;
   @Column('boolean', { default: false }) declare read_only: boolean;
 }

@@ -146,8 +146,7 @@ export class Sessions {
         csrfToken: createCsrfToken(token),
         name: row.name,
         email: row.email,
-        // TypeORM's connections have the driver's own parsers.
-        counterAccountId: row.counter_account_id === null ? null : Number(row.counter_account_id),
+        counterAccountId: row.counter_account_id,
         isByCompany: row.by_company,
         asksPassword: row.asks_password,
         task: row.task,
@@ -231,14 +230,13 @@ export class Sessions {
     { userId, accountId }: { userId: number; accountId: number },
   ): Promise<{ token: string; isRepeated: boolean } | undefined> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    const [session]: { user_id: string; counter_account_id: string | null }[] = await manager.query(
+    const [session]: { user_id: number; counter_account_id: number | null }[] = await manager.query(
       'select user_id, counter_account_id from sessions where id = $1 for update',
       [sessionId],
     );
     if (!session) return undefined;
-    const isRepeated =
-      Number(session.user_id) === userId && Number(session.counter_account_id) === accountId;
-    if (!isRepeated && Number(session.user_id) !== formerUserId) return undefined;
+    const isRepeated = session.user_id === userId && session.counter_account_id === accountId;
+    if (!isRepeated && session.user_id !== formerUserId) return undefined;
     await manager.query(
       `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4, by_company = false,
          second_factor = null, created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)

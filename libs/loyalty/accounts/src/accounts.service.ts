@@ -172,7 +172,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       values: [id],
     });
     const count = async (table: 'cards' | 'locations' | 'posters') =>
-      (await this.pastStates.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
+      (await this.pastStates.projectRecords(table, own?.[table] ?? [], past)).length;
     return {
       cards: await count('cards'),
       customers: (await this.pastCounts.count(id, [id], CUSTOMER_COUNT, past)).get(id) ?? 0,

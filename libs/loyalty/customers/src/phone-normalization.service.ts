@@ -15,7 +15,7 @@ const BATCH_SIZE = 100;
 /** Between two slices, so that the work of commands comes first. */
 const PAUSE_MS = 100;
 
-type NextRow = { id: number; survivor_ids: string[] };
+type NextRow = { id: number; survivor_ids: number[] };
 
 type DueRow = { account_id: number; revision: number; after_id: number };
 
@@ -123,7 +123,7 @@ export class PhoneNormalization {
   }: DueRow): Promise<void> {
     const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
     let hasConflicts = false;
-    const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids.map(Number), id]);
+    const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids, id]);
     for (const id of new Set(ids)) {
       if (!(await this.normalize(accountId, id))) hasConflicts = true;
     }

@@ -120,7 +120,7 @@ export class AppleDevices {
       ...FIND_CHANGED,
       values: [hashLibraryId(libraryId), passTypeId, since ?? -1],
     });
-    const tag = Math.max(since ?? 0, ...rows.map((row) => Number(row.tag)));
+    const tag = Math.max(since ?? 0, ...rows.map((row) => row.tag));
     return { serials: rows.map(({ uuid }) => uuid), tag };
   }
 

@@ -60,11 +60,11 @@ export class GoogleMessages {
   }
 
   private async findMessagedTag(customerCardId: number): Promise<number> {
-    const [row] = await query<{ tag: string }>(this.pool, {
+    const [row] = await query<{ tag: number }>(this.pool, {
       name: 'google_objects_messaged_tag',
       text: 'select messaged_tag as tag from google_objects where customer_card_id = $1',
       values: [customerCardId],
     });
-    return row ? Number(row.tag) : Infinity;
+    return row?.tag ?? Infinity;
   }
 }

@@ -128,7 +128,7 @@ export class GoogleObjects {
       account_id: number;
       card_id: number;
       sent_hash: string | null;
-      notified_tag: string;
+      notified_tag: number;
       until: string;
     }>(this.pool, {
       name: 'google_objects_hold',
@@ -142,7 +142,7 @@ export class GoogleObjects {
       accountId: row.account_id,
       cardId: row.card_id,
       sentHash: row.sent_hash,
-      notifiedTag: Number(row.notified_tag),
+      notifiedTag: row.notified_tag,
       leasedUntil: row.until,
     };
   }

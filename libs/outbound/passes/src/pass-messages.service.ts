@@ -41,13 +41,13 @@ export class PassMessages {
 
   /** Finds the last message, if it is for this place. */
   async find(customerCardId: number, place: MessagePlace): Promise<TaggedMessage | undefined> {
-    const [row] = await query<{ message: PassMessage & { at: string }; tag: string }>(this.pool, {
+    const [row] = await query<{ message: PassMessage & { at: string }; tag: number }>(this.pool, {
       name: 'pass_messages_find',
       text: `select message, message_tag as tag from passes
              where customer_card_id = $1 and message ->> 'place' = $2`,
       values: [customerCardId, place],
     });
-    return row && { ...row.message, tag: Number(row.tag) };
+    return row && { ...row.message, tag: row.tag };
   }
 }
 

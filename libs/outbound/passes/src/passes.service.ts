@@ -26,10 +26,10 @@ type PassRow = {
   customer_card_id: number;
   account_id: number;
   card_id: number;
-  tag: string;
+  tag: number;
   changed_at: Date;
-  balance_tag: string;
-  notice_tag: string;
+  balance_tag: number;
+  notice_tag: number;
   notice: (PassNotice & Partial<NoticeText>) | null;
   is_new: boolean;
 };
@@ -126,11 +126,11 @@ export class Passes {
    */
   async findIssuedTag(tag: number | null): Promise<number | null> {
     if (tag === null || tag === 0) return tag;
-    const [newest] = await query<{ tag: string }>(this.pool, {
+    const [newest] = await query<{ tag: number }>(this.pool, {
       name: 'pass_tags_newest',
       text: 'select last_value * is_called::int as tag from pass_tags',
     });
-    return newest && tag <= Number(newest.tag) ? tag : null;
+    return newest && tag <= newest.tag ? tag : null;
   }
 
   /** Stores the hash of the pass's content, unless a change has done so meanwhile. */
@@ -226,10 +226,10 @@ function toPass(row: PassRow): Pass {
     customerCardId: row.customer_card_id,
     accountId: row.account_id,
     cardId: row.card_id,
-    tag: Number(row.tag),
+    tag: row.tag,
     changedAt: row.changed_at,
-    balanceTag: Number(row.balance_tag),
-    noticeTag: Number(row.notice_tag),
+    balanceTag: row.balance_tag,
+    noticeTag: row.notice_tag,
     // Earlier builds stored notices without a text.
     notice: row.notice && { text: null, hasCount: false, isOwn: false, ...row.notice },
     isNew: row.is_new,

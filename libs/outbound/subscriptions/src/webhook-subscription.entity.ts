@@ -18,11 +18,8 @@ export class WebhookSubscriptionRow {
   @Column('text', { array: true }) declare header_names: string[];
   /** Names and values, sealed. */
   @Column('bytea', { nullable: true }) declare headers: Buffer | null;
-  /** The driver reads the elements of lists of bigint as text. */
-  @Column('bigint', { array: true, nullable: true }) declare card_ids: (number | string)[] | null;
-  @Column('bigint', { array: true, nullable: true }) declare location_ids:
-    | (number | string)[]
-    | null;
+  @Column('bigint', { array: true, nullable: true }) declare card_ids: number[] | null;
+  @Column('bigint', { array: true, nullable: true }) declare location_ids: number[] | null;
   @Column('boolean') declare personal_data: boolean;
   @Column('text') declare signature: SignatureKind;
   @Column('text', { nullable: true }) declare public_key: string | null;
@@ -70,8 +67,8 @@ export function toSubscription(row: WebhookSubscriptionRow): WebhookSubscription
     description: row.description,
     payloadFormat: row.payload_format,
     headers: hideHeaderValues(row.header_names),
-    cardIds: row.card_ids?.map(Number) ?? null,
-    locationIds: row.location_ids?.map(Number) ?? null,
+    cardIds: row.card_ids,
+    locationIds: row.location_ids,
     personalData: row.personal_data,
     signature: row.signature,
     publicKey: row.public_key,

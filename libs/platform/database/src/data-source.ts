@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
@@ -6,9 +5,6 @@ import { getKeyId, createMasterKey } from '#kernel/keyring.js';
 import { QUERY_TIMEOUT_MS, CONNECTION } from './database-client.js';
 import { DatabasePool } from './database-pool.js';
 import type { SessionSettings } from './session.js';
-
-// Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
-pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /** Limits the length of transactions: an open writing one holds back every reader of the log. */
 const SESSION_LIMITS: SessionSettings = {

@@ -14,6 +14,13 @@ import {
   type MissingResource,
 } from './sqlstate.js';
 
+const { builtins, getTypeParser, setTypeParser } = pg.types;
+/** Types of lists, which the driver does not name. */
+const [INT4_LIST, INT8_LIST] = [1007, 1016] as const;
+// Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
+setTypeParser(builtins.INT8, Number);
+setTypeParser(INT8_LIST as number, getTypeParser(INT4_LIST as number));
+
 /**
  * Default time-out of a query. Longer than the server's own limit (LIMITS), so that it expires only when nothing
  * arrives at all.

@@ -143,12 +143,12 @@ export class CardStreams implements OnModuleDestroy {
 
   private async sendMissedChanges(customerCardIds: number[]): Promise<void> {
     if (customerCardIds.length === 0) return;
-    const rows = await query<{ customer_card_id: number; tag: string }>(this.pool, {
+    const rows = await query<{ customer_card_id: number; tag: number }>(this.pool, {
       name: 'open_cards_tags',
       text: 'select customer_card_id, tag from passes where customer_card_id = any ($1)',
       values: [customerCardIds],
     });
-    for (const { customer_card_id: id, tag } of rows) this.notifyWatchers(id, Number(tag));
+    for (const { customer_card_id: id, tag } of rows) this.notifyWatchers(id, tag);
   }
 
   private notifyWatchers(customerCardId: number, tag: number): void {

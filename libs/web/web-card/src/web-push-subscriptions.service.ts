@@ -91,8 +91,8 @@ export class WebPushSubscriptions {
       customer_id: number;
       sealed: Buffer;
       hasHolder: boolean;
-      notified_tag: string;
-      messaged_tag: string;
+      notified_tag: number;
+      messaged_tag: number;
     }>(this.pool, {
       name: 'web_push_find',
       text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.notified_tag, s.messaged_tag,
@@ -109,8 +109,8 @@ export class WebPushSubscriptions {
         customerId: row.customer_id,
         sealed: row.sealed,
         hasHolder: row.hasHolder,
-        notifiedTag: Number(row.notified_tag),
-        messagedTag: Number(row.messaged_tag),
+        notifiedTag: row.notified_tag,
+        messagedTag: row.messaged_tag,
       }
     );
   }

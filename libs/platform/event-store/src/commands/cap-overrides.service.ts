@@ -90,11 +90,11 @@ export class CapOverrides {
 
   /** Finds the share as it is now. */
   async findShare(recordKind: string, owner: number): Promise<CapShare> {
-    const [row] = await query<{ owner: number; others: (number | string)[]; max: number | null }>(
-      this.pool,
-      { ...FIND_SHARE, values: [recordKind, owner] },
-    );
+    const [row] = await query<{ owner: number; others: number[]; max: number | null }>(this.pool, {
+      ...FIND_SHARE,
+      values: [recordKind, owner],
+    });
     if (!row) throw new Error('a share always has a row');
-    return { owner: row.owner, owners: [row.owner, ...row.others.map(Number)], max: row.max };
+    return { owner: row.owner, owners: [row.owner, ...row.others], max: row.max };
   }
 }
