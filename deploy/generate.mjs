@@ -26,8 +26,6 @@ const EXCLUDED = {
   WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'development only',
   WEBHOOK_TIME_SCALE: 'tests only',
 };
-/** Whole numbers among the variables of Node.js and OpenTelemetry. */
-const RUNTIME_NUMBERS = /^OTEL_(BSP_|EXPORTER_OTLP_TIMEOUT$)/;
 const CHART_SETTINGS = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)]
   .filter((name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name))
   .sort();
@@ -37,7 +35,7 @@ const files = {
   [`${CHART}/files/alerts.yml`]: read('deploy/alerts.yml'),
   [`${CHART}/files/dashboard.json`]: read('deploy/grafana/dashboard.json'),
   [`${CHART}/files/numbers.json`]: `${JSON.stringify(
-    CHART_SETTINGS.filter((name) => findKind(name) !== undefined),
+    CHART_SETTINGS.filter((name) => kinds.has(name)),
     null,
     2,
   )}\n`,
@@ -50,11 +48,6 @@ writeFiles({
   'deploy/kustomize/migration/migration.yaml': toYaml(migration),
   'deploy/kustomize/service/service.yaml': toYaml(service),
 });
-
-/** @returns undefined for a text */
-function findKind(name) {
-  return kinds.get(name) ?? (RUNTIME_NUMBERS.test(name) ? 'number' : undefined);
-}
 
 /**
  * Helm reads the numbers of a values file as floats, so that a number that is no number to Inkpad would be changed. Those
@@ -71,7 +64,7 @@ function createSchema() {
   };
   const replicas = { replicas: integer, extraEnv };
   const bySetting = (name) => {
-    const kind = findKind(name);
+    const kind = kinds.get(name);
     const types = ['string', 'integer', ...(kind === 'flag' ? ['boolean'] : []), 'null'];
     return kind === undefined ? { type: types } : { type: types, minimum: -max, maximum: max };
   };

@@ -20,13 +20,8 @@ export const RUNTIME_VARIABLES: Readonly<Record<string, string>> = {
   NODE_EXTRA_CA_CERTS:
     'A file of further certificate authorities, for receivers of webhooks and other servers.',
   OTEL_EXPORTER_OTLP_HEADERS: 'Headers for the receiver of traces, such as its token.',
-  OTEL_EXPORTER_OTLP_TIMEOUT: '',
   OTEL_TRACES_SAMPLER: 'Which traces are kept, e.g. parentbased_traceidratio with 0.1.',
   OTEL_TRACES_SAMPLER_ARG: '',
-  OTEL_BSP_MAX_QUEUE_SIZE: 'How spans are batched.',
-  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '',
-  OTEL_BSP_SCHEDULE_DELAY: '',
-  OTEL_BSP_EXPORT_TIMEOUT: '',
 };
 
 /** Settings that the processes do not read. */
@@ -50,8 +45,6 @@ const TAIL = `
 #TLS_PORT=127.0.0.1:8443
 # Instead of DOMAIN, your own proxies in front: ranges separated by spaces, or private_ranges; and TRUST_PROXY_HOPS=2.
 #TRUSTED_PROXIES=
-# A folder or volume for the checkpoints, which user 1000 can write to.
-#CHECKPOINT_FOLDER=checkpoints
 `;
 
 /** Renders .env.example. */
@@ -65,9 +58,16 @@ function renderSettings(): string {
   const lines = SETTINGS.filter((name) => name !== 'NODE_ENV').flatMap((name) => {
     const description = descriptions.get(name);
     const text = description === undefined ? [] : ['', ...wrapText(description, '# ')];
-    return [...text, `#${name}=${String(defaults[name] ?? '')}`];
+    return [...text, `#${name}=${renderDefault(defaults[name])}`];
   });
   return `${lines.join('\n')}\n`;
+}
+
+function renderDefault(value: unknown): string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return String(value ?? '');
+  const parts = Object.entries(value).filter(([, part]) => part !== null);
+  return parts.map(([name, part]) => `${name}=${String(part)}`).join(',');
 }
 
 function renderRuntimeVariables(): string {

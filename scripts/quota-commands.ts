@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { QUOTA_NAMES, parseQuotaChanges, type QuotaChanges } from '#accounts/quotas.js';
+import { QUOTA_NAMES, parseQuotaChanges, type QuotaChanges } from '#configuration/store-quotas.js';
 import { Quotas, type Quota } from '#accounts/quotas.service.js';
 import { addExamples, parsePositive, runCommand } from './command.js';
 

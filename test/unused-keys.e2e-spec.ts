@@ -8,7 +8,7 @@ let service: LocalService;
 let store: Client;
 
 beforeAll(async () => {
-  service = await startService({ MAX_CUSTOMERS_PER_STORE: '2' });
+  service = await startService({ STORE_QUOTAS: 'customers=2' });
   store = await service.newStore();
 });
 afterAll(() => service.stop());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import type { QuotaChanges } from '#accounts/quotas.js';
+import type { QuotaChanges } from '#configuration/store-quotas.js';
 import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { Console } from '../support/browser/console-browser.js';
@@ -22,7 +22,7 @@ const PASSWORD = 'correct horse';
 
 const service = useService({
   PUBLIC_URL,
-  MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400',
+  STORE_QUOTAS: 'import_rows_per_day=400',
   MAX_STORES_PER_OWNER: '2',
   TRUST_PROXY_HOPS: '1',
 });

@@ -7,7 +7,7 @@ import { startService, type ApiResponse, type Service } from '../support/service
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 // Empty: the default, which the other tests' stores go beyond.
-const service = useService({ MAX_SUBSCRIPTIONS_PER_STORE: '' });
+const service = useService({ STORE_QUOTAS: '' });
 let store: ContractClient;
 /** Another process of the same service. */
 let other: Service;

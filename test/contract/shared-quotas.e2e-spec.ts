@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
-import type { QuotaChanges } from '#accounts/quotas.js';
+import type { QuotaChanges } from '#configuration/store-quotas.js';
 import { Quotas } from '#accounts/quotas.service.js';
 import { SignupHolds } from '#signup/signup-holds.service.js';
 import { Console } from '../support/browser/console-browser.js';
@@ -16,7 +16,7 @@ const PASSWORD = 'correct horse';
 
 const service = useService({
   PUBLIC_URL: 'https://cards.example',
-  MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400',
+  STORE_QUOTAS: 'import_rows_per_day=400',
 });
 
 const setQuotas = (store: ContractClient, changes: QuotaChanges) =>

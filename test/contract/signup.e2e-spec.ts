@@ -31,9 +31,7 @@ const service = useService({
   PUBLIC_URL: ORIGIN,
   TRUST_PROXY_HOPS: '1',
   SIGNUPS_PER_ADDRESS: '4',
-  SIGNUPS_PER_POSTER: '6',
-  MAX_SMS_PER_STORE_PER_DAY: '20',
-  SIGNUP_MAILS_PER_STORE_PER_DAY: '5',
+  STORE_QUOTAS: 'sms_per_day=20,signup_mails_per_day=5',
   SMS_URL: 'https://sms.example',
   SMS_ACCOUNT: 'AC1',
   SMS_TOKEN: 'token',
@@ -654,13 +652,13 @@ describe('forms', () => {
 
   it('JOIN-27 So are more complete forms for one poster than the operator allows', async () => {
     const poster = await newPoster(store, { contact_collection_mode: 'phone_only' });
-    for (let i = 0; i < 7; i++) await send(poster, { first_name: 'Ada' });
+    for (let i = 0; i < 25; i++) await send(poster, { first_name: 'Ada' });
     const all = await Promise.all(
-      Array.from({ length: 7 }, (_, i) =>
+      Array.from({ length: 25 }, (_, i) =>
         send(poster, { first_name: 'Ada', phone: `+4930777${String(i).padStart(3, '0')}` }),
       ),
     );
-    expect(all.map(({ status }) => status).sort()).toEqual([...Array(6).fill(303), 429]);
+    expect(all.map(({ status }) => status).sort()).toEqual([...Array(24).fill(303), 429]);
   });
 
   it('JOIN-31 The addresses of one network (a /24 of IPv4, a /48 of IPv6) may together send no more complete forms to a poster than one of them may: 429 as well', async () => {
@@ -711,7 +709,7 @@ describe('messages that signup pages ask for', () => {
     return rows.map(({ reason }) => reason);
   };
 
-  it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day, by SMS (`MAX_SMS_PER_STORE_PER_DAY`) and by e-mail', async () => {
+  it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day, by SMS (`sms_per_day`) and by e-mail', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const byPhone = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
     let phones = 0;
@@ -753,7 +751,7 @@ describe('messages that signup pages ask for', () => {
     expect(await messagesOf(cafe)).toEqual(Array(5).fill('sms sent'));
   });
 
-  it('JOIN-33 A store sends `SIGNUP_MAILS_PER_STORE_PER_DAY` e-mails that signup pages ask for, and holds the others', async () => {
+  it('JOIN-33 A store sends `signup_mails_per_day` e-mails that signup pages ask for, and holds the others', async () => {
     const cafe = await service.newStore();
     const posters = [await newPoster(cafe), await newPoster(cafe)];
     await Promise.all(

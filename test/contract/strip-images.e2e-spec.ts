@@ -30,7 +30,7 @@ import {
 } from '../support/fixtures/pictures.js';
 import type { ApiResponse } from '../support/services/service.js';
 
-const service = useService({ MAX_STRIP_PICTURES_PER_STORE: '20' });
+const service = useService();
 let store: ContractClient;
 let small: Buffer;
 
@@ -297,6 +297,11 @@ describe('uploading', () => {
   it('STRIP-12 A store keeps at most 1,000 different pictures; one more is 422 `base` with the code `limit_reached`', async () => {
     const full = await service.newStore();
     const { id } = await newCard(full);
+    await service.running.database.query(
+      `insert into pictures (hash, account_id, png)
+       select lpad(to_hex(n), 64, '0'), $1, '' from generate_series(1, 980) n`,
+      [full.accountId],
+    );
     const picture = (i: number) =>
       sharp({ create: { width: 9, height: 9, channels: 3, background: { r: i, g: 0, b: 0 } } })
         .png()

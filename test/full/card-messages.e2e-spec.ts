@@ -303,7 +303,7 @@ describe('a card link', () => {
     });
     const [first, second] = [newNumber(), newNumber()];
     await enrolCustomer({ phone: first }, other, body.id);
-    const ownFollower = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
+    const ownFollower = follow({ ...settings(), STORE_QUOTAS: 'sms_per_day=1' });
     await ownFollower.waitUntilSettled();
     const again = await enrolCustomer({ phone: second }, other, body.id);
     await ownFollower.waitUntilSettled();

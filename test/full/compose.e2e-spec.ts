@@ -323,8 +323,7 @@ describe('docker-compose.yml', () => {
     'mounts the file system of %s read-only, except the dispatcher’s checkpoints',
     (name) => {
       const { read_only, volumes = [] } = getService(name);
-      const written =
-        name === 'dispatcher' ? ['${CHECKPOINT_FOLDER:-checkpoints}:/checkpoints'] : [];
+      const written = name === 'dispatcher' ? ['${CHECKPOINT_DIR:-checkpoints}:/checkpoints'] : [];
       expect(read_only).toBe(true);
       expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual(written);
     },

@@ -254,7 +254,7 @@ describe('the processes in Kubernetes', () => {
       ['SMS_FROM', '+4915112345678'],
       ['SMS_FROM', '0x10'],
       ['SMS_FROM', 'true'],
-      ['APPLE_TEAM_ID', '1234567890'],
+      ['OIDC_CLIENT_ID', '1234567890'],
       ['MAIL_FROM', 'off'],
       ['OTEL_TRACES_SAMPLER_ARG', '0.25'],
       ['OTEL_TRACES_SAMPLER_ARG', '1'],
@@ -275,7 +275,6 @@ describe('the processes in Kubernetes', () => {
       ['MAX_OPEN_CARDS', '1e6', '1000000'],
       ['MAX_OPEN_CARDS', '9007199254740991', '9007199254740991'],
       ['TRUST_PROXY_HOPS', '0', '0'],
-      ['OTEL_BSP_MAX_QUEUE_SIZE', '2048', '2048'],
     ])('keep %s: %s', (name, value, text) => {
       expect(renderValues(`settings: { ${name}: ${value} }`)).toContainEqual({ name, value: text });
     });

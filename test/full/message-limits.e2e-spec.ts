@@ -31,8 +31,7 @@ beforeAll(async () => {
     PUBLIC_URL: 'https://cards.example',
     SMTP_URL: mails.url,
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
-    MAX_SMS_PER_STORE_PER_DAY: String(MAX_SMS),
-    MAX_MAILS_PER_STORE_PER_DAY: String(MAX_MAILS),
+    STORE_QUOTAS: `sms_per_day=${MAX_SMS},mails_per_day=${MAX_MAILS}`,
   });
   dispatchers = await Promise.all([startDispatcher(service), startDispatcher(service)]);
 }, SLOW);

@@ -41,7 +41,7 @@ beforeAll(async () => {
   const pool = new pg.Pool({ connectionString: primary.ownerUrl, max: 1, allowExitOnIdle: true });
   pool.on('error', () => undefined);
   service = await startService(
-    { DATABASE_READ_URL: standby.url, DATABASE_READ_MAX_LAG_SECONDS: '1' },
+    { DATABASE_READ_URL: standby.url },
     {
       url: primary.url,
       ownerUrl: primary.ownerUrl,

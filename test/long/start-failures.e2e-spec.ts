@@ -222,9 +222,9 @@ describe('a program or script', () => {
       /^Settings that cannot be used:\n {2}DATABASE_URL: must have %25, %40, %2F and the like for special characters of name and password$/,
     ],
     'a missing font': [
-      () => ({ POSTER_FONT_BOLD: '/no/such/font' }),
+      () => ({ POSTER_FONTS: '/no/such/font' }),
       ['api'],
-      /^POSTER_FONT_BOLD: \/no\/such\/font cannot be used: it does not exist \(ENOENT\)$/,
+      /^POSTER_FONTS: \/no\/such\/font cannot be used: it does not exist \(ENOENT\)$/,
     ],
   };
   const cases = Object.entries(FAILURES).flatMap(([name, [, which]]) =>
@@ -275,12 +275,12 @@ describe('a program or script', () => {
       ...settings(),
       DATA_DIR: dataDir,
       DATABASE_URL: fresh.url,
-      POSTER_FONT_BOLD: '/no/such/font',
+      POSTER_FONTS: '/no/such/font',
     });
     await fresh.close();
     expect([code, findLastMessage(errorOutput.split('\n'))]).toEqual([
       1,
-      expect.stringMatching(/^POSTER_FONT_BOLD: /),
+      expect.stringMatching(/^POSTER_FONTS: /),
     ]);
     const localFile = fs.readFileSync(path.join(dataDir, 'local.json'), 'utf8');
     expect(JSON.parse(localFile)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });

@@ -87,12 +87,6 @@ describe('readConfig with settings of Apple Wallet', () => {
     expect(getErrors({ APPLE_PASS_KEY: other.pass.key })).toBe(
       'APPLE_PASS_KEY: is not the key of APPLE_PASS_CERT',
     );
-    expect(getErrors({ APPLE_TEAM_ID: 'Z9Z9Z9Z9Z9' })).toBe(
-      `APPLE_TEAM_ID: the certificate belongs to team ${TEAM}`,
-    );
-    expect(getErrors({ APPLE_PASS_TYPE_ID: 'pass.other' })).toBe(
-      `APPLE_PASS_TYPE_ID: the certificate is for ${PASS_TYPE}`,
-    );
     expect(getErrors({ PUBLIC_URL: 'http://cards.example' })).toBe(
       'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, because phones require it',
     );

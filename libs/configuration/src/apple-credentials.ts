@@ -29,8 +29,6 @@ export type AppleSettings = {
   APPLE_PASS_KEY?: string;
   APPLE_PASS_KEY_PASSPHRASE?: string;
   APPLE_WWDR_CERT?: string;
-  APPLE_PASS_TYPE_ID?: string;
-  APPLE_TEAM_ID?: string;
   APNS_URL: string;
   APNS_CA_CERT?: string;
   APNS_KEY?: string;
@@ -38,12 +36,7 @@ export type AppleSettings = {
 };
 
 const REQUIRED_SETTINGS = ['APPLE_PASS_CERT', 'APPLE_PASS_KEY', 'APPLE_WWDR_CERT'] as const;
-const DEPENDENT_SETTINGS = [
-  'APPLE_PASS_KEY_PASSPHRASE',
-  'APPLE_PASS_TYPE_ID',
-  'APPLE_TEAM_ID',
-  'APNS_KEY',
-] as const;
+const DEPENDENT_SETTINGS = ['APPLE_PASS_KEY_PASSPHRASE', 'APNS_KEY'] as const;
 
 /**
  * Reads the settings of Apple Wallet and reports everything that would make a phone refuse every pass without an
@@ -68,7 +61,7 @@ export function readAppleCredentials(
   }
   const { UID: passTypeId = '', OU: teamId = '' } = parseDistinguishedName(certificate.subject);
   const errors = [
-    ...findCertificateErrors(certificate, { passTypeId, teamId }, settings, now),
+    ...findCertificateErrors(certificate, { passTypeId, teamId }, now),
     ...(certificate.checkIssued(wwdr) && certificate.verify(wwdr.publicKey)
       ? []
       : [
@@ -116,23 +109,14 @@ function findMissingSettings(settings: AppleSettings): string[] {
 function findCertificateErrors(
   certificate: X509Certificate,
   { passTypeId, teamId }: { passTypeId: string; teamId: string },
-  { APPLE_PASS_TYPE_ID, APPLE_TEAM_ID }: AppleSettings,
   now: Date,
 ): string[] {
   if (!passTypeId.startsWith('pass.') || teamId === '') {
     return ['APPLE_PASS_CERT: is not a Pass Type ID certificate'];
   }
-  const errors: string[] = [];
-  if (APPLE_PASS_TYPE_ID !== undefined && APPLE_PASS_TYPE_ID !== passTypeId) {
-    errors.push(`APPLE_PASS_TYPE_ID: the certificate is for ${passTypeId}`);
-  }
-  if (APPLE_TEAM_ID !== undefined && APPLE_TEAM_ID !== teamId) {
-    errors.push(`APPLE_TEAM_ID: the certificate belongs to team ${teamId}`);
-  }
-  if (Date.parse(certificate.validFrom) > now.getTime()) {
-    errors.push(`APPLE_PASS_CERT: is not valid before ${certificate.validFrom}`);
-  }
-  return errors;
+  return Date.parse(certificate.validFrom) > now.getTime()
+    ? [`APPLE_PASS_CERT: is not valid before ${certificate.validFrom}`]
+    : [];
 }
 
 /** @returns what is wrong with it, if something is */

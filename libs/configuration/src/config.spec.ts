@@ -18,7 +18,7 @@ describe('readConfig', () => {
       port: 3000,
       publicUrl: 'http://localhost:3000',
       rateLimitPerMinute: 300,
-      limits: { rewards: 50, cards: 500, locations: 500, posters: 200, webhookSubscriptions: 25 },
+      quotas: { customers: null, cards: 500, locations: 500, webhook_subscriptions: 25 },
       trustProxyHops: 0,
       webhookAllowedCidrs: [],
       webhookAllowInsecureTargets: false,
@@ -104,6 +104,31 @@ describe('readConfig', () => {
       expect(() => read(ranges)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must have IPv4 ranges as such/);
     }
     expect(read('::/0, ::ffff:0:0/95')).toHaveLength(2);
+  });
+
+  it('reads the quotas of every store by their names, and leaves the others as they are', () => {
+    const read = (STORE_QUOTAS: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), STORE_QUOTAS }).quotas;
+    const usual = read('');
+    expect(read('customers=5000, sms_per_day=0,cards=default')).toEqual({
+      ...usual,
+      customers: 5000,
+      sms_per_day: 0,
+    });
+    for (const wrong of ['guests=1', 'cards', 'cards=-1', 'cards=1;posters=2', 'cards=1,']) {
+      expect(() => read(wrong)).toThrow(/STORE_QUOTAS: must be quotas such as .* customers, cards/);
+    }
+  });
+
+  it('reads one file of a font for all letters, or two', () => {
+    const read = (POSTER_FONTS: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), POSTER_FONTS }).posterFonts;
+    expect(read('')).toBeNull();
+    expect(read('/noto.ttf')).toEqual({ regular: '/noto.ttf', bold: '/noto.ttf' });
+    expect(read('/noto.ttf, /bold.otf')).toEqual({ regular: '/noto.ttf', bold: '/bold.otf' });
+    for (const wrong of [',', '/noto.ttf,', 'a,b,c']) {
+      expect(() => read(wrong)).toThrow(/POSTER_FONTS: must be one file, or two/);
+    }
   });
 
   it('requires all SMS settings or none', () => {
@@ -333,8 +358,6 @@ describe('readConfig', () => {
     ['SMS_URL', 'https://sms.example/x'],
     ['APNS_URL', 'https://push.example'],
     ['GOOGLE_WALLET_URL', 'https://wallet.example/v1'],
-    ['GOOGLE_WALLET_SAVE_URL', 'https://wallet.example/save'],
-    ['GOOGLE_WALLET_CALLBACK_KEYS_URL', 'https://wallet.example/keys'],
     ['OIDC_ISSUER', 'https://login.example'],
     ['GEOCODER_URL', 'https://maps.example/v1'],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://traces.example:4318'],

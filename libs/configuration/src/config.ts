@@ -46,7 +46,6 @@ export class Config extends ReadSettings {
   override readonly databaseMigrationUrl =
     this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
   override readonly databaseReadUrl = this.env.DATABASE_READ_URL ?? null;
-  override readonly databaseReadMaxLagSeconds = this.env.DATABASE_READ_MAX_LAG_SECONDS;
   override readonly databasePool = this.env.DATABASE_POOL;
   override readonly startWaitSeconds = this.env.START_WAIT_SECONDS;
   override readonly shutdownDelaySeconds = this.env.SHUTDOWN_DELAY_SECONDS;
@@ -67,47 +66,24 @@ export class Config extends ReadSettings {
   override readonly rateLimitPerMinute = this.env.RATE_LIMIT_PER_MINUTE;
   override readonly accountRateLimitPerMinute = this.env.STORE_RATE_LIMIT_PER_MINUTE;
   override readonly pageRateLimitPerMinute = this.env.PAGE_RATE_LIMIT_PER_MINUTE;
-  override readonly adminRateLimitPerMinute = this.env.ADMIN_RATE_LIMIT_PER_MINUTE;
   /** Networks from which the admin API may be called; empty: any. */
   readonly adminAllowedCidrs = this.env.ADMIN_API_ALLOWED_CIDRS;
-  /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
-  readonly signups = {
-    perAddress: this.env.SIGNUPS_PER_ADDRESS,
-    perPoster: this.env.SIGNUPS_PER_POSTER,
-  };
-  /** The maximum number of records: rewards per card, everything else per store. A store may have quotas of its own. */
-  readonly limits = {
-    rewards: this.env.MAX_REWARDS_PER_CARD,
-    cards: this.env.MAX_CARDS_PER_STORE,
-    locations: this.env.MAX_LOCATIONS_PER_STORE,
-    posters: this.env.MAX_POSTERS_PER_STORE,
-    webhookSubscriptions: this.env.MAX_SUBSCRIPTIONS_PER_STORE,
-    stripPictures: this.env.MAX_STRIP_PICTURES_PER_STORE,
-    /** Null: no limit. */
-    customers: this.env.MAX_CUSTOMERS_PER_STORE ?? null,
-    importRowsPerDay: this.env.MAX_IMPORT_ROWS_PER_STORE_PER_DAY,
-    smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
-    mailsPerDay: this.env.MAX_MAILS_PER_STORE_PER_DAY,
-    /** E-mails that signup pages ask for. */
-    signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
-  };
+  /** Signup forms in ten minutes from one IP address. */
+  readonly signupsPerAddress = this.env.SIGNUPS_PER_ADDRESS;
+  /** How much each store may have that has no quotas of its own. */
+  readonly quotas = this.env.STORE_QUOTAS;
   /** How many stores an owner may have who creates another one in the console. */
   readonly maxStoresPerOwner = this.env.MAX_STORES_PER_OWNER;
-  /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
-  readonly messagesPerAddressPerDay = this.env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
   /** Size of the image cache in the database; evicted images are rendered again on demand. */
   readonly stripImageCacheMb = this.env.STRIP_IMAGES_KEPT_MB;
-  /** Files of fonts for what the posters' own font has no letters for. */
-  readonly readPosterFonts: { regular: string | null; bold: string | null } = {
-    regular: this.env.POSTER_FONT_REGULAR ?? null,
-    bold: this.env.POSTER_FONT_BOLD ?? null,
-  };
+  /** Files of fonts for what the posters' own font has no letters for; null: there are none. */
+  readonly posterFonts = this.env.POSTER_FONTS ?? null;
   /** The folder with the official buttons of the wallets. */
   readonly walletButtonsFolder: string | null = this.env.WALLET_BUTTONS_DIR ?? null;
   /** Maximum number of web cards that one process keeps up to date, in total and per address. */
   readonly openCards = {
     max: this.env.MAX_OPEN_CARDS,
-    perAddress: this.env.MAX_OPEN_CARDS_PER_ADDRESS,
+    perAddress: Math.ceil(this.env.MAX_OPEN_CARDS / 50),
   };
   override readonly trustProxyHops = this.env.TRUST_PROXY_HOPS;
   override readonly hstsIncludesSubdomains = this.env.HSTS_INCLUDE_SUBDOMAINS;
@@ -210,7 +186,6 @@ export type GoogleWallet = {
   url: string;
   saveUrl: string;
   callbackKeysUrl: string;
-  requestsPerSecond: number;
 };
 
 /** Refused, not repaired: what is at the end of an address is part of it. */
@@ -332,14 +307,15 @@ function readRunFile(dataDir: string): DatabaseUrls {
 function readGoogleWallet(env: Settings): GoogleWallet | null {
   const { GOOGLE_WALLET_ISSUER_ID: issuerId, GOOGLE_WALLET_KEY: account } = env;
   if (issuerId === undefined || account === undefined) return null;
+  const { hostname, origin } = new URL(env.GOOGLE_WALLET_URL);
+  const payOrigin = hostname.endsWith('.googleapis.com') ? 'https://pay.google.com' : origin;
   return {
     issuerId,
     account,
     idSuffix: env.GOOGLE_WALLET_ID_SUFFIX,
     url: trimSlashes(env.GOOGLE_WALLET_URL),
-    saveUrl: trimSlashes(env.GOOGLE_WALLET_SAVE_URL),
-    callbackKeysUrl: env.GOOGLE_WALLET_CALLBACK_KEYS_URL,
-    requestsPerSecond: env.GOOGLE_WALLET_REQUESTS_PER_SECOND,
+    saveUrl: `${payOrigin}/gp/v/save`,
+    callbackKeysUrl: `${payOrigin}/gp/m/issuer/keys`,
   };
 }
 

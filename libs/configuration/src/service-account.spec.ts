@@ -54,7 +54,6 @@ describe('readConfig with settings of Google Wallet', () => {
       url: 'https://walletobjects.googleapis.com/walletobjects/v1',
       saveUrl: 'https://pay.google.com/gp/v/save',
       callbackKeysUrl: 'https://pay.google.com/gp/m/issuer/keys',
-      requestsPerSecond: 15,
     };
     expect(read({ ...GOOGLE, ...HTTPS })).toMatchObject(expected);
     expect(
@@ -62,16 +61,14 @@ describe('readConfig with settings of Google Wallet', () => {
     ).toMatchObject(expected);
   });
 
-  it('reads other URLs, for tests and proxies', () => {
+  it('reads the URL of an emulator, which has everything at one origin', () => {
     const urls = {
       GOOGLE_WALLET_URL: 'http://127.0.0.1:9/walletobjects/v1/',
-      GOOGLE_WALLET_SAVE_URL: 'http://127.0.0.1:9/save',
-      GOOGLE_WALLET_CALLBACK_KEYS_URL: 'http://127.0.0.1:9/keys',
     };
     expect(read({ ...GOOGLE, ...urls, GOOGLE_WALLET_ID_SUFFIX: 'staging' })).toMatchObject({
       url: 'http://127.0.0.1:9/walletobjects/v1',
-      saveUrl: 'http://127.0.0.1:9/save',
-      callbackKeysUrl: 'http://127.0.0.1:9/keys',
+      saveUrl: 'http://127.0.0.1:9/gp/v/save',
+      callbackKeysUrl: 'http://127.0.0.1:9/gp/m/issuer/keys',
       idSuffix: 'staging',
     });
   });

@@ -29,6 +29,9 @@ export type OutboundProxy = {
   login: { user: string; password: string } | null;
 };
 
+/** The files of fonts for posters. */
+export type PosterFontFiles = { regular: string; bold: string };
+
 /** Replaces a value that is not valid, with the reason. */
 class Invalid {
   constructor(readonly message: string) {}
@@ -280,6 +283,11 @@ export function parseRanges(text: string): AddressRange[] | Invalid | undefined 
  */
 function isMapped([address, bits]: AddressRange): boolean {
   return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
+}
+
+export function parsePosterFonts(text: string): PosterFontFiles | undefined {
+  const [regular = '', bold = regular, ...others] = text.split(',').map((file) => file.trim());
+  return regular === '' || bold === '' || others.length > 0 ? undefined : { regular, bold };
 }
 
 export function parseOrigins(text: string): string[] | undefined {

@@ -16,6 +16,7 @@ import {
   parseMasterKey,
   parseOrigins,
   parsePem,
+  parsePosterFonts,
   parsers,
   parseSignerKey,
   ProxyUrl,
@@ -28,8 +29,10 @@ import {
   type AddressRange,
   type MailServer,
   type OutboundProxy,
+  type PosterFontFiles,
 } from './setting-decorators.js';
 import { NameList } from './name-lists.js';
+import { DEFAULT_QUOTAS, parseStoreQuotas, QUOTA_NAMES, type StoreQuotas } from './store-quotas.js';
 
 const ENVIRONMENTS = ['development', 'test', 'production'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
@@ -79,12 +82,11 @@ export class Settings {
   @WholeNumber(2, 200) DATABASE_POOL = 10;
   @Describe(`
     A streaming standby of PostgreSQL, from which the api reads statistics and exports. A report
-    waits until the standby has what was committed before it; after that many seconds, and while
-    it cannot be reached, the primary is read. Unset: always the primary.
+    waits up to two seconds until the standby has what was committed before it; after that, and
+    while it cannot be reached, the primary is read. Unset: always the primary.
   `)
   @DatabaseUrl()
   DATABASE_READ_URL?: string;
-  @WholeNumber(0, 60) DATABASE_READ_MAX_LAG_SECONDS = 2;
   @Describe(`
     How long api and dispatcher wait at their start for a database that cannot be reached, before
     they exit with 1. 0: they exit at once.
@@ -127,7 +129,8 @@ export class Settings {
   CHECKPOINT_KEY?: string;
   @Describe(`
     A folder for the checkpoints, best on another machine. Unset: checkpoints in DATA_DIR; in
-    production none.
+    production none. With docker compose a folder or volume that user 1000 can write to, by
+    default the volume checkpoints.
   `)
   @Text()
   CHECKPOINT_DIR?: string;
@@ -137,7 +140,10 @@ export class Settings {
   `)
   @Matching(/^[^\s<>@,]+@[^\s<>@,]+$/, 'must be one address such as audit@other.example')
   CHECKPOINT_MAIL_TO?: string;
-  @Describe(`Requests per minute per token, or per IP address for callers without one.`)
+  @Describe(`
+    Requests per minute per token, or per IP address for callers without one; likewise for the
+    admin API, whose tokens count apart.
+  `)
   @WholeNumber(1)
   RATE_LIMIT_PER_MINUTE = 300;
   @Describe(`Requests per minute for one store, with all tokens together.`)
@@ -148,49 +154,36 @@ export class Settings {
   `)
   @WholeNumber(1)
   PAGE_RATE_LIMIT_PER_MINUTE = 1200;
+  @Describe(`The networks that may call the admin API (docs/admin-api.md). Empty: any.`)
+  @Ranges('10.0.0.0/8')
+  ADMIN_API_ALLOWED_CIDRS: AddressRange[] = [];
   @Describe(`
-    Requests per minute per token of the admin API, and the networks that may call it
-    (docs/admin-api.md). Empty: any.
-  `)
-  @WholeNumber(1)
-  ADMIN_RATE_LIMIT_PER_MINUTE = 300;
-  @Ranges('10.0.0.0/8') ADMIN_API_ALLOWED_CIDRS: AddressRange[] = [];
-  @Describe(`
-    Signup forms in ten minutes: from one IP address, which a whole shop may share, and complete
-    ones for one poster.
+    Signup forms in ten minutes from one IP address, which a whole shop may share. Six times as
+    many complete ones are accepted for one poster.
   `)
   @WholeNumber(1, 1_000_000)
   SIGNUPS_PER_ADDRESS = 100;
-  @WholeNumber(1, 1_000_000) SIGNUPS_PER_POSTER = 600;
   @Describe(`
-    Limits on the number of records. Creating one more is refused; existing ones above a limit
-    stay.
+    How much each store may have, for what differs from these: customers=5000,sms_per_day=100. One
+    store can have quotas of its own (docs/operating.md).
   `)
-  @WholeNumber(1, 100_000)
-  MAX_REWARDS_PER_CARD = 50;
-  @WholeNumber(1, 100_000) MAX_CARDS_PER_STORE = 500;
-  @WholeNumber(1, 100_000) MAX_LOCATIONS_PER_STORE = 500;
-  @WholeNumber(1, 100_000) MAX_POSTERS_PER_STORE = 200;
-  @WholeNumber(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
-  @WholeNumber(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
+  @Setting(
+    parseStoreQuotas,
+    `must be quotas such as customers=5000,cards=100, of ${QUOTA_NAMES.join(', ')}`,
+  )
+  STORE_QUOTAS: StoreQuotas = DEFAULT_QUOTAS;
   @Describe(`
     Stores that one owner may have before only you can create another one for them; 0: only you
     create stores.
   `)
   @WholeNumber(0, 10_000)
   MAX_STORES_PER_OWNER = 10;
-  @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
-  @WholeNumber(1, 100_000_000)
-  MAX_CUSTOMERS_PER_STORE?: number;
-  @Describe(`Rows of files that a store may import in 24 hours; as many again may be checked only.`)
-  @WholeNumber(1, 100_000_000)
-  MAX_IMPORT_ROWS_PER_STORE_PER_DAY = 500_000;
-  @Describe(
-    `Web cards that one api process keeps up to date at a time, in all and for one IP address.`,
-  )
+  @Describe(`
+    Web cards that one api process keeps up to date at a time; a fiftieth of them for one IP
+    address.
+  `)
   @WholeNumber(1, 1_000_000)
   MAX_OPEN_CARDS = 5_000;
-  @WholeNumber(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
   @Describe(`
     Redis for shared rate limits, e.g. redis://:secret@localhost:6379/0, or rediss: with TLS.
     Unset: each api counts separately. Installations that share a Redis each need their own
@@ -212,11 +205,11 @@ export class Settings {
   STRIP_IMAGES_KEPT_MB = 1024;
   @Describe(`
     Fonts (files in TTF or OTF) for letters on posters that the built-in Inter does not have,
-    such as Chinese, Arabic or Hindi.
+    such as Chinese, Arabic or Hindi: one for all letters, or a regular and a bold one, separated
+    by a comma.
   `)
-  @Text()
-  POSTER_FONT_REGULAR?: string;
-  @Text() POSTER_FONT_BOLD?: string;
+  @Setting(parsePosterFonts, 'must be one file, or two separated by a comma')
+  POSTER_FONTS?: PosterFontFiles;
   @Describe(`
     A folder with the official buttons of the wallets, such as apple-en.svg and google-en.svg; without
     it pages have plain buttons.
@@ -295,27 +288,6 @@ export class Settings {
   `)
   @WholeNumber(7, 3650)
   MESSAGE_RETENTION_DAYS?: number;
-  @Describe(`
-    SMS that a store may send in 24 hours; further card links are held, other messages wait.
-  `)
-  @WholeNumber(1, 1_000_000)
-  MAX_SMS_PER_STORE_PER_DAY = 500;
-  @Describe(`
-    E-mails that a store may send to its customers in 24 hours; further ones as for SMS.
-  `)
-  @WholeNumber(1, 1_000_000)
-  MAX_MAILS_PER_STORE_PER_DAY = 10_000;
-  @Describe(
-    `E-mails that the signup pages of a store may ask for in 24 hours; further ones are held.`,
-  )
-  @WholeNumber(1, 1_000_000)
-  SIGNUP_MAILS_PER_STORE_PER_DAY = 2000;
-  @Describe(`
-    Card links to one e-mail address or phone number in 24 hours, from all stores together;
-    likewise invitations.
-  `)
-  @WholeNumber(1, 1_000_000)
-  MAX_MESSAGES_PER_ADDRESS_PER_DAY = 10;
   @Describe(`
     Mail server for card links to customers and warnings to users, e.g.
     smtps://name:password@mail.example or, without a password, smtp://mail.internal:25. Unset:
@@ -412,15 +384,11 @@ export class Settings {
   `)
   @Matching(/^[A-Za-z0-9.-]{1,32}$/, 'must match [A-Za-z0-9.-]{1,32}')
   GOOGLE_WALLET_ID_SUFFIX = 'inkpad';
-  @Describe(`Of all processes together. Google allows 20.`)
-  @WholeNumber(1, 1_000)
-  GOOGLE_WALLET_REQUESTS_PER_SECOND = 15;
-  @Describe(`Other addresses of Google's API, save page and callback keys, for a proxy or tests.`)
+  @Describe(
+    `Google's API; that of an emulator, in tests, has the save page and the keys of callbacks too.`,
+  )
   @Url('http:', 'https:')
   GOOGLE_WALLET_URL = 'https://walletobjects.googleapis.com/walletobjects/v1';
-  @Url('http:', 'https:') GOOGLE_WALLET_SAVE_URL = 'https://pay.google.com/gp/v/save';
-  @Url('http:', 'https:') GOOGLE_WALLET_CALLBACK_KEYS_URL =
-    'https://pay.google.com/gp/m/issuer/keys';
   @Describe(`
     Apple Wallet (docs/operating.md): the certificate of a pass type with its key, and Apple's
     intermediate that issued it, in PEM, here (with \\n for line ends) or as
@@ -434,10 +402,6 @@ export class Settings {
   @Text()
   APPLE_PASS_KEY_PASSPHRASE?: string;
   @Certificate() APPLE_WWDR_CERT?: string;
-  @Describe(`Both are in the certificate. If set, they are compared with it.`)
-  @Text()
-  APPLE_PASS_TYPE_ID?: string;
-  @Text() APPLE_TEAM_ID?: string;
   @Describe(`Apple's push service, and the certificate authority to trust in tests.`)
   @Url('https:')
   APNS_URL = 'https://api.push.apple.com';

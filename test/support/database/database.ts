@@ -96,7 +96,7 @@ export function createTestEnvironment(
     RATE_LIMIT_PER_MINUTE: '100000',
     STORE_RATE_LIMIT_PER_MINUTE: '100000',
     PAGE_RATE_LIMIT_PER_MINUTE: '100000',
-    MAX_SUBSCRIPTIONS_PER_STORE: '100000',
+    STORE_QUOTAS: 'webhook_subscriptions=100000',
     GEOCODER: 'none',
     ...overrides,
   };

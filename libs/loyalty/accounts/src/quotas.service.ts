@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { QUOTA_NAMES, type QuotaChanges, type QuotaName } from '#configuration/store-quotas.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
@@ -9,14 +10,7 @@ import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
 import { renderMessageCount } from './message-counts.js';
-import {
-  isSharedQuota,
-  QUOTA_NAMES,
-  QUOTAS,
-  type QuotaChanges,
-  type QuotaName,
-  type SharedQuotaName,
-} from './quotas.js';
+import { isSharedQuota, QUOTAS, type SharedQuotaName } from './quotas.js';
 
 /**
  * Reads everything but the e-mails of signup pages, whose counter has a keyed hash. Each count goes by an index of the
@@ -99,7 +93,6 @@ export class Quotas {
       ]),
     ]);
     if (!usage) throw new NotFoundError('Store');
-    const usual = this.getUsual();
     return QUOTA_NAMES.map((name) => {
       const own = overrides.get(name);
       const share = isSharedQuota(name) ? shares[name] : undefined;
@@ -108,7 +101,7 @@ export class Quotas {
         name,
         label: QUOTAS[name],
         used: name === 'signup_mails_per_day' ? mails : usage[name],
-        max: set ?? usual[name],
+        max: set ?? this.config.quotas[name],
         isOwn: own !== undefined,
         isShared: share !== undefined && share.owners.length > 1,
       };
@@ -209,21 +202,5 @@ export class Quotas {
         return name === undefined ? [] : [[name, Number(max)]];
       }),
     );
-  }
-
-  private getUsual(): Record<QuotaName, number | null> {
-    const { limits } = this.config;
-    return {
-      customers: limits.customers,
-      cards: limits.cards,
-      locations: limits.locations,
-      posters: limits.posters,
-      pictures: limits.stripPictures,
-      webhook_subscriptions: limits.webhookSubscriptions,
-      import_rows_per_day: limits.importRowsPerDay,
-      sms_per_day: limits.smsPerDay,
-      mails_per_day: limits.mailsPerDay,
-      signup_mails_per_day: limits.signupMailsPerDay,
-    };
   }
 }

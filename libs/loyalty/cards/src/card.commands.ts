@@ -43,7 +43,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         context,
         decide: () => ({
           events: createCard(id, context.accountId, attributes),
-          cap: { kind: cardCap, owner: context.accountId, id, max: this.config.limits.cards },
+          cap: { kind: cardCap, owner: context.accountId, id, max: this.config.quotas.cards },
         }),
         respond: ({ state }) => toCardJson(state, { rewards: 0, customerCards: 0 }),
       }),

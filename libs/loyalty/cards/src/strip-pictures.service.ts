@@ -57,8 +57,7 @@ export class StripPictures {
   }
 
   private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
-    const { stripPictures } = this.config.limits;
-    const max = await this.overrides.getMax('pictures', accountId, stripPictures);
+    const max = await this.overrides.getMax('pictures', accountId, this.config.quotas.pictures);
     // At the same moment a few more may slip in; nothing depends on the exact number.
     const [status] = await query<{ is_stored: boolean; is_full: boolean }>(this.pool, {
       text: `select exists (select from pictures where hash = $1 and account_id = $2) as is_stored,

@@ -63,7 +63,7 @@ export class CustomerQuota {
     return this.overrides.getShare<number | null>(
       customerCap.table,
       accountId,
-      this.config.limits.customers,
+      this.config.quotas.customers,
     );
   }
 

@@ -26,8 +26,8 @@ export class ImportLimits {
 
   /** Finds how many rows a store may import in a day, with those that share the limit. */
   findMaxRows(accountId: number): Promise<CapShare<number>> {
-    const { importRowsPerDay } = this.config.limits;
-    return this.overrides.getShare(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
+    const max = this.config.quotas[IMPORT_ROWS_PER_DAY];
+    return this.overrides.getShare(IMPORT_ROWS_PER_DAY, accountId, max);
   }
 
   /**

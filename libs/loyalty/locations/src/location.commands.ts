@@ -46,7 +46,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
             kind: locationCap,
             owner: context.accountId,
             id,
-            max: this.config.limits.locations,
+            max: this.config.quotas.locations,
           },
         }),
         respond: ({ state }) => toLocationJson(state),

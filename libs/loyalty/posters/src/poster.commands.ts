@@ -50,7 +50,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
           claims: [this.keys.createClaim(accountId, 'poster_slug', slug, toStreamName(poster, id))],
-          cap: { kind: posterCap, owner: accountId, id, max: this.config.limits.posters },
+          cap: { kind: posterCap, owner: accountId, id, max: this.config.quotas.posters },
         }),
         respond: ({ state }) => this.posters.toJson(state),
       }),

@@ -1,7 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Config } from '#configuration/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { createReward, deleteReward, updateReward, type NewReward } from './reward.js';
@@ -9,6 +8,9 @@ import { toRewardJson, type RewardJson } from './reward.dto.js';
 import { rewardCap, rewardReadModel } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
+
+/** Every page and pass of the card, and every stamp on it, reads all of its rewards. */
+const MAX_REWARDS_PER_CARD = 50;
 
 export class CreateReward extends Command<RewardJson> {
   constructor(
@@ -26,7 +28,6 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
     private readonly pipeline: CommandPipeline,
     private readonly rewards: RewardsService,
     private readonly pool: Pool,
-    private readonly config: Config,
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
@@ -42,7 +43,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
             ...attributes,
             position: attributes.position ?? next,
           }),
-          cap: { kind: rewardCap, owner: cardId, id, max: this.config.limits.rewards },
+          cap: { kind: rewardCap, owner: cardId, id, max: MAX_REWARDS_PER_CARD },
         }),
         respond: ({ state }) => toRewardJson(state),
       }),

@@ -12,6 +12,8 @@ const DEADLINE_MS = 10_000;
 /** Google refused a new token too: an operator has to check the account. */
 const UNAUTHORIZED_RETRY_MS = 5 * 60_000;
 const RATE_LIMIT_RETRY_MS = 5_000;
+/** Of all processes together. Google allows 20 to an issuer, and installations such as staging may share one. */
+const REQUESTS_PER_SECOND = 15;
 /** Bounds how long all processes pause after Google has refused a request as one too many. */
 const MAX_PAUSE_MS = 5_000;
 /** The name of the rate limit. Google counts requests by issuer, of which there is one. */
@@ -115,7 +117,7 @@ export class GoogleWalletClient {
     const { google } = this.config;
     if (google === null) return { kind: 'failed', error: 'Google Wallet is not configured' };
     const token = await this.tokens.get(signal);
-    if (!(await this.rateLimiter.acquire(GOOGLE, google.requestsPerSecond, signal))) {
+    if (!(await this.rateLimiter.acquire(GOOGLE, REQUESTS_PER_SECOND, signal))) {
       return {
         kind: 'failed',
         error: 'too many requests are waiting',

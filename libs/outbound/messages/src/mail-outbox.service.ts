@@ -10,6 +10,7 @@ import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/jo
 import { ProcessSession } from '#database/process-session.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
+import { MESSAGES_PER_ADDRESS_PER_DAY } from './message-limits.service.js';
 
 const PURPOSE = 'mails';
 const getContext = (mailId: unknown): string => `mail ${String(mailId)}`;
@@ -91,7 +92,7 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     if (this.config.mail === null) return null;
     const query: RunQuery = (text, values) => manager.query(text, values);
     const subject = ['mails to', findMailboxKey(mail.to)];
-    const seconds = await this.counts.count(query, subject, this.config.messagesPerAddressPerDay);
+    const seconds = await this.counts.count(query, subject, MESSAGES_PER_ADDRESS_PER_DAY);
     if (seconds === null) await this.addWithin(manager, [mail]);
     return seconds;
   }

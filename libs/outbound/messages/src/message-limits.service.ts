@@ -21,6 +21,12 @@ export type MessageLimits = { store: CapShare<number>; address: number };
 /** The limit that has been reached. */
 export type ReachedLimit = keyof MessageLimits;
 
+/**
+ * How many card links one address or phone number gets in a day, from all stores together; likewise other messages, and
+ * e-mails that strangers ask for. Enough for a family that shares a mailbox, and too few to flood it (ADR-0089).
+ */
+export const MESSAGES_PER_ADDRESS_PER_DAY = 10;
+
 /** Which messages count together for one address. */
 const SUBJECTS: Record<MessageTable, string> = {
   card_messages: 'card links to',
@@ -40,14 +46,14 @@ const renderReserve = (table: MessageTable) => `
 /** Finds the limits of a store's messages by a channel. */
 export async function findLimits(
   overrides: CapOverrides,
-  { limits, messagesPerAddressPerDay }: Pick<Config, 'limits' | 'messagesPerAddressPerDay'>,
+  { quotas }: Pick<Config, 'quotas'>,
   accountId: number,
   channel: MessageChannel,
 ): Promise<MessageLimits> {
   const store = await (channel === 'email'
-    ? overrides.getShare('mails_per_day', accountId, limits.mailsPerDay)
-    : overrides.getShare('sms_per_day', accountId, limits.smsPerDay));
-  return { store, address: messagesPerAddressPerDay };
+    ? overrides.getShare('mails_per_day', accountId, quotas.mails_per_day)
+    : overrides.getShare('sms_per_day', accountId, quotas.sms_per_day));
+  return { store, address: MESSAGES_PER_ADDRESS_PER_DAY };
 }
 
 /**

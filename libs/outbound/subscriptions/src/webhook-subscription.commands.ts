@@ -116,7 +116,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         subscription,
         sealed,
         activeFrom,
-        this.config.limits.webhookSubscriptions,
+        this.config.quotas.webhook_subscriptions,
       );
       if (!inserted && !transaction.isRepeated) throw new IdTakenError(TABLE, id);
       if (inserted) {

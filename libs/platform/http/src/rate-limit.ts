@@ -79,14 +79,14 @@ export class RateLimits {
 
   /** Counts a request to the admin API with a valid token of its own. */
   countAdminToken({ tokenId }: Pick<AdminCaller, 'tokenId'>): Awaitable<Usage> {
-    const { adminRateLimitPerMinute } = this.config;
-    return this.counts.count([createWindow('admin_token', tokenId, adminRateLimitPerMinute)]);
+    const { rateLimitPerMinute } = this.config;
+    return this.counts.count([createWindow('admin_token', tokenId, rateLimitPerMinute)]);
   }
 
   /** Counts a request to the admin API without a valid token. */
   countAdminAddress(ip: string): Awaitable<Usage> {
-    const { adminRateLimitPerMinute } = this.config;
-    const window = createWindow('admin_address', getAddressKey(ip), adminRateLimitPerMinute);
+    const { rateLimitPerMinute } = this.config;
+    const window = createWindow('admin_address', getAddressKey(ip), rateLimitPerMinute);
     return this.counts.count([window]);
   }
 

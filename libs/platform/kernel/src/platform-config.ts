@@ -17,7 +17,6 @@ export abstract class PlatformConfig {
   abstract readonly databaseMigrationUrl: string;
   /** A standby for reports; null: there is none. */
   abstract readonly databaseReadUrl: string | null;
-  abstract readonly databaseReadMaxLagSeconds: number;
   abstract readonly databasePool: number;
   /** How long a start waits for a database that cannot be reached. */
   abstract readonly startWaitSeconds: number;
@@ -38,8 +37,6 @@ export abstract class PlatformConfig {
   abstract readonly accountRateLimitPerMinute: number;
   /** Per IP address, outside the API. */
   abstract readonly pageRateLimitPerMinute: number;
-  /** Per token of the admin API, and per IP address without one. */
-  abstract readonly adminRateLimitPerMinute: number;
   abstract readonly trustProxyHops: number;
   /** Whether browsers use https for the subdomains of the public URL's host as well. */
   abstract readonly hstsIncludesSubdomains: boolean;

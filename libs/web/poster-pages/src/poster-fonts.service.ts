@@ -37,14 +37,10 @@ export class PosterFonts {
   /** The hash of the font files, which is part of a document's hash. */
   readonly hash: string;
 
-  constructor({ readPosterFonts: { regular, bold } }: Config) {
-    const own = {
-      regular: regular === null ? null : { setting: 'POSTER_FONT_REGULAR', path: regular },
-      bold: bold === null ? null : { setting: 'POSTER_FONT_BOLD', path: bold },
-    };
+  constructor({ posterFonts }: Config) {
     this.faces = {
-      regular: loadFaces('regular', own.regular ?? own.bold),
-      bold: loadFaces('bold', own.bold ?? own.regular),
+      regular: loadFaces('regular', posterFonts?.regular),
+      bold: loadFaces('bold', posterFonts?.bold),
     };
     const hash = createHash('sha256');
     for (const { file } of Object.values(this.faces).flat()) hash.update(file);
@@ -130,24 +126,22 @@ export class PosterFonts {
   }
 }
 
-type OwnFont = { setting: string; path: string };
-
-function loadFaces(weight: Weight, own: OwnFont | null): Face[] {
+function loadFaces(weight: Weight, own: string | undefined): Face[] {
   const inter = readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
   return [
     createFace(`Inter ${weight}`, inter),
-    ...(own === null ? [] : [loadOperatorFace(`Own ${weight}`, own)]),
+    ...(own === undefined ? [] : [loadOperatorFace(`Own ${weight}`, own)]),
   ];
 }
 
-function loadOperatorFace(name: string, { setting, path }: OwnFont): Face {
+function loadOperatorFace(name: string, path: string): Face {
   try {
     const face = createFace(name, readFileSync(path));
     assertOutlines(face.font);
     return face;
   } catch (error) {
     const why = describeFileError(error) ?? getErrorMessage(error);
-    throw new ConfigError(`${setting}: ${path} cannot be used: ${why}`, { cause: error });
+    throw new ConfigError(`POSTER_FONTS: ${path} cannot be used: ${why}`, { cause: error });
   }
 }
 

@@ -7,7 +7,7 @@ import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
 import { layOutPoster } from './poster-layout.js';
 
-const fonts = new PosterFonts({ readPosterFonts: { regular: null, bold: null } } as Config);
+const fonts = new PosterFonts({ posterFonts: null } as Config);
 
 const content: PosterContent = {
   title: 'Coffee club',

@@ -9,7 +9,7 @@ import { PosterFonts } from './poster-fonts.service.js';
 import { layOutPoster } from './poster-layout.js';
 import { PosterRenderer } from './poster-renderer.service.js';
 
-const fonts = new PosterFonts({ readPosterFonts: { regular: null, bold: null } } as Config);
+const fonts = new PosterFonts({ posterFonts: null } as Config);
 
 const drawing: Drawing = {
   width: 100,
@@ -115,8 +115,8 @@ describe('fonts', () => {
   it('are refused when a file of the operator is missing or no font', () => {
     for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
       expect(
-        () => new PosterFonts({ readPosterFonts: { regular: null, bold: path } } as Config),
-      ).toThrow(/^POSTER_FONT_BOLD: .* cannot be used/);
+        () => new PosterFonts({ posterFonts: { regular: path, bold: path } } as Config),
+      ).toThrow(/^POSTER_FONTS: .* cannot be used/);
     }
   });
 });

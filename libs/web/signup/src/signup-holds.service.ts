@@ -79,7 +79,7 @@ export class SignupHolds {
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
-    const { signupMailsPerDay: usual } = this.config.limits;
+    const { signup_mails_per_day: usual } = this.config.quotas;
     const { owner, max } = await this.overrides.getShare('signup_mails_per_day', accountId, usual);
     const network = ['signup mails of a network', owner, getNetworkKey(ip)];
     if (!(await this.isWithin(network, calculateNetworkShare(max)))) return false;
@@ -87,8 +87,8 @@ export class SignupHolds {
   }
 
   private async countSms({ accountId, ip }: Visit): Promise<boolean> {
-    const { smsPerDay } = this.config.limits;
-    const { owner, max } = await this.overrides.getShare('sms_per_day', accountId, smsPerDay);
+    const { sms_per_day: usual } = this.config.quotas;
+    const { owner, max } = await this.overrides.getShare('sms_per_day', accountId, usual);
     const network = ['signup SMS of a network', owner, getNetworkKey(ip)];
     return this.isWithin(network, calculateNetworkShare(max));
   }

@@ -10,6 +10,9 @@ import { calculateNetworkShare } from './network-share.js';
 
 const WINDOW_MS = 10 * 60_000;
 
+/** How many networks may use a poster up together. */
+const ADDRESSES_PER_POSTER = 6;
+
 /**
  * Limits how often forms may be sent. All people in a shop may share one IP address, so a whole queue must get through.
  * A poster counts complete forms only, because otherwise one stranger could close it.
@@ -29,7 +32,7 @@ export class SignupLimits {
   countAddress(ip: string): Promise<number | null> {
     return this.count(
       `signup ${getAddressKey(ip)}`,
-      this.config.signups.perAddress,
+      this.config.signupsPerAddress,
       'signup_address',
     );
   }
@@ -39,11 +42,11 @@ export class SignupLimits {
    * otherwise a person with many could close it.
    */
   async countPoster(id: number, ip: string): Promise<number | null> {
-    const { perAddress, perPoster } = this.config.signups;
+    const { signupsPerAddress: perAddress } = this.config;
     const network = `signup poster ${id} network ${getNetworkKey(ip)}`;
     return (
       (await this.count(network, perAddress, 'signup_network')) ??
-      (await this.count(`signup poster ${id}`, perPoster, 'signup_poster'))
+      (await this.count(`signup poster ${id}`, perAddress * ADDRESSES_PER_POSTER, 'signup_poster'))
     );
   }
 

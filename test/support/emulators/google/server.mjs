@@ -108,8 +108,6 @@ class GoogleWallet {
         token_uri: this.tokenUrl,
       }),
       GOOGLE_WALLET_URL: `${this.origin}${REST}`,
-      GOOGLE_WALLET_SAVE_URL: this.saveUrl,
-      GOOGLE_WALLET_CALLBACK_KEYS_URL: `${this.origin}/gp/m/issuer/keys`,
     };
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseQuotaChanges } from './quotas.js';
+import { parseQuotaChanges } from './store-quotas.js';
 
 describe('parseQuotaChanges', () => {
   it('reads numbers and the word for the usual quota', () => {
