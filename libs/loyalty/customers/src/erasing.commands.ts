@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { createEraseStatement as eraseStatement } from '#event-store/postgres/commit-arguments.js';
+import { createEraseStatement } from '#event-store/personal-keys/erase-statement.js';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -98,7 +98,10 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     } catch (error) {
       if (!(error instanceof AlreadyErasedError)) throw error;
       // A database that was restored may have the key again, of somebody whom the history knows to be erased.
-      await query(this.pool, eraseStatement(context.accountId, error.group.ids.map(createErasure)));
+      await query(
+        this.pool,
+        createEraseStatement(context.accountId, error.group.ids.map(createErasure)),
+      );
       return error.group;
     }
   }

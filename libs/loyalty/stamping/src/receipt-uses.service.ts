@@ -91,7 +91,7 @@ export class ReceiptUses {
 
   /**
    * Finds the event of a use, with its personal data still sealed.
-   * @returns undefined when it is not in its stream yet: a commit to EventStoreDB claims the number before it appends
+   * @returns undefined when it is not in its stream yet: a commit may claim the number before it appends
    */
   async findEvent(
     { stream, revision }: ReceiptUse,

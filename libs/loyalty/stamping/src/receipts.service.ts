@@ -162,7 +162,7 @@ export class ReceiptsService {
 
   /**
    * Finds the action that used the receipt number on this card, or how to use it: nobody has, or each use on another card
-   * was reversed. A commit to EventStoreDB claims the number before it appends: until the action is in the history, or the
+   * was reversed. A commit may claim the number before it appends: until the action is in the history, or the
    * claim is free again, this waits.
    * @throws NotFoundError when the path names no customer card, CardMergedError when another one goes on for it
    * @throws TakenError when it was used on another card, or for something else

@@ -6,7 +6,6 @@ import { query, inTransaction } from '#database/connection.js';
 import { getCapName, checkCap } from '../port/caps.js';
 import {
   toClaimArgument,
-  createEraseStatement,
   getHeads,
   prepareWrites,
   toReadModelArguments,
@@ -24,6 +23,7 @@ import {
   type SideEffect,
   type Write,
 } from '../port/event-store.js';
+import { createEraseStatement } from '../personal-keys/erase-statement.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { toCommitError } from '../port/refusals.js';
 import { toResponseArgument } from '../commands/stored-responses.js';

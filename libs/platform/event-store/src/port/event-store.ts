@@ -273,6 +273,7 @@ export abstract class EventStore {
     return { differences: [], notes: [] };
   }
 
+  /** Measures what operators watch of the log. */
   abstract measure(): Promise<LogMeasures>;
 
   countDamage(): DamageCounts {

@@ -1,4 +1,4 @@
-import type { Commit, Erasure, Head, ReadModelWrite, Write } from '../port/event-store.js';
+import type { Commit, Head, ReadModelWrite, Write } from '../port/event-store.js';
 import { hashChain } from '../port/hash-chain.js';
 import { toResponseArgument } from '../commands/stored-responses.js';
 
@@ -160,26 +160,6 @@ export function toReadModelArguments(updates: ReadModelUpdate[]): [string[], str
     st: row.state,
   }));
   return [[...tables], JSON.stringify(list)];
-}
-
-/**
- * Creates the statement that destroys the keys of people and releases their claims. Of people whose key was renewed it
- * destroys only the former key.
- */
-export function createEraseStatement(
-  accountId: number,
-  erasures: Erasure[],
-): { text: string; values: unknown[] } {
-  const subjects = erasures.filter(({ renewed }) => !renewed);
-  return {
-    text: 'select es.erase($1, $2, $3), es.destroy_previous_keys($4)',
-    values: [
-      accountId,
-      subjects.map(({ subjectId }) => subjectId),
-      subjects.map(({ stream }) => stream),
-      erasures.flatMap(({ subjectId, renewed }) => (renewed ? [subjectId] : [])),
-    ],
-  };
 }
 
 /** Builds the argument of `es.take_claims`. */

@@ -10,13 +10,9 @@ import type { ThrottledNotify } from '#database/throttled-notify.js';
 import { Lanes, START_WITHIN_MS } from '../commands/lane.js';
 import { checkCap, listCapNames } from '../port/caps.js';
 import { ConflictError, type Commit, type Head } from '../port/event-store.js';
+import { createEraseStatement } from '../personal-keys/erase-statement.js';
 import { isRefusal, toCommitError } from '../port/refusals.js';
-import {
-  createEraseStatement,
-  getHeads,
-  prepareWrites,
-  type PreparedWrite,
-} from './commit-arguments.js';
+import { getHeads, prepareWrites, type PreparedWrite } from './commit-arguments.js';
 import { createCommitStatement, type CommitRow } from './commit-statement.js';
 
 /** How long a commit is retried that others cause to be rolled back. PostgreSQL itself waits as long for a lock. */
