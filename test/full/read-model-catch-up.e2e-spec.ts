@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
 import { event } from '#event-store/port/event-store.contract.js';
 import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '#event-store/port/checkpoint.js';
-import { BEGINNING } from '#event-store/port/event-store.js';
+import { BEGINNING, type Head } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
 import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
@@ -70,14 +70,16 @@ describe('read model catch-up', () => {
     return id;
   }
 
-  const commitWithReadModel = async (): Promise<void> => {
+  /** @param id with `expected`, of a stream that exists */
+  const commitWithReadModel = async (id = ++ids, expected: Head | null = null) => {
     const write = {
-      stream: `counter-${++ids}`,
-      expected: null,
+      stream: `counter-${id}`,
+      expected,
       events: [event('Counted')],
-      row: { table: 'accounts', id: ids, projectionVersion: 1, state: { accountId: 1, value: 1 } },
+      row: { table: 'accounts', id, projectionVersion: 1, state: { accountId: 1, value: 1 } },
     };
-    await process.store.commit({ accountId: 1, writes: [write] });
+    const [head] = await process.store.commit({ accountId: 1, writes: [write] });
+    return { id, head };
   };
 
   function createCatchUp(rows: ReadModels): ReadModelCatchUp {
@@ -140,10 +142,12 @@ describe('read model catch-up', () => {
   it('reads no stream whose writer has written the read model', async () => {
     const { store, rows, pool } = process;
     await catchUpUntil(await commitWithoutReadModel());
+    const created = [];
+    for (let i = 0; i < 20; i++) created.push(await commitWithReadModel());
     const stop = new AbortController();
     const running = createCatchUp(rows).run(stop.signal);
     const { streamReads } = server.requestCounts;
-    for (let i = 0; i < 20; i++) await commitWithReadModel();
+    for (const { id, head } of created) await commitWithReadModel(id, head);
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
       () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
