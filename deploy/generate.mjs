@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump, loadAll } from 'js-yaml';
 import { SECRET_SETTINGS } from '../dist/libs/configuration/src/secret-files.js';
-import { kinds } from '../dist/libs/configuration/src/setting-decorators.js';
+import { kinds } from '../dist/libs/platform/kernel/src/setting-decorators.js';
 import { SETTINGS } from '../dist/libs/configuration/src/settings.js';
 import { RUNTIME_VARIABLES } from '../dist/scripts/env-example.js';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { load } from 'js-yaml';
 import { SECRET_SETTINGS } from '#configuration/secret-files.js';
-import { SETTINGS } from '#configuration/settings.js';
+import { Settings, SETTINGS } from '#configuration/settings.js';
 import { RUNTIME_VARIABLES } from './env-example.js';
 
 type Step = { uses?: string; run?: string; with?: Record<string, unknown> };
@@ -39,6 +39,29 @@ describe('deploy/systemd', () => {
 
   it('leaves a process more than the 15 s that it needs to stop', () => {
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(api)?.[1])).toBeGreaterThan(15);
+  });
+});
+
+describe('defaults of settings', () => {
+  const defaults: Record<string, unknown> = { ...new Settings() };
+
+  it.each(['scripts/start-settings.mjs', 'deploy/health.mjs'])(
+    'are the declared ones in %s, which runs without a build',
+    (file) => {
+      const repeated = [...read(file).matchAll(/env\.([A-Z_]+) \|\| (?:'([^']*)'|(\d+))/g)];
+      expect(repeated.length).toBeGreaterThan(0);
+      for (const [, name = '', text, number] of repeated) {
+        expect([name, text ?? number]).toEqual([name, String(defaults[name])]);
+      }
+    },
+  );
+
+  it('are the declared ones in docs/operating.md', () => {
+    const rows = [...read('docs/operating.md').matchAll(/^\| `([A-Z_]+)` +\| (\d+)[;, ]/gm)];
+    expect(rows.length).toBeGreaterThan(5);
+    for (const [, name = '', number] of rows) {
+      expect([name, number]).toEqual([name, String(defaults[name])]);
+    }
   });
 });
 

@@ -342,7 +342,7 @@ describe('readConfig', () => {
   it.each(['https://cards.example/?a=1', 'https://cards.example?', 'https://me@cards.example'])(
     'refuses a public URL that no path can be appended to: %s',
     (PUBLIC_URL) => {
-      expect(() => readConfig({ PUBLIC_URL })).toThrow('PUBLIC_URL: must have no user or query');
+      expect(() => readConfig({ PUBLIC_URL })).toThrow('PUBLIC_URL: must have no login or query');
     },
   );
 

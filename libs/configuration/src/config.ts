@@ -1,71 +1,22 @@
 import { validateSync } from 'class-validator';
-import { existsSync, readFileSync } from 'node:fs';
-import { randomBytes } from 'node:crypto';
-import { join, resolve } from 'node:path';
 import { domainToASCII } from 'node:url';
+import { ConfigError } from '#kernel/config-error.js';
+import { PlatformConfig, trimSlashes, type SettingsScope } from '#kernel/platform-config.js';
+import { parsers } from '#kernel/setting-decorators.js';
+import { isBlankText, trimText } from '#kernel/text.js';
 import { readAppleCredentials, type AppleSettings } from './apple-credentials.js';
-import { describeFileError } from '#kernel/file-errors.js';
 import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
 import { PUSH_SERVICES } from './name-lists.js';
-import { createKeyFile } from '#kernel/key-file.js';
 import { NO_EXCEPTIONS } from './proxy-exceptions.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
-import { findCrossFieldErrors, type SettingsScope } from './setting-errors.js';
-import { parsers, type AddressRange } from './setting-decorators.js';
+import { findCrossFieldErrors } from './setting-errors.js';
+import type { AddressRange } from './setting-decorators.js';
 import { Settings } from './settings.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { PlatformConfig } from '#kernel/platform-config.js';
-import { isBlankText, trimText } from '#kernel/text.js';
-
-/** Holds the settings where the fields of Config are computed from them. */
-abstract class ReadSettings extends PlatformConfig {
-  /** @param env validated by `readConfig` */
-  constructor(
-    protected readonly env: Settings,
-    protected readonly scope?: SettingsScope,
-  ) {
-    super();
-  }
-}
 
 /** The settings as the code uses them, made once at the start. */
-export class Config extends ReadSettings {
-  override readonly isProduction = this.env.NODE_ENV === 'production';
-  override readonly host = this.env.HOST;
-  override readonly port = this.env.PORT;
-  override readonly monitoringHost = this.env.MONITORING_HOST;
-  override readonly healthPort = this.env.HEALTH_PORT;
-  override readonly metricsPort = this.env.METRICS_PORT ?? null;
-  override readonly dataDir = resolve(this.env.DATA_DIR);
-  private readonly database = readDatabaseUrls(this.env, this.dataDir);
-  override readonly publicUrl = trimSlashes(
-    this.env.PUBLIC_URL ?? this.database.publicUrl ?? `http://localhost:${this.env.PORT}`,
-  );
-  override readonly databaseUrl = this.database.url;
-  override readonly databaseMigrationUrl =
-    this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
-  override readonly databaseReadUrl = this.env.DATABASE_READ_URL ?? null;
-  override readonly databasePool = this.env.DATABASE_POOL;
-  override readonly startWaitSeconds = this.env.START_WAIT_SECONDS;
-  override readonly shutdownDelaySeconds = this.env.SHUTDOWN_DELAY_SECONDS;
-  override readonly eventStoreUrl = this.env.EVENT_STORE_URL ?? null;
-  override readonly eventStoreStreamPrefix = this.env.EVENT_STORE_STREAM_PREFIX;
-  private readonly sealing = readMasterKey(
-    this.env.MASTER_KEY,
-    this.isProduction,
-    this.dataDir,
-    this.scope,
-  );
-  override readonly masterKey = this.sealing.key;
-  override readonly masterKeyFile = this.sealing.file;
-  override readonly masterKeyPrevious =
-    this.env.MASTER_KEY_PREVIOUS === undefined
-      ? null
-      : Buffer.from(this.env.MASTER_KEY_PREVIOUS, 'base64');
-  override readonly rateLimitPerMinute = this.env.RATE_LIMIT_PER_MINUTE;
+export class Config extends PlatformConfig<Settings> {
   override readonly accountRateLimitPerMinute = this.env.STORE_RATE_LIMIT_PER_MINUTE;
-  override readonly pageRateLimitPerMinute = this.env.PAGE_RATE_LIMIT_PER_MINUTE;
   /** Networks from which the admin API may be called; empty: any. */
   readonly adminAllowedCidrs = this.env.ADMIN_API_ALLOWED_CIDRS;
   /** Signup forms in ten minutes from one IP address. */
@@ -85,8 +36,6 @@ export class Config extends ReadSettings {
     max: this.env.MAX_OPEN_CARDS,
     perAddress: Math.ceil(this.env.MAX_OPEN_CARDS / 50),
   };
-  override readonly trustProxyHops = this.env.TRUST_PROXY_HOPS;
-  override readonly hstsIncludesSubdomains = this.env.HSTS_INCLUDE_SUBDOMAINS;
   /** Networks that webhooks may reach besides the public internet. */
   readonly webhookAllowedCidrs = this.env.WEBHOOK_ALLOWED_CIDRS;
   /** Null: what goes outside connects directly. */
@@ -100,12 +49,6 @@ export class Config extends ReadSettings {
           /** Hosts outside that are reached without it. */
           exceptions: this.env.OUTBOUND_NO_PROXY ?? NO_EXCEPTIONS,
         };
-  override readonly redisUrl = this.env.REDIS_URL ?? null;
-  override readonly corsOrigins = this.env.CORS_ORIGINS;
-  override readonly v1 = {
-    deprecatedAt: this.env.API_V1_DEPRECATION_DATE ?? null,
-    sunsetAt: this.env.API_V1_SUNSET_DATE ?? null,
-  };
   readonly webhookAllowInsecureTargets = this.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
   /** What web push may reach: the push services of browsers, never networks that are allowed for webhooks. */
   readonly webPushRules = {
@@ -150,22 +93,6 @@ export class Config extends ReadSettings {
   /** Whether every user needs a second factor; else those of stores that require it. */
   readonly requiresSecondFactor = this.env.REQUIRE_SECOND_FACTOR;
   readonly geocoder = readGeocoder(this.env);
-  override readonly checkpoints = {
-    key: this.env.CHECKPOINT_KEY ?? null,
-    dir: this.findCheckpointDir(),
-    mailTo: this.env.CHECKPOINT_MAIL_TO ?? null,
-  };
-  override readonly otlpEndpoint =
-    this.env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
-      ? null
-      : trimSlashes(this.env.OTEL_EXPORTER_OTLP_ENDPOINT);
-  override readonly logLevel = this.env.LOG_LEVEL;
-  override readonly logFormat = this.env.LOG_FORMAT ?? (this.isProduction ? 'json' : 'text');
-
-  private findCheckpointDir(): string | null {
-    if (this.env.CHECKPOINT_DIR !== undefined) return resolve(this.env.CHECKPOINT_DIR);
-    return this.isProduction ? null : join(this.dataDir, 'checkpoints');
-  }
 }
 
 /** The client at a company's identity provider. */
@@ -240,10 +167,6 @@ function findEhloName(publicUrl: string, mailFrom: string): string | undefined {
     .find((name) => FULL_NAME.test(name));
 }
 
-function trimSlashes(url: string): string {
-  return url.replace(/\/+$/, '');
-}
-
 function toContactUrl(contact: string | undefined): string | null {
   if (contact === undefined) return null;
   return contact.startsWith('https://') ? contact : `mailto:${contact}`;
@@ -275,35 +198,6 @@ function readSms(
   return { url: trimSlashes(url), account, token, from };
 }
 
-function readDatabaseUrls(env: Settings, dataDir: string): DatabaseUrls {
-  return env.DATABASE_URL ? { url: env.DATABASE_URL } : readRunFile(dataDir);
-}
-
-type DatabaseUrls = { url: string; ownerUrl?: string; publicUrl?: string };
-
-/** Reads the URLs that `npm start` writes to run.json, for tools started alongside it. */
-function readRunFile(dataDir: string): DatabaseUrls {
-  const file = join(dataDir, 'run.json');
-  try {
-    const { postgres, base_url: publicUrl } = JSON.parse(readFileSync(file, 'utf8')) as {
-      postgres?: { url?: unknown; owner_url?: unknown };
-      base_url?: unknown;
-    };
-    if (typeof postgres?.url !== 'string') throw new Error('it names no database');
-    const { url, owner_url: ownerUrl } = postgres;
-    return {
-      url,
-      ...(typeof ownerUrl === 'string' && { ownerUrl }),
-      ...(typeof publicUrl === 'string' && { publicUrl }),
-    };
-  } catch (cause) {
-    throw new ConfigError(
-      `DATABASE_URL is not set and no running service was found (${file}): run npm start first, or set DATABASE_URL`,
-      { cause },
-    );
-  }
-}
-
 function readGoogleWallet(env: Settings): GoogleWallet | null {
   const { GOOGLE_WALLET_ISSUER_ID: issuerId, GOOGLE_WALLET_KEY: account } = env;
   if (issuerId === undefined || account === undefined) return null;
@@ -317,41 +211,6 @@ function readGoogleWallet(env: Settings): GoogleWallet | null {
     saveUrl: `${payOrigin}/gp/v/save`,
     callbackKeysUrl: `${payOrigin}/gp/m/issuer/keys`,
   };
-}
-
-function readMasterKey(
-  value: string | undefined,
-  isProduction: boolean,
-  dataDir: string,
-  scope: SettingsScope | undefined,
-): { key: Buffer; file: PlatformConfig['masterKeyFile'] } {
-  if (value !== undefined) return { key: Buffer.from(value, 'base64'), file: null };
-  if (isProduction) {
-    // Not a usable key: sealing with it fails.
-    if (scope === 'migrate') return { key: Buffer.alloc(0), file: null };
-    throw new ConfigError(
-      'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',
-    );
-  }
-  const path = join(dataDir, 'master.key');
-  const { isNew, text } = loadKeyFile(path);
-  const key = Buffer.from(text, 'base64');
-  if (key.length !== 32) {
-    throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
-  }
-  return { key, file: { path, isNew } };
-}
-
-/** @throws ConfigError */
-function loadKeyFile(path: string): { isNew: boolean; text: string } {
-  try {
-    const isNew = !existsSync(path) && createKeyFile(path, randomBytes(32).toString('base64'));
-    return { isNew, text: readFileSync(path, 'utf8') };
-  } catch (cause) {
-    const description = describeFileError(cause);
-    if (description === undefined) throw cause;
-    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${description}.`, { cause });
-  }
 }
 
 /** Parses the settings. class-validator reports later what could not be parsed. */

@@ -1,4 +1,4 @@
-import { Setting } from './setting-decorators.js';
+import { Setting } from '#kernel/setting-decorators.js';
 
 const NAME = /^\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 

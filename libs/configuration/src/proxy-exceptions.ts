@@ -1,7 +1,8 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { isListableName, isListedName } from './name-lists.js';
-import { isInRanges, parseRanges, Setting, type AddressRange } from './setting-decorators.js';
+import { Setting } from '#kernel/setting-decorators.js';
+import { isInRanges, parseRanges, type AddressRange } from './setting-decorators.js';
 
 /** The hosts that are reached without the outgoing proxy. */
 export type ProxyExceptions = {

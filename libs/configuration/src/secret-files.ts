@@ -1,33 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { describeFileError } from '#kernel/file-errors.js';
+import { secrets } from '#kernel/setting-decorators.js';
 import { trimText } from '#kernel/text.js';
+// Declares them.
+import './settings.js';
 
-/**
- * Settings that hold a secret, or a certificate in several lines. Each can be read from a file instead, named by the same setting with `_FILE` at its end.
- */
-export const SECRET_SETTINGS = [
-  'DATABASE_URL',
-  'DATABASE_MIGRATION_URL',
-  'DATABASE_READ_URL',
-  'EVENT_STORE_URL',
+/** Settings that can be read from a file instead, which the same name with `_FILE` at its end names. */
+export const SECRET_SETTINGS: readonly string[] = [
+  ...secrets,
+  // Of scripts/event-store-access.ts alone.
   'EVENT_STORE_ADMIN_URL',
-  'MASTER_KEY',
-  'MASTER_KEY_PREVIOUS',
-  'CHECKPOINT_KEY',
-  'GOOGLE_WALLET_KEY',
-  'GEOCODER_KEY',
-  'REDIS_URL',
-  'SMTP_URL',
-  'OUTBOUND_PROXY_URL',
-  'SMS_TOKEN',
-  'APPLE_PASS_CERT',
-  'APPLE_PASS_KEY',
-  'APPLE_PASS_KEY_PASSPHRASE',
-  'APPLE_WWDR_CERT',
-  'APNS_CA_CERT',
-  'APNS_KEY',
-  'OIDC_CLIENT_SECRET',
-] as const;
+];
 
 type Environment = Record<string, string | undefined>;
 

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
+import { Invalid } from '#kernel/setting-decorators.js';
 
 /** The key of a Google service account. */
 export type ServiceAccount = {
@@ -9,6 +10,12 @@ export type ServiceAccount = {
   /** URL that exchanges an assertion for an access token. */
   tokenUrl: string;
 };
+
+/** Parses the setting with that key. */
+export function parseGoogleKey(text: string): ServiceAccount | Invalid {
+  const account = parseServiceAccount(text);
+  return typeof account === 'string' ? new Invalid(account) : account;
+}
 
 const MIN_KEY_BITS = 2048;
 

@@ -1,13 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { ValidateBy } from 'class-validator';
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { describeFileError } from '#kernel/file-errors.js';
-import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
-import { parseSigner } from '#kernel/signed-note.js';
-import { findConnectionStringError } from '#event-store/eventstoredb/connection-string.js';
-import { parseServiceAccount, type ServiceAccount } from './service-account.js';
+import { Invalid, Setting, UrlSetting } from '#kernel/setting-decorators.js';
 
 /** A network: its address and how many bits of it count. */
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -29,140 +23,13 @@ export type OutboundProxy = {
   login: { user: string; password: string } | null;
 };
 
-/** The files of fonts for posters. */
-export type PosterFontFiles = { regular: string; bold: string };
-
-/** Replaces a value that is not valid, with the reason. */
-class Invalid {
-  constructor(readonly message: string) {}
-}
-
-export const parsers = new Map<string, (text: string) => unknown>();
-const isParsed = ValidateBy({
-  name: 'setting',
-  validator: {
-    validate: (value) => !(value instanceof Invalid),
-    defaultMessage: (about) => (about?.value as Invalid | undefined)?.message ?? '',
-  },
-});
-
-/** Texts of .env.example by the name of the first setting that they describe. */
-export const descriptions = new Map<string, string>();
-
-/** Describes a setting, and those after it without a description of their own, in .env.example. */
-export function Describe(text: string): PropertyDecorator {
-  return (_, name) => void descriptions.set(String(name), text.trim().replaceAll(/\s+/g, ' '));
-}
-
-/** The settings that are no texts: what follows from a number or a flag means the same in any spelling. */
-export const kinds = new Map<string, 'number' | 'flag'>();
-
-function withKind(kind: 'number' | 'flag', setting: PropertyDecorator): PropertyDecorator {
-  return (target, name) => {
-    kinds.set(String(name), kind);
-    setting(target, name);
-  };
-}
-
-/**
- * @param parse returns undefined for a text that cannot be used
- * @param message for such a text
- */
-export function Setting(parse: (text: string) => unknown, message: string): PropertyDecorator {
-  return (target, name) => {
-    parsers.set(String(name), (text) => parse(text) ?? new Invalid(message));
-    isParsed(target, name);
-  };
-}
-
-export function Text(): PropertyDecorator {
-  return Setting((text) => text, 'must be a text');
-}
-
-export function WholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
-  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
-  const parse = (text: string) => {
-    const number = Number(text);
-    return Number.isSafeInteger(number) && number >= min && number <= max ? number : undefined;
-  };
-  return withKind('number', Setting(parse, `must be a whole number ${range}`));
-}
-
-export function Matching(pattern: RegExp, message: string): PropertyDecorator {
-  return Setting((text) => (pattern.test(text) ? text : undefined), message);
-}
-
-export function OneOf(values: readonly string[]): PropertyDecorator {
-  return Setting((text) => values.find((value) => value === text), `must be ${values.join(', ')}`);
-}
-
 export function Certificate(): PropertyDecorator {
   return Setting(parseCertificate, 'must be a certificate in PEM (-----BEGIN CERTIFICATE-----)');
-}
-
-export function Moment(): PropertyDecorator {
-  return Setting(parseMoment, 'must be an ISO date such as 2027-01-31, or a time with its offset');
-}
-
-export function Url(...protocols: string[]): PropertyDecorator {
-  return UrlSetting(protocols, normalizeUrl, ENCODING_MESSAGE);
-}
-
-/** @param parse returns undefined for a URL that cannot be used, as the message says */
-function UrlSetting(
-  protocols: string[],
-  parse: (url: URL, text: string) => unknown,
-  message: string,
-): PropertyDecorator {
-  return Setting((text) => {
-    const url = parseAbsoluteUrl(text);
-    if (!url || !protocols.includes(url.protocol)) {
-      const start = renderUrlMessage(protocols);
-      return new Invalid(text.includes('@') ? `${start}; it ${ENCODING_MESSAGE}` : start);
-    }
-    if (!isLoginEncoded(url)) return undefined;
-    // TLS has no name that ends so (RFC 6066, section 3), and nor have certificates.
-    if (/(\.|%2e)$/i.test(url.hostname))
-      return new Invalid('must name a host that does not end with a dot');
-    return parse(url, text);
-  }, message);
-}
-
-/** Such a character would end the password: the rest of it would be taken for a host, and shown. */
-const ENCODING_MESSAGE =
-  'must have %25, %40, %2F and the like for special characters of name and password';
-
-/** Tells whether name and password have no character that ends them earlier, where a server has a login. */
-function isLoginEncoded({ protocol, username, password, pathname, search }: URL): boolean {
-  if (/%(?![0-9a-f]{2})/i.test(username + password)) return false;
-  return /^https?:$/.test(protocol) || !(pathname + search).includes('@');
-}
-
-/** Renders the URL as the parser does, without a path that was not there: paths are appended to many. */
-function normalizeUrl({ href }: URL, text: string): string {
-  return text.endsWith('/') ? href : href.replace(/\/$/, '');
-}
-
-/** Accepts a URL that paths can be appended to. */
-export function PublicUrl(): PropertyDecorator {
-  return UrlSetting(['http:', 'https:'], parsePublicUrl, 'must have no user or query');
 }
 
 /** Declares ranges of IP addresses. @param example for the message */
 export function Ranges(example: string): PropertyDecorator {
   return Setting(parseRanges, `must be ranges such as ${example}, separated by commas`);
-}
-
-export function DatabaseUrl(): PropertyDecorator {
-  return UrlSetting(['postgres:', 'postgresql:'], parseDatabaseUrl, ENCODING_MESSAGE);
-}
-
-/** Accepts a connection string of KurrentDB. */
-export function EventStoreUrl(): PropertyDecorator {
-  return Setting((text) => {
-    const error = findConnectionStringError(text);
-    return error === undefined ? text : new Invalid(error);
-  }, '');
 }
 
 export function MailUrl(...protocols: string[]): PropertyDecorator {
@@ -181,55 +48,6 @@ export function ProxyUrl(): PropertyDecorator {
   );
 }
 
-function parsePublicUrl(url: URL, text: string): string | undefined {
-  return url.username || url.password || text.includes('?') ? undefined : normalizeUrl(url, text);
-}
-
-/** Parameters of the URL of a database that name a file, as for libpq. */
-const DATABASE_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
-
-/** @returns undefined for what is percent-encoded wrongly */
-function parseDatabaseUrl({ searchParams }: URL, text: string): string | Invalid | undefined {
-  try {
-    decodeURIComponent(text);
-  } catch {
-    return undefined;
-  }
-  for (const name of DATABASE_FILES) {
-    const error = findFileError(name, searchParams.get(name));
-    if (error !== undefined) return new Invalid(error);
-  }
-  return text;
-}
-
-/** Finds why the file that an option of a URL names cannot be read. */
-export function findFileError(option: string, file: string | null): string | undefined {
-  try {
-    if (file !== null) readFileSync(file);
-    return undefined;
-  } catch (error) {
-    return `names a file in ${option} that cannot be read: ${file}: ${describeFileError(error) ?? String(error)}`;
-  }
-}
-
-function renderUrlMessage(protocols: string[]): string {
-  const starts = protocols.map((p) => `${p}//`).join(' or ');
-  return `must be a URL that starts with ${starts}, without spaces, backslashes and "#"`;
-}
-
-export function parseMasterKey(text: string): string | undefined {
-  return Buffer.from(text, 'base64').length === 32 ? text : undefined;
-}
-
-export function parseSignerKey(text: string): string | undefined {
-  return parseSigner(text) && text;
-}
-
-export function parseGoogleKey(text: string): ServiceAccount | Invalid {
-  const account = parseServiceAccount(text);
-  return typeof account === 'string' ? new Invalid(account) : account;
-}
-
 /** Parses PEM; in a text of one line, `\\n` stands for the end of a line. */
 export function parsePem(text: string): string | undefined {
   const pem = text.replaceAll('\\n', '\n').trim();
@@ -244,15 +62,6 @@ function parseCertificate(text: string): string | undefined {
     // OpenSSL's words say nothing that a person could act on.
     return undefined;
   }
-}
-
-export function Flag(): PropertyDecorator {
-  return withKind('flag', Setting(parseFlag, 'must be true or false'));
-}
-
-function parseFlag(text: string): boolean | undefined {
-  if (['true', '1'].includes(text)) return true;
-  return ['false', '0'].includes(text) ? false : undefined;
 }
 
 export function parseFactor(text: string): number | undefined {
@@ -283,41 +92,6 @@ export function parseRanges(text: string): AddressRange[] | Invalid | undefined 
  */
 function isMapped([address, bits]: AddressRange): boolean {
   return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
-}
-
-export function parsePosterFonts(text: string): PosterFontFiles | undefined {
-  const [regular = '', bold = regular, ...others] = text.split(',').map((file) => file.trim());
-  return regular === '' || bold === '' || others.length > 0 ? undefined : { regular, bold };
-}
-
-export function parseOrigins(text: string): string[] | undefined {
-  const origins = text.split(',').map((origin) => origin.trim());
-  const isValid = origins.every((one) => one === '*' || isOrigin(one));
-  return isValid ? origins : undefined;
-}
-
-const ORIGIN = /^([a-z][a-z\d+.-]*):\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/;
-
-/**
- * Tells whether the text is an origin as browsers send it (RFC 6454, section 6.2). It is compared as it is, so a pattern
- * would match nothing. Apps have schemes of their own, of which browsers normalize no host.
- */
-function isOrigin(text: string): boolean {
-  const scheme = ORIGIN.exec(text)?.[1];
-  if (scheme === undefined) return false;
-  return !/^https?$/.test(scheme) || parseAbsoluteUrl(text)?.origin === text;
-}
-
-const DAY = /^\d{4}-\d\d-\d\d/;
-const TIME = /^(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d))?$/;
-
-/** @returns undefined for what is neither a date nor a time with its offset, 30 February included */
-export function parseMoment(text: string): Date | undefined {
-  const [day] = DAY.exec(text) ?? [];
-  if (day === undefined || !TIME.test(text.slice(day.length))) return undefined;
-  const midnight = new Date(day);
-  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
-  return new Date(text);
 }
 
 function parseMailServer(url: URL): MailServer | undefined {

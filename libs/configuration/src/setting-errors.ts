@@ -4,11 +4,9 @@ import {
   findConnectionStringError,
   parseConnectionString,
 } from '#event-store/eventstoredb/connection-string.js';
-import { findFileError, parseMoment } from './setting-decorators.js';
+import type { SettingsScope } from '#kernel/platform-config.js';
+import { findFileError, parseMoment } from '#kernel/setting-decorators.js';
 import { Settings } from './settings.js';
-
-/** Processes that need less than all settings. */
-export type SettingsScope = 'api' | 'migrate';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -27,7 +25,7 @@ export function findCrossFieldErrors(environment: Environment, scope?: SettingsS
     ...findSmsErrors(environment),
     ...findGoogleErrors(environment),
     ...findKeyErrors(environment),
-    ...findCertificateErrors(environment, scope),
+    ...findEventStoreErrors(environment, scope),
   ];
 }
 
@@ -121,12 +119,16 @@ function findGoogleErrors(environment: Environment): string[] {
 }
 
 /** Requires the certificate of KurrentDB's authority where events are needed, which a migration does not. */
-function findCertificateErrors(
+function findEventStoreErrors(
   { EVENT_STORE_URL: url }: Environment,
   scope: SettingsScope | undefined,
 ): string[] {
-  if (url === undefined || scope === 'migrate' || findConnectionStringError(url)) return [];
-  const error = findFileError('tlsCAFile', parseConnectionString(url).caFile);
+  if (url === undefined) return [];
+  const error =
+    findConnectionStringError(url) ??
+    (scope === 'migrate'
+      ? undefined
+      : findFileError('tlsCAFile', parseConnectionString(url).caFile));
   return error === undefined ? [] : [`EVENT_STORE_URL: ${error}`];
 }
 

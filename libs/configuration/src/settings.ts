@@ -1,159 +1,39 @@
-import { GEOCODERS } from './geocoder-settings.js';
-import { ProxyExceptionList, type ProxyExceptions } from './proxy-exceptions.js';
-import type { ServiceAccount } from './service-account.js';
+import { PlatformSettings } from '#kernel/platform-settings.js';
 import {
-  Certificate,
-  DatabaseUrl,
-  EventStoreUrl,
   Describe,
   Flag,
-  MailUrl,
   Matching,
-  Moment,
   OneOf,
-  parseFactor,
-  parseGoogleKey,
-  parseMasterKey,
-  parseOrigins,
-  parsePem,
-  parsePosterFonts,
   parsers,
-  parseSignerKey,
-  ProxyUrl,
-  PublicUrl,
-  Ranges,
+  Secret,
   Setting,
   Text,
   Url,
   WholeNumber,
+} from '#kernel/setting-decorators.js';
+import { GEOCODERS } from './geocoder-settings.js';
+import { NameList } from './name-lists.js';
+import { parsePosterFonts, type PosterFontFiles } from './poster-font-files.js';
+import { ProxyExceptionList, type ProxyExceptions } from './proxy-exceptions.js';
+import { parseGoogleKey, type ServiceAccount } from './service-account.js';
+import {
+  Certificate,
+  MailUrl,
+  parseFactor,
+  parsePem,
+  ProxyUrl,
+  Ranges,
   type AddressRange,
   type MailServer,
   type OutboundProxy,
-  type PosterFontFiles,
 } from './setting-decorators.js';
-import { NameList } from './name-lists.js';
 import { DEFAULT_QUOTAS, parseStoreQuotas, QUOTA_NAMES, type StoreQuotas } from './store-quotas.js';
 
-const ENVIRONMENTS = ['development', 'test', 'production'] as const;
-const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
-const LOG_FORMATS = ['json', 'text'] as const;
-
-/** The environment variables by name, parsed. */
-export class Settings {
-  @OneOf(ENVIRONMENTS) NODE_ENV: (typeof ENVIRONMENTS)[number] = 'development';
-  @Describe(`
-    Where the api listens, and its public URL (default http://localhost:$PORT). \`npm start\`
-    listens on 127.0.0.1 while it allows insecure webhook targets.
-  `)
-  @Text()
-  HOST = '0.0.0.0';
-  @WholeNumber(0, 65_535) PORT = 3000;
-  @PublicUrl() PUBLIC_URL?: string;
-  @Describe(`
-    Where both processes listen for metrics, and the dispatcher for health checks. The container
-    image sets 0.0.0.0.
-  `)
-  @Text()
-  MONITORING_HOST = '127.0.0.1';
-  @Describe(`
-    Port of the dispatcher's health checks; 0 picks any free port, which is what \`npm start\`
-    uses.
-  `)
-  @WholeNumber(0, 65_535)
-  HEALTH_PORT = 9466;
-  @Describe(`
-    Port of a process's metrics: 9464 for the api and 9465 for the dispatcher; 0 picks any free
-    port. With \`npm start\` this is the api's port, and the dispatcher uses the next one that
-    neither PORT nor HEALTH_PORT is.
-  `)
-  @WholeNumber(0, 65_535)
-  METRICS_PORT?: number;
-  @Describe(`Where keys, local.json and, without DATABASE_URL, the database itself are stored.`)
-  @Text()
-  DATA_DIR = '.data';
-  @Describe(`
-    PostgreSQL 15 or newer. Unset: \`npm start\` runs its own. The second URL is for migrations,
-    as the owner of the tables; they create the role of the first URL, which can add to the
-    history but not change it. Unset: one role.
-  `)
-  @DatabaseUrl()
-  DATABASE_URL?: string;
-  @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
-  @WholeNumber(2, 200) DATABASE_POOL = 10;
-  @Describe(`
-    A streaming standby of PostgreSQL, from which the api reads statistics and exports. A report
-    waits up to two seconds until the standby has what was committed before it; after that, and
-    while it cannot be reached, the primary is read. Unset: always the primary.
-  `)
-  @DatabaseUrl()
-  DATABASE_READ_URL?: string;
-  @Describe(`
-    How long api and dispatcher wait at their start for a database that cannot be reached, before
-    they exit with 1. 0: they exit at once.
-  `)
-  @WholeNumber(0, 86_400)
-  START_WAIT_SECONDS = 3600;
-  @Describe(`
-    How long the api goes on serving after SIGTERM. /health/ready says at once that it is not
-    ready, and a load balancer needs some time to notice: set 5 behind one, as docker compose and
-    Kubernetes have it.
-  `)
-  @WholeNumber(0, 10)
-  SHUTDOWN_DELAY_SECONDS = 0;
-  @Describe(`
-    Stores events in KurrentDB or EventStoreDB, e.g. kurrentdb://inkpad:secret@localhost:2113?tls=true
-    (or kdb:// or esdb://, each also with +discover). Unset: PostgreSQL. The prefix of its streams
-    keeps a service apart from other applications and services in one event store. Percent-encode
-    special characters of passwords, here and in every other URL.
-  `)
-  @EventStoreUrl()
-  EVENT_STORE_URL?: string;
-  @Matching(/^[a-z0-9_]{1,32}$/, 'must match [a-z0-9_]{1,32}') EVENT_STORE_STREAM_PREFIX =
-    'inkpad_';
-  @Describe(`
-    32 bytes in base64 (openssl rand -base64 32) that encrypt personal fields and secrets.
-    Unset: generated once in DATA_DIR. Required in production (NODE_ENV=production). Without it,
-    encrypted data is lost.
-  `)
-  @Setting(parseMasterKey, 'must be 32 bytes in base64')
-  MASTER_KEY?: string;
-  @Describe(`The former key, only while the key is being changed (docs/operating.md).`)
-  @Setting(parseMasterKey, 'must be 32 bytes in base64')
-  MASTER_KEY_PREVIOUS?: string;
-  @Describe(`
-    The key that signs the checkpoints of the history (docs/history.md), created with npm run -s
-    cli -- checkpoint:create-key. Unset: generated once in DATA_DIR; in production no
-    checkpoints are signed.
-  `)
-  @Setting(parseSignerKey, 'must be what npm run -s cli -- checkpoint:create-key has written')
-  CHECKPOINT_KEY?: string;
-  @Describe(`
-    A folder for the checkpoints, best on another machine. Unset: checkpoints in DATA_DIR; in
-    production none. With docker compose a folder or volume that user 1000 can write to, by
-    default the volume checkpoints.
-  `)
-  @Text()
-  CHECKPOINT_DIR?: string;
-  @Describe(`
-    Receives a checkpoint by e-mail each day: somebody who does not operate the database. Needs
-    SMTP_URL.
-  `)
-  @Matching(/^[^\s<>@,]+@[^\s<>@,]+$/, 'must be one address such as audit@other.example')
-  CHECKPOINT_MAIL_TO?: string;
-  @Describe(`
-    Requests per minute per token, or per IP address for callers without one; likewise for the
-    admin API, whose tokens count apart.
-  `)
-  @WholeNumber(1)
-  RATE_LIMIT_PER_MINUTE = 300;
+/** The environment variables by name, parsed: those of the product, and those that the platform declares. */
+export class Settings extends PlatformSettings {
   @Describe(`Requests per minute for one store, with all tokens together.`)
   @WholeNumber(1)
   STORE_RATE_LIMIT_PER_MINUTE = 3000;
-  @Describe(`
-    Requests per minute per IP address outside the API, without health checks.
-  `)
-  @WholeNumber(1)
-  PAGE_RATE_LIMIT_PER_MINUTE = 1200;
   @Describe(`The networks that may call the admin API (docs/admin-api.md). Empty: any.`)
   @Ranges('10.0.0.0/8')
   ADMIN_API_ALLOWED_CIDRS: AddressRange[] = [];
@@ -185,19 +65,6 @@ export class Settings {
   @WholeNumber(1, 1_000_000)
   MAX_OPEN_CARDS = 5_000;
   @Describe(`
-    Redis for shared rate limits, e.g. redis://:secret@localhost:6379/0, or rediss: with TLS.
-    Unset: each api counts separately. Installations that share a Redis each need their own
-    database number at the end.
-  `)
-  @Url('redis:', 'rediss:')
-  REDIS_URL?: string;
-  @Describe(`
-    The number of your proxies in front; X-Forwarded-For is trusted for that many hops, with or
-    without ports.
-  `)
-  @WholeNumber(0, 10)
-  TRUST_PROXY_HOPS = 0;
-  @Describe(`
     Space for rendered images of cards in the database, in MB; others are rendered again on
     request.
   `)
@@ -217,30 +84,6 @@ export class Settings {
   @Text()
   WALLET_BUTTONS_DIR?: string;
   @Describe(`
-    Whole origins whose browser scripts may call the API, separated by commas, or * for any; no
-    patterns. Those of apps have a scheme of their own, such as capacitor://localhost.
-  `)
-  @Setting(
-    parseOrigins,
-    'must be * or origins such as https://shop.example or capacitor://localhost, without a path, separated by commas',
-  )
-  CORS_ORIGINS: string[] = [];
-  @Describe(`
-    Whether browsers use https for all subdomains of PUBLIC_URL's host too, for a year
-    (Strict-Transport-Security): true if each of them has a certificate.
-  `)
-  @Flag()
-  HSTS_INCLUDE_SUBDOMAINS = false;
-  @Describe(`
-    ISO dates (or times with an offset) from which v1 is deprecated and retired. The first may
-    be in the future and is announced on every response right away; the second must be at least
-    twelve months later, and twelve months after the first start with these dates
-    (docs/operating.md). From then on v1 returns 410.
-  `)
-  @Moment()
-  API_V1_DEPRECATION_DATE?: Date;
-  @Moment() API_V1_SUNSET_DATE?: Date;
-  @Describe(`
     Receivers of webhooks outside the public internet, over https: ranges of your own network,
     e.g. 10.1.0.0/16,fd12::/48. Anyone who can create a subscription can send requests there.
   `)
@@ -249,6 +92,7 @@ export class Settings {
   @Describe(`
     An HTTP proxy for what leaves your network, by CONNECT: http://name:secret@proxy.internal:3128.
   `)
+  @Secret()
   @ProxyUrl()
   OUTBOUND_PROXY_URL?: OutboundProxy;
   @Describe(`
@@ -294,6 +138,7 @@ export class Settings {
     warnings are only logged, and card links wait in the store's outbox. Percent-encode special
     characters in the password.
   `)
+  @Secret()
   @MailUrl('smtp:', 'smtps:')
   SMTP_URL?: MailServer;
   @Describe(`Sender of these e-mails, e.g. Inkpad <inkpad@shop.example>. Required with SMTP_URL.`)
@@ -340,7 +185,9 @@ export class Settings {
   @Url('http:', 'https:')
   SMS_URL?: string;
   @Matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be the SID of the account') SMS_ACCOUNT?: string;
-  @Text() SMS_TOKEN?: string;
+  @Secret()
+  @Text()
+  SMS_TOKEN?: string;
   @Matching(
     /^(\+[1-9]\d{4,14}|\d{3,8}|MG[0-9a-f]{32}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/,
     'must be a number such as +4915112345678, a name of at most 11 letters and digits, or the SID of a messaging service',
@@ -359,7 +206,9 @@ export class Settings {
   `)
   @Url('http:', 'https:')
   GEOCODER_URL?: string;
-  @Text() GEOCODER_KEY?: string;
+  @Secret()
+  @Text()
+  GEOCODER_KEY?: string;
   @Describe(`
     An e-mail address or web page of yours, by which the server can reach you. Part of the
     User-Agent.
@@ -376,6 +225,7 @@ export class Settings {
   `)
   @Matching(/^\d{4,25}$/, 'must be the number that the Google Pay & Wallet console shows')
   GOOGLE_WALLET_ISSUER_ID?: string;
+  @Secret()
   @Setting(parseGoogleKey, 'must be the JSON of a service account key')
   GOOGLE_WALLET_KEY?: ServiceAccount;
   @Describe(`
@@ -395,20 +245,29 @@ export class Settings {
     APPLE_PASS_CERT_FILE and so on. Needs a PUBLIC_URL with https://. Unset: the links for Apple
     Wallet lead to the web card.
   `)
+  @Secret()
   @Certificate()
   APPLE_PASS_CERT?: string;
-  @Setting(parsePem, 'must be a private key in PEM') APPLE_PASS_KEY?: string;
+  @Secret()
+  @Setting(parsePem, 'must be a private key in PEM')
+  APPLE_PASS_KEY?: string;
   @Describe(`Only for an encrypted key.`)
+  @Secret()
   @Text()
   APPLE_PASS_KEY_PASSPHRASE?: string;
-  @Certificate() APPLE_WWDR_CERT?: string;
+  @Secret()
+  @Certificate()
+  APPLE_WWDR_CERT?: string;
   @Describe(`Apple's push service, and the certificate authority to trust in tests.`)
   @Url('https:')
   APNS_URL = 'https://api.push.apple.com';
-  @Certificate() APNS_CA_CERT?: string;
+  @Secret()
+  @Certificate()
+  APNS_CA_CERT?: string;
   @Describe(
     `A key of the push service (.p8) and its id, to push with instead of the pass certificate.`,
   )
+  @Secret()
   @Setting(parsePem, 'must be a private key in PEM (.p8)')
   APNS_KEY?: string;
   @Text() APNS_KEY_ID?: string;
@@ -420,7 +279,9 @@ export class Settings {
   @Url('https:', 'http:')
   OIDC_ISSUER?: string;
   @Text() OIDC_CLIENT_ID?: string;
-  @Text() OIDC_CLIENT_SECRET?: string;
+  @Secret()
+  @Text()
+  OIDC_CLIENT_SECRET?: string;
   @Describe(`
     For a provider that never says whether an address is confirmed (email_verified), such as
     Microsoft Entra ID: true if only the company's administrators can enter addresses there
@@ -449,15 +310,6 @@ export class Settings {
   `)
   @Setting(parseFactor, 'must be a number of at least 1')
   WEBHOOK_TIME_SCALE = 1;
-  @Describe(`silent, fatal, error, warn, info or debug`)
-  @OneOf(LOG_LEVELS)
-  LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
-  @Describe(`json (one object per line; the default in production) or text`)
-  @OneOf(LOG_FORMATS)
-  LOG_FORMAT?: (typeof LOG_FORMATS)[number];
-  @Describe(`Where to send traces (OTLP over HTTP): http://localhost:4318. Unset: tracing is off.`)
-  @Url('http:', 'https:')
-  OTEL_EXPORTER_OTLP_ENDPOINT?: string;
 }
 
 /** Names of all settings, for the test that compares docker-compose.yml with them. */

@@ -42,8 +42,10 @@ export const NO_LIMITS: typeof LIMITS = {
   query_timeout: 0,
 };
 
+type KeyConfig = Pick<PlatformConfig, 'masterKey' | 'masterKeyPrevious'>;
+
 export function createDataSourceOptions(
-  config: PlatformConfig,
+  config: KeyConfig & Pick<PlatformConfig, 'databaseUrl' | 'databasePool' | 'isProduction'>,
   application: string,
   limits = LIMITS,
 ): PostgresDataSourceOptions {
@@ -67,7 +69,7 @@ export function createDataSourceOptions(
  * which processes lack the new one.
  */
 export function createApplicationName(
-  { masterKey, masterKeyPrevious }: PlatformConfig,
+  { masterKey, masterKeyPrevious }: KeyConfig,
   application: string,
 ): string {
   const keys = masterKeyPrevious ? [masterKey, masterKeyPrevious] : [masterKey];

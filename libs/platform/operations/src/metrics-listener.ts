@@ -21,7 +21,11 @@ const LAG_EVERY_MS = 50;
  * @throws ConfigError when it cannot listen on the port
  */
 export async function listenForMetrics(
-  { monitoringHost: host, metricsPort, isProduction }: PlatformConfig,
+  {
+    monitoringHost: host,
+    metricsPort,
+    isProduction,
+  }: Pick<PlatformConfig, 'monitoringHost' | 'metricsPort' | 'isProduction'>,
   program: ProcessName,
   registry: Registry,
 ): Promise<Server> {
