@@ -1,6 +1,7 @@
 import { CommandBus } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
+import { Pool } from 'pg';
 import { getEmailKey } from '#kernel/email-address.js';
+import { query } from '#database/connection.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -20,19 +21,19 @@ export type FirstStore = { api_token: string; account_id: number; email: string;
  */
 export function createFirstStore(): Promise<FirstStore> {
   return withServices(async (app) => {
-    const source = app.get(DataSource);
+    const pool = app.get(Pool);
     const bus = app.get(CommandBus);
     const by = getOperator();
 
     // An interrupted setup cannot be continued: its password is lost.
-    const interrupted: unknown[] = await source.query(
-      'select 1 from users where email_key = $1 and removed_at is null',
-      [getEmailKey(EMAIL)],
-    );
+    const interrupted = await query(pool, {
+      text: 'select 1 from users where email_key = $1 and removed_at is null',
+      values: [getEmailKey(EMAIL)],
+    });
     if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
     const password = generatePassword();
     await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
-    const [store]: { id: number }[] = await source.query('select id from accounts limit 1');
+    const [store] = await query<{ id: number }>(pool, 'select id from accounts limit 1');
     const accountId =
       store?.id ??
       (

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { Pool } from 'pg';
+import { query } from '#database/connection.js';
 import { FIND_MAINTENANCE, type MaintenanceRow } from '#database/maintenance.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { addExamples, runCommand } from './command.js';
@@ -72,7 +73,7 @@ function turnOn(
   reason: string | null,
 ): Promise<MaintenanceRow> {
   return writes.write(by, async (transaction) => {
-    const [current]: MaintenanceRow[] = await transaction.manager.query(TURN_ON, [reason]);
+    const [current] = await query<MaintenanceRow>(transaction.manager, TURN_ON, [reason]);
     if (!current) throw new Error('the insert returned no row');
     await transaction.audit({ accountIds: [], type: 'maintenance.started', subject: { reason } });
     return current;
@@ -82,10 +83,9 @@ function turnOn(
 /** Turns it off; where it is off already, there is nothing to record. */
 function turnOff(writes: AuditedWrites, by: AuditedWriter): Promise<void> {
   return writes.write(by, async (transaction) => {
-    const [ended] = await transaction.manager.query<[{ since: Date }[], number]>(
-      'delete from maintenance returning since',
-    );
-    const [former] = ended;
+    const [former] = await query<{ since: Date }>(transaction.manager, {
+      text: 'delete from maintenance returning since',
+    });
     if (!former) return;
     const subject = { since: former.since };
     await transaction.audit({ accountIds: [], type: 'maintenance.ended', subject });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
+import { query } from '#database/connection.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { runCommand } from './command.js';
 import { runScript } from './run-script.js';
@@ -68,20 +69,20 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
 function withdraw(writes: AuditedWrites, by: AuditedWriter): Promise<Retirement> {
   return writes.write(by, async (transaction) => {
     const { manager, isRepeated } = transaction;
-    const [standing]: Retirement[] = await manager.query(`${STANDING} for update`);
+    const [standing] = await query<Retirement>(manager, `${STANDING} for update`);
     if (standing) {
-      await manager.query(
-        'update api_retirements set withdrawn_at = now() where withdrawn_at is null',
-      );
+      await query(manager, {
+        text: 'update api_retirements set withdrawn_at = now() where withdrawn_at is null',
+      });
       const subject = { version: standing.version };
       const type = 'api_version.retirement_withdrawn';
       await transaction.audit({ accountIds: [], type, subject });
       return standing;
     }
     const [last]: Retirement[] = isRepeated
-      ? await manager.query(
-          `${STANDING.replace('is null', 'is not null')} order by withdrawn_at desc limit 1`,
-        )
+      ? await query(manager, {
+          text: `${STANDING.replace('is null', 'is not null')} order by withdrawn_at desc limit 1`,
+        })
       : [];
     if (!last)
       throw new ConfigError('No retirement of v1 is announced, so there is nothing to withdraw.');

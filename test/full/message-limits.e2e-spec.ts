@@ -5,7 +5,7 @@ import { Quotas } from '#accounts/quotas.service.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
-import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -304,13 +304,13 @@ it(
 
 it('a counter of a day counts no more than its limit, and takes back what did not happen', async () => {
   const counts = service.app.get(DailyCounts, { strict: false });
-  const run = createRunQuery(service.app.get(Pool, { strict: false }));
+  const pool = service.app.get(Pool, { strict: false });
   const subject = ['test', 'once'];
-  const results = await Promise.all([1, 2, 3, 4].map(() => counts.count(run, subject, 2)));
+  const results = await Promise.all([1, 2, 3, 4].map(() => counts.count(pool, subject, 2)));
   expect(results.filter((seconds) => seconds === null)).toHaveLength(2);
-  expect(await counts.get(run, subject)).toBe(2);
-  await counts.release(run, subject);
-  expect(await counts.count(run, subject, 2)).toBeNull();
-  for (const _ of [1, 2, 3, 4]) await counts.release(run, subject);
-  expect(await counts.get(run, subject)).toBe(0);
+  expect(await counts.get(pool, subject)).toBe(2);
+  await counts.release(pool, subject);
+  expect(await counts.count(pool, subject, 2)).toBeNull();
+  for (const _ of [1, 2, 3, 4]) await counts.release(pool, subject);
+  expect(await counts.get(pool, subject)).toBe(0);
 });

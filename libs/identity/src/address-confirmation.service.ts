@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
+import { query } from '#database/connection.js';
 import type { AuditedTransaction } from '#event-store/commands/audited-writes.service.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
@@ -25,11 +26,11 @@ export class AddressConfirmation {
     userId: number,
     by: ConfirmedBy,
   ): Promise<boolean> {
-    const [rows]: [unknown[]] = await transaction.manager.query(
-      `update users set email_confirmed_at = now()
+    const rows = await query(transaction.manager, {
+      text: `update users set email_confirmed_at = now()
        where id = $1 and email_confirmed_at is null returning id`,
-      [userId],
-    );
+      values: [userId],
+    });
     if (rows.length === 0) return false;
     await auditUser(transaction, userId, 'user.address_confirmed', { by });
     return true;
@@ -50,11 +51,11 @@ export class AddressConfirmation {
     const { manager } = transaction;
     const password_hash = await hashPassword(randomBytes(32).toString('base64url'));
     await manager.update(UserRow, { id: userId }, { password_hash, password_expires_at: null });
-    await manager.query('delete from recovery_codes where user_id = $1', [userId]);
-    const [factors]: [unknown[]] = await manager.query(
-      'delete from second_factors where user_id = $1 returning user_id',
-      [userId],
-    );
+    await query(manager, 'delete from recovery_codes where user_id = $1', [userId]);
+    const factors = await query(manager, {
+      text: 'delete from second_factors where user_id = $1 returning user_id',
+      values: [userId],
+    });
     await this.endAccess(transaction, userId, {
       password_removed: true,
       second_factor_removed: factors.length > 0,
@@ -69,8 +70,8 @@ export class AddressConfirmation {
   ): Promise<void> {
     const { manager } = transaction;
     const sessions = await this.sessions.endAll(manager, userId);
-    await manager.query('delete from known_browsers where user_id = $1', [userId]);
-    await manager.query('delete from counter_pins where user_id = $1', [userId]);
+    await query(manager, 'delete from known_browsers where user_id = $1', [userId]);
+    await query(manager, 'delete from counter_pins where user_id = $1', [userId]);
     await endPasswordLinks(manager, userId);
     await endAddressLinks(manager, userId);
     const tokens_revoked = await revokeTokens(transaction, userId);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
@@ -47,30 +48,30 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
       const { manager } = transaction;
       // Locks the user, so that concurrent requests cannot exceed the limit.
       const { name } = await getPresentUser(manager, userId);
-      const existing: unknown[] = await manager.query(
-        'select from address_changes where sha256 = $1',
-        [hashToken(token)],
-      );
+      const existing = await query(manager, {
+        text: 'select from address_changes where sha256 = $1',
+        values: [hashToken(token)],
+      });
       if (existing.length > 0) return;
-      await manager.query(
-        `delete from address_changes where user_id = $1 and created_at < now() - interval '1 day'`,
-        [userId],
-      );
-      const [sent]: { count: number }[] = await manager.query(
-        `select count(*)::int as count from address_changes
+      await query(manager, {
+        text: `delete from address_changes where user_id = $1 and created_at < now() - interval '1 day'`,
+        values: [userId],
+      });
+      const [sent] = await query<{ count: number }>(manager, {
+        text: `select count(*)::int as count from address_changes
          where user_id = $1 and created_at > now() - interval '1 hour'`,
-        [userId],
-      );
+        values: [userId],
+      });
       if ((sent?.count ?? 0) >= MAX_PER_HOUR) {
         throw new RejectedError({ email: ['was changed too often. Try again in an hour'] });
       }
       // Of several links only the newest works.
       await endAddressLinks(manager, userId);
-      await manager.query(
-        `insert into address_changes (sha256, user_id, email, created_at, expires_at)
+      await query(manager, {
+        text: `insert into address_changes (sha256, user_id, email, created_at, expires_at)
          values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
-        [hashToken(token), userId, email, ADDRESS_LINK_HOURS],
-      );
+        values: [hashToken(token), userId, email, ADDRESS_LINK_HOURS],
+      });
       const holder = await findUserByEmailKey(manager, getEmailKey(email));
       const isTaken = holder !== null && holder.id !== userId;
       await send(manager, { name, email, token, isTaken });
@@ -105,11 +106,11 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
       await this.writes.write(by, async (transaction) => {
         const { manager, isRepeated } = transaction;
         // Of two concurrent requests only the first finds it unused.
-        const [rows]: [{ email: string }[]] = await manager.query(
-          `update address_changes set used_at = now()
+        const rows = await query<{ email: string }>(manager, {
+          text: `update address_changes set used_at = now()
            where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,
-          [hashToken(token), userId],
-        );
+          values: [hashToken(token), userId],
+        });
         const [change] = rows;
         if (!change && isRepeated) return;
         if (!change) throw new NotFoundError('Link');
@@ -141,10 +142,10 @@ export async function findRequestedAddress(
   userId: number,
   token: string,
 ): Promise<string | undefined> {
-  const [open]: { email: string }[] = await manager.query(
-    `select email from address_changes
+  const [open] = await query<{ email: string }>(manager, {
+    text: `select email from address_changes
      where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now()`,
-    [hashToken(token), userId],
-  );
+    values: [hashToken(token), userId],
+  });
   return open?.email;
 }

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
+import { query, type Queryable } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
 import type { TokenDetails } from './members.service.js';
 
@@ -51,12 +50,10 @@ export class ApiTokens {
     });
   }
 
-  /** @param manager of a transaction that has just changed it @throws NotFoundError */
-  async get(id: number, manager?: EntityManager): Promise<ApiTokenRecord> {
+  /** @param by a transaction that has just changed it @throws NotFoundError */
+  async get(id: number, by: Queryable = this.pool): Promise<ApiTokenRecord> {
     const text = `${TOKEN} where t.id = $1`;
-    const [token]: ApiTokenRecord[] = manager
-      ? await manager.query(text, [id])
-      : await query<ApiTokenRecord>(this.pool, { name: 'api_tokens_get', text, values: [id] });
+    const [token] = await query<ApiTokenRecord>(by, { name: 'api_tokens_get', text, values: [id] });
     if (!token) throw new NotFoundError('Token');
     return token;
   }

@@ -68,13 +68,15 @@ export class CompanySignIns {
     const { id: userId } = candidate;
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
       const { manager } = transaction;
-      const [user]: { email_key: string | null; linked_subject: string | null }[] =
-        await manager.query(
-          `select u.email_key, (select c.subject from company_sign_ins c
+      const [user] = await query<{ email_key: string | null; linked_subject: string | null }>(
+        manager,
+        {
+          text: `select u.email_key, (select c.subject from company_sign_ins c
            where c.user_id = u.id and c.issuer = $2) as linked_subject
          from users u where u.id = $1 and u.removed_at is null for no key update of u`,
-          [userId, issuer],
-        );
+          values: [userId, issuer],
+        },
+      );
       if (!user) return { kind: 'unknown' };
       if (user.linked_subject !== null && user.linked_subject !== subject) return { kind: 'taken' };
       const isSame = key !== null && user.email_key === key;
@@ -82,11 +84,11 @@ export class CompanySignIns {
       if (user.linked_subject === null) {
         // Somebody else has the address since it was looked up.
         if (!isSame) return { kind: 'unknown' };
-        const [link]: unknown[] = await manager.query(
-          `insert into company_sign_ins (issuer, subject, user_id, created_at) values ($1, $2, $3, now())
+        const [link] = await query(manager, {
+          text: `insert into company_sign_ins (issuer, subject, user_id, created_at) values ($1, $2, $3, now())
            on conflict do nothing returning subject`,
-          [issuer, subject, userId],
-        );
+          values: [issuer, subject, userId],
+        });
         if (!link) return { kind: 'taken' };
         hasEndedAccess = await this.confirmation.confirmByCompany(transaction, userId);
       } else if (isSame) {
@@ -108,10 +110,10 @@ export class CompanySignIns {
 
   /** Tells whether the user needs a second factor and has set it up. Who has not is led to it after the sign-in. */
   private async needsCode(manager: EntityManager, userId: number): Promise<boolean> {
-    const [factor]: unknown[] = await manager.query(
-      'select from second_factors where user_id = $1 and confirmed_at is not null',
-      [userId],
-    );
+    const [factor] = await query(manager, {
+      text: 'select from second_factors where user_id = $1 and confirmed_at is not null',
+      values: [userId],
+    });
     return factor !== undefined && this.sessions.requiresSecondFactor(manager, userId);
   }
 }

@@ -91,22 +91,22 @@ export class CounterPins {
     if (error !== undefined) throw new RejectedError({ pin: [error] });
     const hash = await hashPassword(pin);
     await this.writes.write(by, async (transaction) => {
-      await transaction.manager.query(
-        `insert into counter_pins (user_id, pin_hash, created_at) values ($1, $2, now())
+      await query(transaction.manager, {
+        text: `insert into counter_pins (user_id, pin_hash, created_at) values ($1, $2, now())
          on conflict (user_id) do update set pin_hash = $2, failures = 0, all_failures = 0, created_at = now()`,
-        [userId, hash],
-      );
+        values: [userId, hash],
+      });
       await auditUser(transaction, userId, 'user.pin_set');
     });
   }
 
   async remove(by: AuditedWriter, userId: number): Promise<void> {
     await this.writes.write(by, async (transaction) => {
-      const [, count]: [unknown, number] = await transaction.manager.query(
-        'delete from counter_pins where user_id = $1',
-        [userId],
-      );
-      if (count > 0) await auditUser(transaction, userId, 'user.pin_removed');
+      const removed = await query(transaction.manager, {
+        text: 'delete from counter_pins where user_id = $1 returning user_id',
+        values: [userId],
+      });
+      if (removed.length > 0) await auditUser(transaction, userId, 'user.pin_removed');
     });
   }
 
@@ -130,17 +130,17 @@ export class CounterPins {
     }
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
       const { manager } = transaction;
-      const [current]: { pin_hash: string }[] = await manager.query(
-        `select p.pin_hash ${MEMBER} for update of p`,
-        [userId, accountId],
-      );
+      const [current] = await query<{ pin_hash: string }>(manager, {
+        text: `select p.pin_hash ${MEMBER} for update of p`,
+        values: [userId, accountId],
+      });
       // The PIN was changed, or the member left, since the attempt was counted.
       if (current?.pin_hash !== attempt.pin_hash) return { kind: 'wrong' } as const;
-      await manager.query(
-        // This attempt was counted as if it were wrong.
-        'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
-        [userId],
-      );
+      await query(manager, {
+        text: // This attempt was counted as if it were wrong.
+          'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
+        values: [userId],
+      });
       const session = await this.sessions.handOver(manager, present, { userId, accountId });
       if (!session) return { kind: 'ended' } as const;
       if (!session.isRepeated) {

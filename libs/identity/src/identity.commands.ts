@@ -9,6 +9,7 @@ import {
 } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
+import { query } from '#database/connection.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
@@ -118,11 +119,11 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const { manager } = transaction;
       const userId = await getUserId(manager, user);
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
-      await manager.query('delete from counter_pins where user_id = $1', [userId]);
+      await query(manager, 'delete from counter_pins where user_id = $1', [userId]);
       const stores = await listStoreIds(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
       // The next person with the same address signs in with the company as somebody new.
-      await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
+      await query(manager, 'delete from company_sign_ins where user_id = $1', [userId]);
       await auditChange(transaction, 'user.removed', stores, { user_id: userId });
       const sessionsEnded = await this.sessions.endAll(manager, userId);
       return {
@@ -142,19 +143,19 @@ async function summarizeRemoval(
   stores: number[],
   storeProfiles: StoreProfiles,
 ): Promise<Omit<RemovalSummary, 'sessionsEnded'>> {
-  const [tokens]: { count: number }[] = await manager.query(
-    `select count(*)::int as count from api_tokens
+  const [tokens] = await query<{ count: number }>(manager, {
+    text: `select count(*)::int as count from api_tokens
      where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
-    [userId],
-  );
+    values: [userId],
+  });
   const profiles = await storeProfiles.findProfiles(stores, manager);
-  const summaries: RemovalSummary['stores'] = await manager.query(
-    `select a.id as account_id, a.name,
+  const summaries: RemovalSummary['stores'] = await query(manager, {
+    text: `select a.id as account_id, a.name,
        (select count(*)::int from memberships m where m.account_id = a.id and m.role = 'owner') as owners,
        (select count(*)::int from memberships m where m.account_id = a.id) as members
      from unnest($1::bigint[], $2::text[]) as a (id, name) order by a.id`,
-    [profiles.map(({ id }) => id), profiles.map(({ name }) => name)],
-  );
+    values: [profiles.map(({ id }) => id), profiles.map(({ name }) => name)],
+  });
   return { tokensEnded: tokens?.count ?? 0, stores: summaries };
 }
 
@@ -169,7 +170,7 @@ export async function auditChange(
   actor?: Actor,
 ): Promise<void> {
   await transaction.audit({ accountIds, type, subject, ...(actor && { actor }) });
-  await transaction.manager.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
+  await query(transaction.manager, 'select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
 }
 
 /** @throws RejectedError */
@@ -201,10 +202,10 @@ export type UserRef = string | number;
 export async function getUserId(manager: EntityManager, ref: UserRef): Promise<number> {
   const [column, value] =
     typeof ref === 'number' ? ['id', ref] : ['email_key', findEmailKey(ref) ?? null];
-  const [user] = await manager.query<{ id: number }[]>(
-    `select id from users where ${column} = $1 and removed_at is null for no key update`,
-    [value],
-  );
+  const [user] = await query<{ id: number }>(manager, {
+    text: `select id from users where ${column} = $1 and removed_at is null for no key update`,
+    values: [value],
+  });
   if (!user) throw new NotFoundError(typeof ref === 'number' ? 'User' : `User ${ref}`);
   return user.id;
 }

@@ -5,6 +5,7 @@ import type { Actor, RequestSource } from '#kernel/aggregate.js';
 import { getEmailKey } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
+import { query } from '#database/connection.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
@@ -62,19 +63,28 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
     const sha256 = hashInvitationSecret(secret);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const [existing]: { id: number }[] = await manager.query(
-        'select id from invitations where sha256 = $1',
-        [sha256],
-      );
+      const [existing] = await query<{ id: number }>(manager, {
+        text: 'select id from invitations where sha256 = $1',
+        values: [sha256],
+      });
       if (existing) return { invitationId: existing.id, email, secret };
       await replaceInvitation(manager, accountId, emailKey);
-      const [created]: { id: number }[] = await manager.query(
-        `insert into invitations
+      const [created] = await query<{ id: number }>(manager, {
+        text: `insert into invitations
            (account_id, email, email_key, role, sha256, invited_by, is_mailed, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, now(), now() + make_interval(days => $8))
          on conflict do nothing returning id`,
-        [accountId, email, emailKey, role, sha256, inviterId, send !== null, INVITATION_DAYS],
-      );
+        values: [
+          accountId,
+          email,
+          emailKey,
+          role,
+          sha256,
+          inviterId,
+          send !== null,
+          INVITATION_DAYS,
+        ],
+      });
       // Somebody else has invited them at the same time.
       if (!created) throw new RejectedError({ email: ['was invited a moment ago'] });
       const invitation = { invitationId: created.id, email, secret };
@@ -103,16 +113,17 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
   async execute({ by, accountId, invitationId }: WithdrawInvitation) {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const [invitation]: { is_withdrawn: boolean }[] = await manager.query(
-        `select withdrawn_at is not null as is_withdrawn from invitations
+      const [invitation] = await query<{ is_withdrawn: boolean }>(manager, {
+        text: `select withdrawn_at is not null as is_withdrawn from invitations
          where id = $1 and account_id = $2 and accepted_at is null for update`,
-        [invitationId, accountId],
-      );
+        values: [invitationId, accountId],
+      });
       if (!invitation) throw new NotFoundError('Invitation');
       if (invitation.is_withdrawn) return { invitationId };
-      await manager.query('update invitations set withdrawn_at = now() where id = $1', [
-        invitationId,
-      ]);
+      await query(manager, {
+        text: 'update invitations set withdrawn_at = now() where id = $1',
+        values: [invitationId],
+      });
       const subject = { invitation_id: invitationId };
       await auditChange(transaction, 'invitation.withdrawn', [accountId], subject);
       return { invitationId };
@@ -197,23 +208,23 @@ async function replaceInvitation(
   accountId: number,
   emailKey: string,
 ): Promise<void> {
-  const members: unknown[] = await manager.query(
-    `select 1 from memberships m join users u on u.id = m.user_id
+  const members = await query(manager, {
+    text: `select 1 from memberships m join users u on u.id = m.user_id
      where m.account_id = $1 and u.email_key = $2 and u.removed_at is null`,
-    [accountId, emailKey],
-  );
+    values: [accountId, emailKey],
+  });
   if (members.length > 0) throw new RejectedError({ email: ['belongs to the store already'] });
-  await manager.query(
-    `update invitations set withdrawn_at = now()
+  await query(manager, {
+    text: `update invitations set withdrawn_at = now()
      where account_id = $1 and accepted_at is null and withdrawn_at is null
        and (email_key = $2 or expires_at <= now())`,
-    [accountId, emailKey],
-  );
-  const [open]: { count: number }[] = await manager.query(
-    `select count(*) from invitations
+    values: [accountId, emailKey],
+  });
+  const [open] = await query<{ count: number }>(manager, {
+    text: `select count(*) from invitations
      where account_id = $1 and accepted_at is null and withdrawn_at is null`,
-    [accountId],
-  );
+    values: [accountId],
+  });
   if (open && open.count < MAX_INVITATIONS) return;
   throw new RejectedError(
     { base: [`There are ${MAX_INVITATIONS} open invitations already`] },
@@ -228,23 +239,23 @@ async function getOpenInvitation(
   sha256: Buffer | undefined,
   lock = '',
 ): Promise<OpenInvitation> {
-  const [invitation]: OpenInvitation[] = await manager.query(
-    `select i.id, i.account_id, i.email, i.email_key, i.role, i.is_mailed from invitations i
+  const [invitation] = await query<OpenInvitation>(manager, {
+    text: `select i.id, i.account_id, i.email, i.email_key, i.role, i.is_mailed from invitations i
      join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
      where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
        and i.expires_at > now() and m.role = 'owner' ${lock}`,
-    [sha256 ?? null],
-  );
+    values: [sha256 ?? null],
+  });
   if (!invitation) throw new NotFoundError('Invitation');
   return invitation;
 }
 
 async function findAcceptedInvitation(manager: EntityManager, sha256: Buffer | undefined) {
-  const [accepted]: { userId: number; accountId: number }[] = await manager.query(
-    `select accepted_by as "userId", account_id as "accountId" from invitations
+  const [accepted] = await query<{ userId: number; accountId: number }>(manager, {
+    text: `select accepted_by as "userId", account_id as "accountId" from invitations
      where sha256 = $1 and accepted_by is not null`,
-    [sha256 ?? null],
-  );
+    values: [sha256 ?? null],
+  });
   return accepted;
 }
 
@@ -252,11 +263,11 @@ async function createUser(
   transaction: AuditedTransaction,
   user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
-  const [created]: { id: number }[] = await transaction.manager.query(
-    `insert into users (email, email_key, name, password_hash, created_at)
+  const [created] = await query<{ id: number }>(transaction.manager, {
+    text: `insert into users (email, email_key, name, password_hash, created_at)
      values ($1, $2, $3, $4, now()) on conflict do nothing returning id`,
-    [user.email, user.email_key, user.name, user.password_hash],
-  );
+    values: [user.email, user.email_key, user.name, user.password_hash],
+  });
   if (!created)
     throw new RejectedError({ base: ['There is an account with this address: sign in'] });
   const subject = { user_id: created.id };
@@ -276,22 +287,22 @@ async function joinStore(
   userId: number,
 ): Promise<void> {
   const { manager } = transaction;
-  const [user]: { email_key: string | null }[] = await manager.query(
-    'select email_key from users where id = $1',
-    [userId],
-  );
+  const [user] = await query<{ email_key: string | null }>(manager, {
+    text: 'select email_key from users where id = $1',
+    values: [userId],
+  });
   if (user?.email_key !== email_key) {
     throw new RejectedError({ base: [`This invitation is for ${email}`] });
   }
-  await manager.query(
-    'update invitations set accepted_at = now(), accepted_by = $2 where id = $1',
-    [id, userId],
-  );
-  await manager.query(
-    `insert into memberships (user_id, account_id, role, created_at) values ($1, $2, $3, now())
+  await query(manager, {
+    text: 'update invitations set accepted_at = now(), accepted_by = $2 where id = $1',
+    values: [id, userId],
+  });
+  await query(manager, {
+    text: `insert into memberships (user_id, account_id, role, created_at) values ($1, $2, $3, now())
      on conflict do nothing`,
-    [userId, account_id, role],
-  );
+    values: [userId, account_id, role],
+  });
   const subject = { user_id: userId, role, invitation_id: id };
   await auditChange(transaction, 'member.added', [account_id], subject, createUserActor(userId));
 }

@@ -2,6 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { auditChange, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
@@ -39,11 +40,11 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
       const stores = await this.profiles.findProfiles([accountId], manager);
       if (stores.length === 0) throw new NotFoundError('Store');
       const member = { user_id: userId, account_id: accountId };
-      const [added]: unknown[] = await manager.query(
-        `insert into memberships (user_id, account_id, role, personal, created_at)
+      const [added] = await query(manager, {
+        text: `insert into memberships (user_id, account_id, role, personal, created_at)
          values ($1, $2, $3, $4, now()) on conflict do nothing returning user_id`,
-        [userId, accountId, role, personal],
-      );
+        values: [userId, accountId, role, personal],
+      });
       const isConfirmed = email_confirmed_at !== null;
       if (added) {
         await auditChange(transaction, 'member.added', [accountId], { user_id: userId, role });
@@ -147,11 +148,11 @@ async function assertNotLastOwner(
   accountId: number,
   userId: number,
 ): Promise<void> {
-  const owners: { user_id: number }[] = await manager.query(
-    `select user_id from memberships where account_id = $1 and role = 'owner'
+  const owners = await query<{ user_id: number }>(manager, {
+    text: `select user_id from memberships where account_id = $1 and role = 'owner'
      order by user_id for update`,
-    [accountId],
-  );
+    values: [accountId],
+  });
   if (owners.length !== 1 || owners[0]?.user_id !== userId) return;
   throw new RejectedError(
     { base: ['This is the only owner of the store'] },

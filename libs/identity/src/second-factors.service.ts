@@ -103,13 +103,13 @@ export class SecondFactors {
   async beginEnrolment(by: AuditedWriter, userId: number): Promise<void> {
     const secret = this.keys.seal(PURPOSE, randomBytes(TOTP_SECRET_BYTES), getSealContext(userId));
     await this.writes.write(by, async (transaction) => {
-      const rows: unknown[] = await transaction.manager.query(
-        `insert into second_factors as f (user_id, secret, created_at) values ($1, $2, now())
+      const rows = await query(transaction.manager, {
+        text: `insert into second_factors as f (user_id, secret, created_at) values ($1, $2, now())
          on conflict (user_id) do update set secret = excluded.secret, created_at = now()
          where f.confirmed_at is null and f.secret <> excluded.secret
          returning user_id`,
-        [userId, secret],
-      );
+        values: [userId, secret],
+      });
       if (rows.length === 0) return;
       await this.repeated.writeWithin(transaction, ['second factor', userId], (_, times) =>
         auditUser(transaction, userId, 'user.second_factor_started', { times }),
@@ -127,11 +127,11 @@ export class SecondFactors {
     const { codes, ...recovery } = await generateRecoveryCodes();
     const changed = await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const [rows]: [unknown[]] = await manager.query(
-        `update second_factors set confirmed_at = now(), last_step = $2
+      const rows = await query(manager, {
+        text: `update second_factors set confirmed_at = now(), last_step = $2
          where user_id = $1 and confirmed_at is null and secret = $3 returning user_id`,
-        [userId, step, row.secret],
-      );
+        values: [userId, step, row.secret],
+      });
       if (rows.length === 0) return transaction.isRepeated;
       await storeCodes(manager, userId, recovery);
       await auditUser(transaction, userId, 'user.second_factor_added');
@@ -155,16 +155,16 @@ export class SecondFactors {
   async remove(by: AuditedWriter, userId: number): Promise<void> {
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const [rows]: [{ confirmed: boolean }[]] = await manager.query(
-        `delete from second_factors where user_id = $1 returning confirmed_at is not null as confirmed`,
-        [userId],
-      );
-      await manager.query('delete from recovery_codes where user_id = $1', [userId]);
+      const rows = await query<{ confirmed: boolean }>(manager, {
+        text: `delete from second_factors where user_id = $1 returning confirmed_at is not null as confirmed`,
+        values: [userId],
+      });
+      await query(manager, 'delete from recovery_codes where user_id = $1', [userId]);
       // Where a second factor is required, the user is led to setting it up again.
-      await manager.query(
-        `update sessions set second_factor = null where user_id = $1 and second_factor = 'code'`,
-        [userId],
-      );
+      await query(manager, {
+        text: `update sessions set second_factor = null where user_id = $1 and second_factor = 'code'`,
+        values: [userId],
+      });
       if (rows[0]?.confirmed) await auditUser(transaction, userId, 'user.second_factor_removed');
     });
   }
@@ -182,14 +182,14 @@ export class SecondFactors {
   /** Requires a second factor of a store's members, or no longer does. */
   async require(by: AuditedWriter, accountId: number, isRequired: boolean): Promise<void> {
     await this.writes.write(by, async (transaction) => {
-      const rows: unknown[] = await transaction.manager.query(
-        isRequired
+      const rows = await query(transaction.manager, {
+        text: isRequired
           ? `insert into second_factor_stores (account_id) values ($1)
              on conflict do nothing returning account_id`
           : `with former as (delete from second_factor_stores where account_id = $1 returning account_id)
              select account_id from former`,
-        [accountId],
-      );
+        values: [accountId],
+      });
       if (rows.length === 0) return;
       await transaction.audit({
         accountIds: [accountId],
@@ -209,7 +209,7 @@ export class SecondFactors {
     userId: number,
     code: string,
   ): Promise<CodeResult | undefined> {
-    const [[row]]: [AttemptRow[]] = await manager.query(ATTEMPT, [userId]);
+    const [row] = await query<AttemptRow>(manager, ATTEMPT, [userId]);
     if (!row) return undefined;
     const recovery = parseRecoveryCode(code);
     const isLocked = row.code_failures > MAX_CODE_FAILURES;
@@ -224,10 +224,10 @@ export class SecondFactors {
         getNow(),
       );
       if (step !== undefined) {
-        await manager.query(
-          'update second_factors set last_step = $2, code_failures = 0 where user_id = $1',
-          [userId, step],
-        );
+        await query(manager, {
+          text: 'update second_factors set last_step = $2, code_failures = 0 where user_id = $1',
+          values: [userId, step],
+        });
         return { kind: 'app' };
       }
     }
@@ -248,13 +248,16 @@ export class SecondFactors {
     { recovery_salt: salt }: AttemptRow,
   ): Promise<boolean> {
     if (salt === null) return false;
-    const [rows]: [unknown[]] = await manager.query(
-      `update recovery_codes set used_at = now()
+    const rows = await query(manager, {
+      text: `update recovery_codes set used_at = now()
        where hash = $1 and user_id = $2 and used_at is null returning user_id`,
-      [await hashRecoveryCode(code, salt), userId],
-    );
+      values: [await hashRecoveryCode(code, salt), userId],
+    });
     if (rows.length === 0) return false;
-    await manager.query('update second_factors set code_failures = 0 where user_id = $1', [userId]);
+    await query(manager, {
+      text: 'update second_factors set code_failures = 0 where user_id = $1',
+      values: [userId],
+    });
     return true;
   }
 
@@ -288,13 +291,13 @@ async function storeCodes(
   userId: number,
   { salt, hashes }: RecoveryHashes,
 ): Promise<void> {
-  await manager.query('delete from recovery_codes where user_id = $1', [userId]);
-  await manager.query('update second_factors set recovery_salt = $2 where user_id = $1', [
-    userId,
-    salt,
-  ]);
-  await manager.query('insert into recovery_codes (user_id, hash) select $1, unnest($2::bytea[])', [
-    userId,
-    hashes,
-  ]);
+  await query(manager, 'delete from recovery_codes where user_id = $1', [userId]);
+  await query(manager, {
+    text: 'update second_factors set recovery_salt = $2 where user_id = $1',
+    values: [userId, salt],
+  });
+  await query(manager, {
+    text: 'insert into recovery_codes (user_id, hash) select $1, unnest($2::bytea[])',
+    values: [userId, hashes],
+  });
 }

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
-import { query } from '#database/connection.js';
+import { query, type Queryable } from '#database/connection.js';
 import { parseBrowser, type Browser } from './browser.js';
 import { hashToken } from './token.js';
 
@@ -126,17 +126,15 @@ export class Sessions {
   /**
    * @param token from the cookie
    * @param awaitsCode finds the sessions of those who have still to enter the code of their second factor
-   * @param manager within a transaction, which must not wait for a second connection
+   * @param by a transaction, which must not wait for a second connection
    */
   async find(
     token: string,
     awaitsCode = false,
-    manager?: EntityManager,
+    by: Queryable = this.pool,
   ): Promise<SignedInUser | undefined> {
     const values = [hashToken(token), awaitsCode, this.config.requiresSecondFactor];
-    const [row]: SessionRow[] = manager
-      ? await manager.query(FIND.text, values)
-      : await query<SessionRow>(this.pool, { ...FIND, values });
+    const [row] = await query<SessionRow>(by, { ...FIND, values });
     // It began without the code that the user can enter by now.
     if (!awaitsCode && row?.task === 'second_factor' && row.has_codes) return undefined;
     return (
@@ -175,17 +173,17 @@ export class Sessions {
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
-    await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
-    await manager.query(
-      `delete from ended_sessions where user_id = $1 and ended_at < now() - make_interval(days => ${ENDED_DAYS})`,
-      [userId],
-    );
-    await manager.query(
-      `insert into sessions
+    await query(manager, `delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
+    await query(manager, {
+      text: `delete from ended_sessions where user_id = $1 and ended_at < now() - make_interval(days => ${ENDED_DAYS})`,
+      values: [userId],
+    });
+    await query(manager, {
+      text: `insert into sessions
          (user_id, sha256, awaits_code, by_company, second_factor, browser, system,
           created_at, seen_at, expires_at)
        values ($1, $2, $3, $4, $5, $6, $7, now(), now(), now() + make_interval(secs => $8))`,
-      [
+      values: [
         userId,
         hashToken(token),
         awaitsCode,
@@ -195,7 +193,7 @@ export class Sessions {
         browser?.system ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
       ],
-    );
+    });
     return token;
   }
 
@@ -230,56 +228,56 @@ export class Sessions {
     { userId, accountId }: { userId: number; accountId: number },
   ): Promise<{ token: string; isRepeated: boolean } | undefined> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    const [session]: { user_id: number; counter_account_id: number | null }[] = await manager.query(
-      'select user_id, counter_account_id from sessions where id = $1 for update',
-      [sessionId],
-    );
+    const [session] = await query<{ user_id: number; counter_account_id: number | null }>(manager, {
+      text: 'select user_id, counter_account_id from sessions where id = $1 for update',
+      values: [sessionId],
+    });
     if (!session) return undefined;
     const isRepeated = session.user_id === userId && session.counter_account_id === accountId;
     if (!isRepeated && session.user_id !== formerUserId) return undefined;
-    await manager.query(
-      `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4, by_company = false,
+    await query(manager, {
+      text: `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4, by_company = false,
          second_factor = null, created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)
        where id = $1`,
-      [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],
-    );
+      values: [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],
+    });
     return { token, isRepeated };
   }
 
   /** Tells whether a user needs a second factor: everybody does, or the members of one of their stores. */
   async requiresSecondFactor(manager: EntityManager, userId: number): Promise<boolean> {
     if (this.config.requiresSecondFactor) return true;
-    const [row]: { required: boolean }[] = await manager.query(
-      `select ${IN_STORE_WITH_CODES} as required from users u where u.id = $1`,
-      [userId],
-    );
+    const [row] = await query<{ required: boolean }>(manager, {
+      text: `select ${IN_STORE_WITH_CODES} as required from users u where u.id = $1`,
+      values: [userId],
+    });
     return row?.required === true;
   }
 
   async end(manager: EntityManager, sessionId: number): Promise<void> {
-    await manager.query('delete from sessions where id = $1', [sessionId]);
+    await query(manager, 'delete from sessions where id = $1', [sessionId]);
   }
 
   async endByToken(manager: EntityManager, token: string): Promise<void> {
-    await manager.query('delete from sessions where sha256 = $1', [hashToken(token)]);
+    await query(manager, 'delete from sessions where sha256 = $1', [hashToken(token)]);
   }
 
   /** @param except a session that stays @returns how many there were */
   async endAll(manager: EntityManager, userId: number, except = 0): Promise<number> {
-    const [, count]: [unknown, number] = await manager.query(
-      'delete from sessions where user_id = $1 and id <> $2',
-      [userId, except],
-    );
-    return count;
+    const ended = await query(manager, {
+      text: 'delete from sessions where user_id = $1 and id <> $2 returning id',
+      values: [userId, except],
+    });
+    return ended.length;
   }
 
   /** Ends one of the user's sessions. @returns false: it has ended already, or is not theirs */
   async endOne(manager: EntityManager, userId: number, sessionId: number): Promise<boolean> {
-    const [, count]: [unknown, number] = await manager.query(
-      'delete from sessions where id = $1 and user_id = $2',
-      [sessionId, userId],
-    );
-    return count > 0;
+    const ended = await query(manager, {
+      text: 'delete from sessions where id = $1 and user_id = $2 returning id',
+      values: [sessionId, userId],
+    });
+    return ended.length > 0;
   }
 
   /**

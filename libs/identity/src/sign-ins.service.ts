@@ -100,10 +100,10 @@ export class SignIns {
     }
     return this.writes.write(createUserWriter(visitor, user.id), async (transaction) => {
       const { manager } = transaction;
-      const [current]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(
-        LOCK_USER,
-        [user.id],
-      );
+      const [current] = await query<Pick<UserRow, 'email_key' | 'password_hash'>>(manager, {
+        text: LOCK_USER,
+        values: [user.id],
+      });
       if (current?.email_key !== user.email_key || current.password_hash !== user.password_hash) {
         return { kind: 'wrong' };
       }
@@ -144,7 +144,7 @@ export class SignIns {
       createUserWriter(visitor, userId),
       async (transaction) => {
         const { manager } = transaction;
-        await manager.query(LOCK_USER, [userId]);
+        await query(manager, LOCK_USER, [userId]);
         if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
         const result = await this.factors.consumeCode(manager, userId, code);
         if (!result) return { kind: 'wrong' } as const;
@@ -208,16 +208,16 @@ export class SignIns {
     { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
     userId: number,
   ): Promise<string> {
-    await transaction.manager.query(
-      `insert into known_browsers (user_id, sha256, seen_at) values ($1, $2, now())
+    await query(transaction.manager, {
+      text: `insert into known_browsers (user_id, sha256, seen_at) values ($1, $2, now())
        on conflict (user_id, sha256) do update set seen_at = now()`,
-      [userId, hashToken(browser)],
-    );
-    await transaction.manager.query(
-      `delete from known_browsers where user_id = $1 and sha256 in (
+      values: [userId, hashToken(browser)],
+    });
+    await query(transaction.manager, {
+      text: `delete from known_browsers where user_id = $1 and sha256 in (
          select sha256 from known_browsers where user_id = $1 order by seen_at desc offset $2)`,
-      [userId, MAX_BROWSERS],
-    );
+      values: [userId, MAX_BROWSERS],
+    });
     return browser;
   }
 

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import type { Queryable } from '#database/connection.js';
 
 /** Describes a store to its members, and gives a new store of theirs its first settings. */
 export type StoreProfile = {
@@ -13,7 +13,7 @@ export type StoreProfile = {
 export abstract class StoreProfiles {
   /**
    * Finds those that exist, by id.
-   * @param manager of a transaction that the caller has begun
+   * @param by a transaction that the caller has begun
    */
-  abstract findProfiles(ids: number[], manager?: EntityManager): Promise<StoreProfile[]>;
+  abstract findProfiles(ids: number[], by?: Queryable): Promise<StoreProfile[]>;
 }

@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { getNow } from '#kernel/clock.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import {
   AuditedWrites,
@@ -142,10 +143,10 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
 export const tokenHandlers = [CreateTokenHandler, RevokeTokenHandler, LimitTokenHandler];
 
 async function assertBelowLimit(manager: EntityManager, userId: number): Promise<void> {
-  const [row] = await manager.query<{ tokens: number }[]>(
-    'select count(*) as tokens from api_tokens where user_id = $1 and revoked_at is null',
-    [userId],
-  );
+  const [row] = await query<{ tokens: number }>(manager, {
+    text: 'select count(*) as tokens from api_tokens where user_id = $1 and revoked_at is null',
+    values: [userId],
+  });
   if (row && row.tokens < MAX_TOKENS_PER_USER) return;
   throw new RejectedError(
     { base: [`There are ${MAX_TOKENS_PER_USER} tokens already`] },
@@ -170,12 +171,12 @@ async function assertMemberOf(
 
 /** Lists the stores that a token reaches now. A change of it is recorded for each of them. */
 async function listReachableStoreIds(manager: EntityManager, tokenId: number): Promise<number[]> {
-  const rows = await manager.query<{ account_id: number }[]>(
-    `select m.account_id from api_tokens t join memberships m on m.user_id = t.user_id
+  const rows = await query<{ account_id: number }>(manager, {
+    text: `select m.account_id from api_tokens t join memberships m on m.user_id = t.user_id
      where t.id = $1 and (t.account_ids is null or m.account_id = any (t.account_ids))
      order by m.account_id`,
-    [tokenId],
-  );
+    values: [tokenId],
+  });
   return rows.map(({ account_id }) => account_id);
 }
 
@@ -189,8 +190,8 @@ async function assertCanRevoke(
   tokenId: number,
   { userId, accountId, canRevokeOthers }: Revoker,
 ): Promise<void> {
-  const [token] = await manager.query<{ user_id: number; reaches: boolean; elsewhere: boolean }[]>(
-    `select t.user_id,
+  const [token] = await query<{ user_id: number; reaches: boolean; elsewhere: boolean }>(manager, {
+    text: `select t.user_id,
        exists (select from memberships m
                where m.user_id = t.user_id and m.account_id = $3
                  and (t.account_ids is null or $3 = any (t.account_ids))) as reaches,
@@ -200,8 +201,8 @@ async function assertCanRevoke(
                  select from memberships own where own.user_id = $2
                    and own.account_id = m.account_id and own.role = 'owner')) as elsewhere
      from api_tokens t where t.id = $1`,
-    [tokenId, userId, accountId],
-  );
+    values: [tokenId, userId, accountId],
+  });
   if (token?.user_id === userId) return;
   if (!token?.reaches || !canRevokeOthers) throw new NotFoundError('Token');
   if (!token.elsewhere) return;
@@ -233,11 +234,11 @@ export async function revokeTokens(
   tokenId: number | null = null,
 ): Promise<number> {
   const { manager } = transaction;
-  const [rows]: [{ id: number }[]] = await manager.query(
-    `update api_tokens set revoked_at = now()
+  const rows = await query<{ id: number }>(manager, {
+    text: `update api_tokens set revoked_at = now()
      where user_id = $1 and ($2::bigint is null or id = $2) and revoked_at is null returning id`,
-    [userId, tokenId],
-  );
+    values: [userId, tokenId],
+  });
   const revoked = rows.map(({ id }) => id).sort((a, b) => a - b);
   for (const token_id of revoked) {
     const stores = await listReachableStoreIds(manager, token_id);

@@ -1,4 +1,5 @@
 import type { RequestSource } from '#kernel/aggregate.js';
+import { query } from '#database/connection.js';
 import type {
   AuditedTransaction,
   AuditedWriter,
@@ -14,10 +15,10 @@ export async function auditUser(
   type: string,
   more: object = {},
 ): Promise<void> {
-  const stores: { account_id: number }[] = await transaction.manager.query(
-    'select account_id from memberships where user_id = $1 order by account_id',
-    [userId],
-  );
+  const stores = await query<{ account_id: number }>(transaction.manager, {
+    text: 'select account_id from memberships where user_id = $1 order by account_id',
+    values: [userId],
+  });
   await transaction.audit({
     accountIds: stores.map(({ account_id }) => account_id),
     type,

@@ -3,6 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
+import { query } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
@@ -63,15 +64,16 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       const password_expires_at = findPasswordEnd(isFirstPassword);
       await manager.update(UserRow, { id: userId }, { password_hash, password_expires_at });
       // The wrong codes were entered with the former password.
-      await manager.query('update second_factors set code_failures = 0 where user_id = $1', [
-        userId,
-      ]);
+      await query(manager, {
+        text: 'update second_factors set code_failures = 0 where user_id = $1',
+        values: [userId],
+      });
       await endPasswordLinks(manager, userId);
-      const [, pinCount]: [unknown, number] = await manager.query(
-        'delete from counter_pins where user_id = $1',
-        [userId],
-      );
-      if (pinCount > 0) await auditUser(transaction, userId, 'user.pin_removed');
+      const pins = await query(manager, {
+        text: 'delete from counter_pins where user_id = $1 returning user_id',
+        values: [userId],
+      });
+      if (pins.length > 0) await auditUser(transaction, userId, 'user.pin_removed');
       const endedSessions = await this.sessions.endAll(manager, userId, sessionId);
       await auditUser(transaction, userId, 'user.password_changed', {
         sessions_ended: endedSessions,
@@ -161,10 +163,10 @@ export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const userId = await getUserId(manager, user);
-      const [, unlinked]: [unknown, number] = await manager.query(
-        'delete from company_sign_ins where user_id = $1',
-        [userId],
-      );
+      const { length: unlinked } = await query(manager, {
+        text: 'delete from company_sign_ins where user_id = $1 returning user_id',
+        values: [userId],
+      });
       if (unlinked === 0) return { userId, unlinked };
       const sessions_ended = await this.sessions.endAll(manager, userId);
       await auditUser(transaction, userId, 'user.company_unlinked', { sessions_ended });
@@ -177,10 +179,10 @@ export const userHandlers = [SetPasswordHandler, UpdateUserHandler, UnlinkCompan
 
 /** Ends the user's open links for a new password. */
 export async function endPasswordLinks(manager: EntityManager, userId: number): Promise<void> {
-  await manager.query(
-    'update password_resets set used_at = now() where user_id = $1 and used_at is null',
-    [userId],
-  );
+  await query(manager, {
+    text: 'update password_resets set used_at = now() where user_id = $1 and used_at is null',
+    values: [userId],
+  });
 }
 
 /** A user who was not removed, and so has an address. */
@@ -188,10 +190,10 @@ export type PresentUser = UserRow & { email: string };
 
 /** Ends the user's open links to a new address. */
 export async function endAddressLinks(manager: EntityManager, userId: number): Promise<void> {
-  await manager.query(
-    'update address_changes set used_at = now() where user_id = $1 and used_at is null',
-    [userId],
-  );
+  await query(manager, {
+    text: 'update address_changes set used_at = now() where user_id = $1 and used_at is null',
+    values: [userId],
+  });
 }
 
 /** @throws NotFoundError */

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { findEmailKey } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
+import { query, type Queryable } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
 import type { Role } from './roles.js';
 
@@ -58,12 +57,10 @@ export class Users {
     });
   }
 
-  /** Gets a user, also a removed one. @param manager of a transaction that has just changed them @throws NotFoundError */
-  async get(id: number, manager?: EntityManager): Promise<ListedUser> {
+  /** Gets a user, also a removed one. @param by a transaction that has just changed them @throws NotFoundError */
+  async get(id: number, by: Queryable = this.pool): Promise<ListedUser> {
     const text = `${USER} where u.id = $1`;
-    const [user]: ListedUser[] = manager
-      ? await manager.query(text, [id])
-      : await query<ListedUser>(this.pool, { name: 'users_get', text, values: [id] });
+    const [user] = await query<ListedUser>(by, { name: 'users_get', text, values: [id] });
     if (!user) throw new NotFoundError('User');
     return user;
   }

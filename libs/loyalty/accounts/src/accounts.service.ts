@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
+import { query, type Queryable } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { Caller } from '#http/caller.js';
@@ -106,11 +105,8 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return row.time_zone;
   }
 
-  async findProfiles(ids: number[], manager?: EntityManager): Promise<StoreProfile[]> {
-    const { text, name } = PROFILES;
-    return manager
-      ? manager.query(text, [ids])
-      : query<StoreProfile>(this.pool, { name, text, values: [ids] });
+  async findProfiles(ids: number[], by: Queryable = this.pool): Promise<StoreProfile[]> {
+    return query<StoreProfile>(by, { ...PROFILES, values: [ids] });
   }
 
   /** Finds what only the console shows of a store's settings. @throws NotFoundError */

@@ -4,8 +4,8 @@ import { Config } from '#configuration/config.js';
 import { QUOTA_NAMES, type QuotaChanges, type QuotaName } from '#configuration/store-quotas.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
-import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
+import { query, type Queryable } from '#database/connection.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
@@ -87,10 +87,7 @@ export class Quotas {
     ];
     const [[usage], mails] = await Promise.all([
       query<Usage>(this.pool, { ...FIND_USAGE, values: [accountId, ...owners] }),
-      this.counts.get(createRunQuery(this.pool), [
-        'signup mails',
-        shares.signup_mails_per_day.owner,
-      ]),
+      this.counts.get(this.pool, ['signup mails', shares.signup_mails_per_day.owner]),
     ]);
     if (!usage) throw new NotFoundError('Store');
     return QUOTA_NAMES.map((name) => {
@@ -112,30 +109,30 @@ export class Quotas {
   async change(by: AuditedWriter, accountId: number, changes: QuotaChanges): Promise<void> {
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const stores: object[] = await manager.query('select from accounts where id = $1', [
-        accountId,
-      ]);
+      const stores = await query(manager, {
+        text: 'select from accounts where id = $1',
+        values: [accountId],
+      });
       if (stores.length === 0) throw new NotFoundError('Store');
       const names = QUOTA_NAMES.filter((name) => changes[name] !== undefined);
-      const before = await this.findOverrides(accountId, (text, values) =>
-        manager.query(text, values),
-      );
+      const before = await this.findOverrides(accountId, manager);
       for (const name of names) {
         const cap = renderCapName(name, accountId);
         const max = changes[name];
         // Counted anew from now on: without a quota, new records were not counted.
-        await manager.query(
-          `delete from es.cap_counts where cap = $1
+        await query(manager, {
+          text: `delete from es.cap_counts where cap = $1
              or cap = (select $2 || ' ' || s.shared_with from es.cap_sharing s where s.owner = $3)`,
-          [cap, name, accountId],
-        );
-        if (max === null) await manager.query('delete from es.cap_overrides where cap = $1', [cap]);
+          values: [cap, name, accountId],
+        });
+        if (max === null)
+          await query(manager, 'delete from es.cap_overrides where cap = $1', [cap]);
         else {
-          await manager.query(
-            `insert into es.cap_overrides (cap, max) values ($1, $2)
+          await query(manager, {
+            text: `insert into es.cap_overrides (cap, max) values ($1, $2)
              on conflict (cap) do update set max = excluded.max`,
-            [cap, max],
-          );
+            values: [cap, max],
+          });
         }
       }
       const toRecord = (find: (name: QuotaName) => number | null | undefined) =>
@@ -189,17 +186,15 @@ export class Quotas {
 
   private async findOverrides(
     accountId: number,
-    run?: (text: string, values: unknown[]) => Promise<{ cap: string; max: number }[]>,
+    by: Queryable = this.pool,
   ): Promise<Map<QuotaName, number>> {
     const names = new Map(QUOTA_NAMES.map((name) => [renderCapName(name, accountId), name]));
     const values = [[...names.keys()]];
-    const rows = run
-      ? await run(FIND_OVERRIDES.text, values)
-      : await query<{ cap: string; max: number }>(this.pool, { ...FIND_OVERRIDES, values });
+    const rows = await query<{ cap: string; max: number }>(by, { ...FIND_OVERRIDES, values });
     return new Map(
       rows.flatMap(({ cap, max }): [QuotaName, number][] => {
         const name = names.get(cap);
-        return name === undefined ? [] : [[name, Number(max)]];
+        return name === undefined ? [] : [[name, max]];
       }),
     );
   }

@@ -2,6 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
@@ -125,7 +126,7 @@ export class DiscardImportHandler implements ICommandHandler<DiscardImport> {
         return toImportJson(current);
       assertWaiting(current, 'discarded');
       const now = getNow();
-      await manager.query('delete from import_rows where import_id = $1', [id]);
+      await query(manager, 'delete from import_rows where import_id = $1', [id]);
       await manager.update(
         ImportRecord,
         { id },

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { LOCKS } from '#database/locks.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { checkCap } from '#event-store/port/caps.js';
@@ -40,21 +41,20 @@ export class ImportLimits {
     { id, accountId, rowsTotal }: Pick<CustomerImport, 'id' | 'accountId' | 'rowsTotal'>,
     { isTrial, maxRows }: { isTrial: boolean; maxRows: CapShare<number> },
   ): Promise<void> {
-    const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
     const kind = isTrial ? trialCap : importCap;
-    await checkCap(query, { kind, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS });
+    await checkCap(manager, { kind, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS });
     const { owner, owners, max } = maxRows;
     // Of two files that take the last rows at the same time, one waits for the other.
-    await query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-      String(owner),
-      LOCKS.importedRowsPerDay,
-    ]);
-    const [row] = (await query(
-      `select coalesce(sum(rows_total), 0)::int as used from imports
+    await query(manager, {
+      text: 'select pg_advisory_xact_lock(hashtextextended($1, $2))',
+      values: [String(owner), LOCKS.importedRowsPerDay],
+    });
+    const [row] = await query<{ used: number }>(manager, {
+      text: `select coalesce(sum(rows_total), 0)::int as used from imports
        where account_id = any ($1) and coalesce(started_at, created_at) > now() - interval '1 day' and id <> $2
          and (dry_run and started_at is null) = $3`,
-      [owners, id, isTrial],
-    )) as { used: number }[];
+      values: [owners, id, isTrial],
+    });
     const left = Math.max(0, max - (row?.used ?? 0));
     if (rowsTotal <= left) return;
     const verb = isTrial ? 'check' : 'import';

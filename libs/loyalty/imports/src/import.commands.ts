@@ -9,6 +9,7 @@ import { InvalidFieldsError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { createId } from '#kernel/randomness.js';
 import { normalizeNumber } from '#kernel/text.js';
+import { query } from '#database/connection.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import {
   AuditedWrites,
@@ -133,12 +134,12 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       await this.limits.assertWithin(manager, created, { isTrial: created.dryRun, maxRows });
-      const inserted: unknown[] = await manager.query(
-        `insert into imports (id, uuid, account_id, card_id, state, dry_run, format, encoding, separator, columns,
+      const inserted = await query(manager, {
+        text: `insert into imports (id, uuid, account_id, card_id, state, dry_run, format, encoding, separator, columns,
            date_order, file, rows_total, actor, created_at, updated_at, due_at)
          values ($1, $2, $3, $4, 'checking', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, now())
          on conflict do nothing returning id`,
-        [
+        values: [
           id,
           created.uuid,
           accountId,
@@ -154,7 +155,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
           JSON.stringify(created.actor),
           created.createdAt,
         ],
-      );
+      });
       const isNew = inserted.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(importTable.table, id);
       if (isNew) {

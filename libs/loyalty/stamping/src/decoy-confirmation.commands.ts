@@ -1,5 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { normalizeCardCode } from './card-code.js';
 import { CustomerCardsService, type CodeMatch } from './customer-cards.service.js';
@@ -48,16 +49,16 @@ export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard
     // The key belongs to the response of the request, which is more than this write.
     const { keyed: _keyed, ...by } = context;
     await this.writes.write(by, async (transaction) => {
-      await transaction.manager.query(LOCK_PERSON, [customerId]);
-      const [, count]: [unknown, number] = await transaction.manager.query(
-        `update decoy_cards set confirmed_at = now()
-         where account_id = $1 and code = $2 and confirmed_at is null`,
-        [accountId, normalizeCardCode(code)],
-      );
-      if (count === 0) return;
-      const [size]: PersonSize[] = await transaction.manager.query(MEASURE_PERSON, [[customerId]]);
+      await query(transaction.manager, LOCK_PERSON, [customerId]);
+      const confirmed = await query(transaction.manager, {
+        text: `update decoy_cards set confirmed_at = now()
+         where account_id = $1 and code = $2 and confirmed_at is null returning id`,
+        values: [accountId, normalizeCardCode(code)],
+      });
+      if (confirmed.length === 0) return;
+      const [size] = await query<PersonSize>(transaction.manager, MEASURE_PERSON, [[customerId]]);
       if (size) assertPersonSize(size);
-      await transaction.manager.query(REFRESH_PASS, [accountId, normalizeCardCode(code)]);
+      await query(transaction.manager, REFRESH_PASS, [accountId, normalizeCardCode(code)]);
       const subject = { customer_id: customerId, customer_card_id: id };
       await transaction.audit({ accountIds: [accountId], type: 'decoy_card.confirmed', subject });
     });

@@ -4,6 +4,7 @@ import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { findChanges } from '#kernel/changes.js';
 import { RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import { LOCKS } from '#database/locks.js';
 import {
@@ -72,14 +73,13 @@ export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnounce
   private insert(context: CommandContext, created: Announcement): Promise<AnnouncementJson> {
     const { id, accountId, title, text, channels, audience, createdAt } = created;
     return this.writes.write(context, async (transaction) => {
-      const query = (statement: string, values: unknown[]) =>
-        transaction.manager.query<unknown>(statement, values);
-      await checkCap(query, { kind: announcementCap, owner: accountId, id, max: MAX_UNFINISHED });
-      const rows = (await query(
-        `insert into announcements (id, account_id, state, title, text, channels, audience, created_at, updated_at)
+      const { manager } = transaction;
+      await checkCap(manager, { kind: announcementCap, owner: accountId, id, max: MAX_UNFINISHED });
+      const rows = await query(manager, {
+        text: `insert into announcements (id, account_id, state, title, text, channels, audience, created_at, updated_at)
          values ($1, $2, 'draft', $3, $4, $5, $6, $7, $7) on conflict do nothing returning id`,
-        [id, accountId, title, text, channels, JSON.stringify(audience), createdAt],
-      )) as unknown[];
+        values: [id, accountId, title, text, channels, JSON.stringify(audience), createdAt],
+      });
       const isNew = rows.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(announcementTable.table, id);
       if (isNew) await audit(transaction, created, 'announcement.created');
@@ -120,12 +120,12 @@ export class UpdateAnnouncementHandler implements ICommandHandler<UpdateAnnounce
       if (Object.keys(differences).length === 0) return toAnnouncementJson(current, NO_MESSAGES);
       const updatedAt = getNow();
       // Whoever has read the former audience to begin just now has lost the lease, and begins anew.
-      await manager.query(
-        `update announcements
+      await query(manager, {
+        text: `update announcements
          set title = $2, text = $3, channels = $4, audience = $5, updated_at = $6, due_at = send_at, process = null
          where id = $1`,
-        [id, title, text, channels, JSON.stringify(audience), updatedAt],
-      );
+        values: [id, title, text, channels, JSON.stringify(audience), updatedAt],
+      });
       await audit(transaction, current, 'announcement.updated', { changes: differences });
       return toAnnouncementJson({ ...current, ...attributes, updatedAt }, NO_MESSAGES);
     });
@@ -160,11 +160,11 @@ export class SendAnnouncementHandler implements ICommandHandler<SendAnnouncement
       const at = scheduleAnnouncement(current, sendAt, now);
       if (at === undefined) return toAnnouncementJson(current, NO_MESSAGES);
       await assertMayBegin(transaction, current, at);
-      await manager.query(
-        `update announcements set state = 'scheduled', send_at = $2, due_at = $2, attempts = 0, updated_at = $3, actor = $4
+      await query(manager, {
+        text: `update announcements set state = 'scheduled', send_at = $2, due_at = $2, attempts = 0, updated_at = $3, actor = $4
          where id = $1`,
-        [id, at, now, JSON.stringify(context.actor)],
-      );
+        values: [id, at, now, JSON.stringify(context.actor)],
+      });
       await audit(transaction, current, 'announcement.scheduled', { send_at: at.toISOString() });
       const scheduled: Announcement = {
         ...current,
@@ -203,10 +203,10 @@ export class CancelAnnouncementHandler implements ICommandHandler<CancelAnnounce
       const current = await this.announcements.lock(manager, accountId, id);
       if (!cancelAnnouncement(current)) return toAnnouncementJson(current, NO_MESSAGES);
       const now = getNow();
-      await manager.query(
-        `update announcements set state = 'cancelled', due_at = null, finished_at = $2, updated_at = $2 where id = $1`,
-        [id, now],
-      );
+      await query(manager, {
+        text: `update announcements set state = 'cancelled', due_at = null, finished_at = $2, updated_at = $2 where id = $1`,
+        values: [id, now],
+      });
       await audit(transaction, current, 'announcement.cancelled');
       const cancelled = { ...current, finishedAt: now, updatedAt: now };
       return toAnnouncementJson({ ...cancelled, state: 'cancelled' }, NO_MESSAGES);
@@ -224,16 +224,16 @@ async function assertMayBegin(
   { id, accountId }: Announcement,
   at: Date,
 ): Promise<void> {
-  await manager.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-    `announcements of ${accountId}`,
-    LOCKS.announcementsPerDay,
-  ]);
-  const rows: { count: number }[] = await manager.query(
-    `select count(*) as count from announcements
+  await query(manager, {
+    text: 'select pg_advisory_xact_lock(hashtextextended($1, $2))',
+    values: [`announcements of ${accountId}`, LOCKS.announcementsPerDay],
+  });
+  const rows = await query<{ count: number }>(manager, {
+    text: `select count(*) as count from announcements
      where account_id = $1 and id <> $2 and state in ('scheduled', 'sending', 'sent')
        and send_at > $3::timestamptz - interval '1 day' and send_at < $3::timestamptz + interval '1 day'`,
-    [accountId, id, at],
-  );
+    values: [accountId, id, at],
+  });
   if ((rows[0]?.count ?? 0) < MAX_PER_DAY) return;
   throw new RejectedError(
     { base: [`A store may send ${MAX_PER_DAY} announcements in 24 hours`] },

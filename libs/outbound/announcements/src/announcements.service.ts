@@ -84,10 +84,10 @@ export class AnnouncementsService {
 
   /** Locks it against changes by others until the transaction ends. @throws NotFoundError */
   async lock(manager: EntityManager, accountId: number, id: number): Promise<Announcement> {
-    const rows: AnnouncementRow[] = await manager.query(`${FIND.text} for no key update`, [
-      id,
-      accountId,
-    ]);
+    const rows = await query<AnnouncementRow>(manager, {
+      text: `${FIND.text} for no key update`,
+      values: [id, accountId],
+    });
     const [row] = rows;
     if (!row) throw new NotFoundError('Announcement');
     return toAnnouncement(row);

@@ -4,6 +4,7 @@ import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import {
   AuditedWrites,
@@ -69,17 +70,16 @@ export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRu
     const { id, accountId, kind, enabled, createdAt } = created;
     const { threshold, cardId, title, text, channels } = created;
     return this.writes.write(context, async (transaction) => {
-      const query = (statement: string, values: unknown[]) =>
-        transaction.manager.query<unknown>(statement, values);
-      await checkCap(query, { kind: messageRuleCap, owner: accountId, id, max: MAX_RULES });
-      const rows = (await query(
-        `insert into message_rules (id, account_id, kind, threshold, card_id, title, text, channels, enabled,
+      const { manager } = transaction;
+      await checkCap(manager, { kind: messageRuleCap, owner: accountId, id, max: MAX_RULES });
+      const rows = await query(manager, {
+        text: `insert into message_rules (id, account_id, kind, threshold, card_id, title, text, channels, enabled,
            created_at, updated_at, checked_seq, checked_until, next_check_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10,
            coalesce((select max(seq) from history), -1), now(), case when $9 then now() end)
          on conflict do nothing returning id`,
-        [id, accountId, kind, threshold, cardId, title, text, channels, enabled, createdAt],
-      )) as unknown[];
+        values: [id, accountId, kind, threshold, cardId, title, text, channels, enabled, createdAt],
+      });
       const isNew = rows.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(messageRuleTable.table, id);
       if (isNew) {
@@ -124,16 +124,16 @@ export class UpdateMessageRuleHandler implements ICommandHandler<UpdateMessageRu
       if (Object.keys(differences).length === 0) return toMessageRuleJson(current, counts);
       const { threshold, title, text, channels, enabled } = attributes;
       const updatedAt = getNow();
-      await manager.query(
-        `update message_rules
+      await query(manager, {
+        text: `update message_rules
          set checked_tie = case when threshold is not distinct from $2 then checked_tie end,
            threshold = $2, card_id = $3, title = $4, text = $5, channels = $6, enabled = $7, updated_at = $8
          where id = $1`,
-        [id, threshold, attributes.cardId, title, text, channels, enabled, updatedAt],
-      );
+        values: [id, threshold, attributes.cardId, title, text, channels, enabled, updatedAt],
+      });
       if (enabled !== current.enabled) {
         const schedule = enabled ? START : 'next_check_at = null';
-        await manager.query(`update message_rules set ${schedule} where id = $1`, [id]);
+        await query(manager, `update message_rules set ${schedule} where id = $1`, [id]);
       }
       await audit(transaction, current, 'message_rule.updated', { changes: differences });
       return toMessageRuleJson({ ...current, ...attributes, updatedAt }, counts);
@@ -167,10 +167,10 @@ export class DeleteMessageRuleHandler implements ICommandHandler<DeleteMessageRu
         if (transaction.isRepeated) return;
         throw new NotFoundError('Message rule');
       }
-      await manager.query(
-        `update message_rules set deleted_at = now(), enabled = false, next_check_at = null where id = $1`,
-        [id],
-      );
+      await query(manager, {
+        text: `update message_rules set deleted_at = now(), enabled = false, next_check_at = null where id = $1`,
+        values: [id],
+      });
       await audit(transaction, current, 'message_rule.deleted');
     });
   }

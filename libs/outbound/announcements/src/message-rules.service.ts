@@ -84,7 +84,7 @@ export class MessageRulesService {
     accountId: number,
     id: number,
   ): Promise<MessageRule | undefined> {
-    const rows: RuleRow[] = await manager.query(`${FIND.text} for no key update`, [id, accountId]);
+    const rows = await query<RuleRow>(manager, `${FIND.text} for no key update`, [id, accountId]);
     return rows[0] && toMessageRule(rows[0]);
   }
 

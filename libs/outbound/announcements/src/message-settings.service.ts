@@ -25,12 +25,12 @@ export class MessageSettingsService {
   /** Locks them against changes by others until the transaction ends. */
   async lock(manager: EntityManager, accountId: number): Promise<MessageSettings> {
     const { quiet, maxPerWeek } = DEFAULT_SETTINGS;
-    await manager.query(
-      `insert into message_settings (account_id, quiet_from, quiet_to, max_per_week) values ($1, $2, $3, $4)
+    await query(manager, {
+      text: `insert into message_settings (account_id, quiet_from, quiet_to, max_per_week) values ($1, $2, $3, $4)
        on conflict do nothing`,
-      [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
-    );
-    const rows: SettingsRow[] = await manager.query(`${FIND.text} for update`, [accountId]);
+      values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
+    });
+    const rows = await query<SettingsRow>(manager, `${FIND.text} for update`, [accountId]);
     return rows[0] ? toSettings(rows[0]) : DEFAULT_SETTINGS;
   }
 
@@ -39,10 +39,10 @@ export class MessageSettingsService {
     accountId: number,
     { quiet, maxPerWeek }: MessageSettings,
   ): Promise<void> {
-    await manager.query(
-      `update message_settings set quiet_from = $2, quiet_to = $3, max_per_week = $4 where account_id = $1`,
-      [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
-    );
+    await query(manager, {
+      text: `update message_settings set quiet_from = $2, quiet_to = $3, max_per_week = $4 where account_id = $1`,
+      values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
+    });
   }
 }
 

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import pg, { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
-import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { query, type Queryable } from '#database/connection.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -55,14 +55,10 @@ export class MailOutbox extends JobQueue<QueuedMail> {
    * @param giveUpAt until when they are retried; by default for a day
    * @returns their ids, none when nothing was stored
    */
-  async add(
-    client: { query: (statement: pg.QueryConfig) => Promise<unknown> },
-    mails: Mail[],
-    giveUpAt?: Date,
-  ): Promise<string[]> {
+  async add(transaction: Queryable, mails: Mail[], giveUpAt?: Date): Promise<string[]> {
     if (this.config.mail === null || mails.length === 0) return [];
     const ids = mails.map(() => createId());
-    await client.query({
+    await query(transaction, {
       name: 'mail_add',
       text: `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
              select id, sealed, now(), now(), coalesce($3::timestamptz, now() + make_interval(secs => $4))
@@ -77,23 +73,16 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     return ids;
   }
 
-  /** Does the same within a transaction of TypeORM. */
-  addWithin(manager: EntityManager, mails: Mail[]): Promise<string[]> {
-    const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
-    return this.add({ query }, mails);
-  }
-
   /**
    * Adds an e-mail to an address that somebody else has entered, unless that got too many in a day from all stores
    * together: this service must not be used to flood a mailbox.
    * @returns null when it was added, else the seconds until another one can be added
    */
-  async addForStranger(manager: EntityManager, mail: Mail): Promise<number | null> {
+  async addForStranger(transaction: Queryable, mail: Mail): Promise<number | null> {
     if (this.config.mail === null) return null;
-    const query: RunQuery = (text, values) => manager.query(text, values);
     const subject = ['mails to', findMailboxKey(mail.to)];
-    const seconds = await this.counts.count(query, subject, MESSAGES_PER_ADDRESS_PER_DAY);
-    if (seconds === null) await this.addWithin(manager, [mail]);
+    const seconds = await this.counts.count(transaction, subject, MESSAGES_PER_ADDRESS_PER_DAY);
+    if (seconds === null) await this.add(transaction, [mail]);
     return seconds;
   }
 

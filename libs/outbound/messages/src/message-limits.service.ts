@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
-import { createRunQuery, type DailyCounts } from '#database/daily-counts.js';
+import type { DailyCounts } from '#database/daily-counts.js';
 import { LOCKS } from '#database/locks.js';
 import type { CapOverrides, CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
@@ -82,7 +82,7 @@ export function reserveMessage(
     if (!rows[0]) return 'store';
     if (rows[0].wasCounted) return null;
     const subject = createSubject(table, channel, to);
-    if ((await counts.count(createRunQuery(client), subject, address)) === null) return null;
+    if ((await counts.count(client, subject, address)) === null) return null;
     await deleteReservation(client, table, id);
     return 'address';
   });
@@ -96,7 +96,7 @@ export async function releaseReservation(
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     if (!(await deleteReservation(client, table, id))) return;
-    await counts.release(createRunQuery(client), createSubject(table, channel, to));
+    await counts.release(client, createSubject(table, channel, to));
   });
 }
 

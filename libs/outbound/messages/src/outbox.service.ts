@@ -63,7 +63,8 @@ const SEND = `
     mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null,
     held_channels = '{}', phone_missing = false, counted_at = null
   where id = $1 and account_id = $2
-    and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`;
+    and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')
+  returning id`;
 
 /** Shows card links to the users of a store, and sends them at their request. */
 @Injectable()
@@ -120,12 +121,8 @@ export class Outbox {
     const { row, route } = await this.load(accountId, id);
     if (route?.kind !== 'send') return false;
     return this.writes.write(by, async (transaction) => {
-      const [, count]: [unknown, number] = await transaction.manager.query(SEND, [
-        id,
-        accountId,
-        route.channel,
-      ]);
-      if (count === 0) return transaction.isRepeated;
+      const sent = await query(transaction.manager, SEND, [id, accountId, route.channel]);
+      if (sent.length === 0) return transaction.isRepeated;
       const { actor } = by;
       const kind = ['card message', id, actor.type, actor.id];
       await this.repeated.writeWithin(transaction, kind, (_, times) =>

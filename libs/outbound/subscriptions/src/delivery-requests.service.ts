@@ -160,7 +160,7 @@ export class DeliveryRequests {
     subscriptionId: number,
     deliveryId: number,
   ): Promise<void> {
-    await manager.query(REDELIVER, [subscriptionId, deliveryId]);
+    await query(manager, REDELIVER, [subscriptionId, deliveryId]);
   }
 
   /** Tells dispatchers about new work. Call it after the commit. */
@@ -174,7 +174,7 @@ export class DeliveryRequests {
    * @param head the log's position
    */
   async pause(manager: EntityManager, subscriptionId: number, head: string): Promise<void> {
-    await manager.query(PAUSE, [subscriptionId, head]);
+    await query(manager, PAUSE, [subscriptionId, head]);
   }
 
   /**
@@ -219,12 +219,12 @@ export class DeliveryRequests {
     const { subscriptionId, accountId, from, to, types, head, fillsGap } = replay;
     const position = formatPosition(head);
     const values = [subscriptionId, accountId, from, to, types, position, request, fillsGap];
-    const opened: unknown[] = await manager.query(REPLAY, values);
+    const opened = await query(manager, REPLAY, values);
     if (opened.length > 0) return true;
-    const existing: unknown[] = await manager.query(
-      'select from webhook_replays where request = $1',
-      [request],
-    );
+    const existing = await query(manager, {
+      text: 'select from webhook_replays where request = $1',
+      values: [request],
+    });
     return existing.length > 0;
   }
 

@@ -74,7 +74,7 @@ export class WebhookSubscriptionTable {
   ): Promise<boolean> {
     const { id, accountId } = subscription;
     const cap = { kind: webhookSubscriptionCap, owner: accountId, id, max: limit };
-    await checkCap((text, values) => manager.query(text, values), cap);
+    await checkCap(manager, cap);
     const { raw } = await manager
       .createQueryBuilder()
       .insert()

@@ -1,11 +1,13 @@
 import pg from 'pg';
 import {
+  EntityManager,
   QueryFailedError,
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
 } from 'typeorm';
 import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
+import { getPool } from './data-source.js';
 import { isFailureToConnect } from './database-client.js';
 import { DatabasePool, SecondConnectionError } from './database-pool.js';
 import { countTransaction } from './database-waits.js';
@@ -17,27 +19,39 @@ import {
   SQLSTATE,
 } from './sqlstate.js';
 
-/** The pool, or the connection of a transaction, which must not wait for a second one. */
-export type Queryable = pg.Pool | pg.ClientBase;
+/** The pool, or a transaction, which must not wait for a second connection. */
+export type Queryable = pg.Pool | pg.ClientBase | EntityManager;
 
 type Statement = { name?: string; text: string; values?: unknown[] };
 
 /**
- * Runs a query before a write. A lost connection becomes a 503, which tells the caller that nothing was written and a
- * retry is safe.
+ * Runs a query before a write, or within a transaction. A lost connection becomes a 503, which tells the caller that nothing
+ * was written and a retry is safe.
+ * @returns the rows, of whatever statement: also those that an update returns
  * @throws UnavailableError
  */
 export async function query<R extends pg.QueryResultRow>(
   by: Queryable,
-  statement: Statement,
+  statement: Statement | string,
+  values?: unknown[],
 ): Promise<R[]> {
+  const run = async (client: pg.ClientBase) => (await client.query<R>(statement, values)).rows;
   try {
-    if (!(by instanceof pg.Pool)) return (await by.query<R>(statement)).rows;
-    return await withConnection(by, async (client) => (await client.query<R>(statement)).rows);
+    const connection = by instanceof EntityManager ? await getConnection(by) : by;
+    if (connection instanceof pg.Pool) return await withConnection(connection, run);
+    return await run(connection);
   } catch (cause) {
     if (!isConnectionLoss(cause)) throw cause;
     throw new UnavailableError('The database cannot be reached', { cause });
   }
+}
+
+/** Returns the connection of a transaction of TypeORM, or the pool outside of one. */
+function getConnection({ queryRunner, dataSource }: EntityManager) {
+  if (!queryRunner) return getPool(dataSource);
+  // Its connection may be another request's by now.
+  if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
+  return queryRunner.connect() as Promise<pg.ClientBase>;
 }
 
 /**

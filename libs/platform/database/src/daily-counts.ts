@@ -16,13 +16,6 @@ const RELEASE = `
 
 type Row = { count: number; seconds: number };
 
-/** Runs a query, on its own or as a part of the caller's transaction. */
-export type RunQuery = (text: string, values: unknown[]) => Promise<Row[]>;
-
-export function createRunQuery(by: Queryable): RunQuery {
-  return (text, values) => query(by, { text, values });
-}
-
 /**
  * Counts events against limits per 24 hours, for all processes and across restarts. A day begins with the first
  * event. The subject, such as somebody's address, is stored as a keyed hash, which later counts remove once its day
@@ -38,27 +31,28 @@ export class DailyCounts {
    * @returns null while it is within the limit, else the seconds until the day ends
    */
   async count(
-    run: RunQuery,
+    by: Queryable,
     subject: readonly (string | number)[],
     limit: number,
   ): Promise<number | null> {
     const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
-    const [row] = await run(COUNT, [key]);
+    const [row] = await query<Row>(by, COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     if (row.count <= limit) return null;
-    await run(RELEASE, [key]);
+    await query(by, RELEASE, [key]);
     return row.seconds;
   }
 
   /** Takes back one event of today. */
-  async release(run: RunQuery, subject: readonly (string | number)[]): Promise<void> {
-    await run(RELEASE, [fingerprint(this.keys.getDataKey('daily counts'), ...subject)]);
+  async release(by: Queryable, subject: readonly (string | number)[]): Promise<void> {
+    const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
+    await query(by, RELEASE, [key]);
   }
 
   /** Reads how often something was counted today. */
-  async get(run: RunQuery, subject: readonly (string | number)[]): Promise<number> {
+  async get(by: Queryable, subject: readonly (string | number)[]): Promise<number> {
     const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
-    const [row] = await run(FIND, [key]);
+    const [row] = await query<Row>(by, FIND, [key]);
     return row?.count ?? 0;
   }
 }

@@ -2,6 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { hashToken, parseNewToken, TOKEN_BYTES, toToken, UNRESTRICTED } from '#identity/token.js';
@@ -38,16 +39,17 @@ export class CreateAdminTokenHandler implements ICommandHandler<CreateAdminToken
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       // By an earlier try, which was committed.
-      const [existing]: { id: number }[] = await manager.query(
-        'select id from admin_tokens where sha256 = $1',
-        [sha256],
-      );
+      const [existing] = await query<{ id: number }>(manager, {
+        text: 'select id from admin_tokens where sha256 = $1',
+        values: [sha256],
+      });
       if (existing) return { tokenId: existing.id, token };
-      const [created]: [{ id: number }] = await manager.query(
-        `insert into admin_tokens (name, sha256, read_only, created_at, expires_at)
+      const [created] = await query<{ id: number }>(manager, {
+        text: `insert into admin_tokens (name, sha256, read_only, created_at, expires_at)
          values ($1, $2, $3, now(), $4) returning id`,
-        [name, sha256, isReadOnly, expiresAt],
-      );
+        values: [name, sha256, isReadOnly, expiresAt],
+      });
+      if (!created) throw new Error('the insert returned no row');
       const subject = {
         admin_token_id: created.id,
         name,
@@ -77,13 +79,13 @@ export class RevokeAdminTokenHandler implements ICommandHandler<RevokeAdminToken
   async execute({ by, tokenId }: RevokeAdminToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const [token]: { revoked_at: Date | null }[] = await manager.query(
-        'select revoked_at from admin_tokens where id = $1 for update',
-        [tokenId],
-      );
+      const [token] = await query<{ revoked_at: Date | null }>(manager, {
+        text: 'select revoked_at from admin_tokens where id = $1 for update',
+        values: [tokenId],
+      });
       if (!token) throw new NotFoundError('Admin token');
       if (token.revoked_at !== null) return { tokenId };
-      await manager.query('update admin_tokens set revoked_at = now() where id = $1', [tokenId]);
+      await query(manager, 'update admin_tokens set revoked_at = now() where id = $1', [tokenId]);
       const subject = { admin_token_id: tokenId };
       await transaction.audit({ accountIds: [], type: 'admin_token.revoked', subject });
       return { tokenId };

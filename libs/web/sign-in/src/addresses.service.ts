@@ -58,7 +58,7 @@ export class Addresses {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
         const localization = await findUserTranslations(manager, userId);
-        await this.outbox.addWithin(manager, [createAddressChangedMail(changed, localization)]);
+        await this.outbox.add(manager, [createAddressChangedMail(changed, localization)]);
       }),
     );
   }

@@ -85,10 +85,10 @@ export class PasswordResets {
     const browser = await this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
       // Of two concurrent requests, one finds the link used.
-      const [rows]: [unknown[]] = await manager.query(
-        'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
-        [hashToken(token)],
-      );
+      const rows = await query(manager, {
+        text: 'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
+        values: [hashToken(token)],
+      });
       if (rows.length === 0 && !isRepeated) return undefined;
       await this.confirmation.confirmByPasswordLink(transaction, user.id);
       return this.signIns.trustBrowser(transaction, visitor, user.id);
@@ -126,10 +126,10 @@ export class PasswordResets {
     if (!this.isPossible || key === undefined) return;
     await this.writes.write(createSystemWriter(source), async (transaction) => {
       const { manager } = transaction;
-      const [user]: UserRow[] = await manager.query(
-        `select id, name, email from users where email_key = $1 and removed_at is null for update`,
-        [key],
-      );
+      const [user] = await query<UserRow>(manager, {
+        text: `select id, name, email from users where email_key = $1 and removed_at is null for update`,
+        values: [key],
+      });
       if (user) await this.addLink(transaction, user);
     });
   }
@@ -140,25 +140,25 @@ export class PasswordResets {
    */
   private async addLink(transaction: AuditedTransaction, user: UserRow): Promise<boolean> {
     const { manager } = transaction;
-    const [recentLinks]: { count: number }[] = await manager.query(
-      `select count(*)::int as count from password_resets
+    const [recentLinks] = await query<{ count: number }>(manager, {
+      text: `select count(*)::int as count from password_resets
          where user_id = $1 and created_at > now() - interval '1 hour'`,
-      [user.id],
-    );
+      values: [user.id],
+    });
     if ((recentLinks?.count ?? 0) >= MAX_PER_HOUR) return false;
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    await manager.query(
-      `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
-      [user.id],
-    );
-    await manager.query(
-      `insert into password_resets (sha256, user_id, created_at, expires_at)
+    await query(manager, {
+      text: `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
+      values: [user.id],
+    });
+    await query(manager, {
+      text: `insert into password_resets (sha256, user_id, created_at, expires_at)
          values ($1, $2, now(), now() + interval '1 hour')`,
-      [hashToken(token), user.id],
-    );
+      values: [hashToken(token), user.id],
+    });
     const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
     const mail = createResetMail(user, link, await findUserTranslations(manager, user.id));
-    await this.outbox.addWithin(manager, [mail]);
+    await this.outbox.add(manager, [mail]);
     await auditUser(transaction, user.id, 'user.password_link_sent');
     return true;
   }

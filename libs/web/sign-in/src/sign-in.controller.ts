@@ -165,7 +165,7 @@ export class SignInController {
     if (this.config.mail === null) return;
     const localization = await findUserTranslations(manager, wrong.userId);
     const mail = createWrongCodesMail(wrong, this.config.publicUrl, localization);
-    await this.outbox.addWithin(manager, [mail]);
+    await this.outbox.add(manager, [mail]);
   };
 
   private async showForm(

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { query } from '#database/connection.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 
 /**
@@ -9,10 +10,10 @@ export async function findUserTranslations(
   manager: EntityManager,
   userId: number,
 ): Promise<Localization> {
-  const [store]: { locale: string }[] = await manager.query(
-    `select a.locale from memberships m join accounts a on a.id = m.account_id
+  const [store] = await query<{ locale: string }>(manager, {
+    text: `select a.locale from memberships m join accounts a on a.id = m.account_id
      where m.user_id = $1 order by m.created_at, a.id limit 1`,
-    [userId],
-  );
+    values: [userId],
+  });
   return getTranslations(store?.locale ?? 'en');
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
-import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { renderDeleteExpired } from '#database/expiring-count.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#http/rate-limit.js';
@@ -94,6 +94,6 @@ export class SignupHolds {
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {
-    return (await this.counts.count(createRunQuery(this.pool), subject, limit)) === null;
+    return (await this.counts.count(this.pool, subject, limit)) === null;
   }
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { getAddressKey, getNetworkKey } from '#http/rate-limit.js';
 import { CustomerQuota } from '#customers/customer-quota.service.js';
@@ -58,7 +58,7 @@ export class SignupLimits {
     const { owner, max } = await this.quota.findShare(accountId);
     if (max === null) return null;
     const seconds = await this.counts.count(
-      createRunQuery(this.pool),
+      this.pool,
       ['signups of a network', owner, getNetworkKey(ip)],
       calculateNetworkShare(max),
     );

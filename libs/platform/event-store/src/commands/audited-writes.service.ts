@@ -66,7 +66,7 @@ export class AuditedWrites {
         const body = by.respond ? await by.respond(result, manager) : result;
         if (by.keyed) {
           const response = { status: by.keyed.status, body };
-          await this.responses.save(by.keyed, response, createRawClient(manager));
+          await this.responses.save(by.keyed, response, manager);
         }
         return result;
       });
@@ -95,8 +95,9 @@ export class AuditedWrites {
         return result;
       });
     } catch (error) {
-      if (!isCommitting && isConnectionLoss(error)) {
-        throw new NotCommittedError('The database cannot be reached', { cause: error });
+      const cause = error instanceof UnavailableError ? error.cause : error;
+      if (!isCommitting && isConnectionLoss(cause)) {
+        throw new NotCommittedError('The database cannot be reached', { cause });
       }
       // Rejects when the server has ended the connection as well, perhaps in the middle of the commit.
       if (isOutage(error)) await runner.query('select 1');
@@ -128,12 +129,4 @@ export class AuditedTransaction {
     }));
     await this.manager.insert(AuditEntryRow, entries);
   }
-}
-
-/** Runs statements that are not TypeORM's within its transaction. */
-function createRawClient(manager: EntityManager) {
-  return {
-    query: ({ text, values }: { text: string; values: unknown[] }): Promise<unknown> =>
-      manager.query(text, values),
-  };
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
+import { query } from '#database/connection.js';
 import { renderCount } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 import {
@@ -45,7 +46,7 @@ export class RepeatedAudits {
    */
   async count(transaction: AuditedTransaction, kind: Kind): Promise<number> {
     const key = fingerprint(this.keys.getDataKey('audit repetitions'), ...kind);
-    const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
+    const [row] = await query<{ times: number }>(transaction.manager, COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     return row.times;
   }

@@ -6,7 +6,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
 import { Batcher } from '#database/batcher.js';
-import { awaitQuery, query, queryForGroup } from '#database/connection.js';
+import { awaitQuery, query, queryForGroup, type Queryable } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -47,10 +47,6 @@ export type IdempotencyKeyState =
 
 /** @property request fingerprint of its body */
 type Claim = Pick<KeyedRequest, 'key' | 'holder'> & { request: Buffer };
-
-type Client = {
-  query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
-};
 
 /**
  * First byte of a response that is sealed with a person's key inside, which that person's id follows. What is sealed may
@@ -229,21 +225,21 @@ export class StoredResponses implements OnModuleDestroy {
   }
 
   /**
-   * Saves a response without events; with a client, in its transaction.
+   * Saves a response without events, in a transaction if one is given.
    * @throws KeyTakenOverError then nothing may be committed
    */
   async save(
     keyed: KeyedRequest,
     { status, body }: StoredResponse,
-    client?: Client,
+    transaction?: Queryable,
   ): Promise<void> {
     // A transaction must not wait for a second connection: all others may be waiting as well.
     const queryKeys: KeyQuery | undefined =
-      client &&
-      (async (statement) => (await client.query(statement)) as Awaited<ReturnType<KeyQuery>>);
+      transaction && ((statement) => query(transaction, statement));
     const response = await this.seal({ ...keyed, status }, '', body, queryKeys && { queryKeys });
     try {
-      await (client ?? this.pool).query({ ...SAVE, values: [toResponseArgument([response])] });
+      const statement = { ...SAVE, values: [toResponseArgument([response])] };
+      await (transaction ? query(transaction, statement) : this.pool.query(statement));
     } catch (error) {
       throw toCommitError(error);
     }

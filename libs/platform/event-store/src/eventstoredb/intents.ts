@@ -135,7 +135,7 @@ export async function openIntent(
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
     await reserveStreams(client, id, content);
-    if (cap) await checkCap((text, values) => client.query(text, values), cap);
+    if (cap) await checkCap(client, cap);
     await moveClaims(client, id, content.moves);
     await client.query('select es.bind_intents(array[$1::uuid], array[$2])', [id, text]);
   }).catch(async (error: unknown) => {

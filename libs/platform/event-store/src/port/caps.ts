@@ -1,4 +1,5 @@
 import { RejectedError } from '#kernel/errors.js';
+import { query, type Queryable } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 /** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
@@ -58,17 +59,16 @@ export function renderCapName(recordKind: string, owner: number): string {
 
 /**
  * Checks a cap in the transaction that creates the record, before it writes anything that readers of the log wait for.
- * @param query runs a statement in that transaction
  * @throws CapReachedError
  */
 export async function checkCap(
-  query: (text: string, values: unknown[]) => Promise<unknown>,
+  transaction: Queryable,
   { kind, owner, owners = [owner], id, max, reservedShare = 0 }: Cap,
 ): Promise<void> {
   const { table, ownerColumn, countedCondition = 'true', closedCondition = 'false' } = kind;
   const { keepsCount = false } = kind;
   try {
-    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
+    await query(transaction, 'select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
       table,
       ownerColumn,
       owner,

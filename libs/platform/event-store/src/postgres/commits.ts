@@ -145,7 +145,7 @@ export class Commits {
     const prepared = prepareWrites(commit);
     const write = async (client: PoolClient) => {
       try {
-        if (cap) await checkCap((text, values) => client.query(text, values), cap);
+        if (cap) await checkCap(client, cap);
         const statement = createCommitStatement([commit], [prepared], true);
         const { rows } = await client.query<CommitRow>(statement);
         const won = rows[0]?.won;
