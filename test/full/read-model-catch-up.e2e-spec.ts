@@ -170,11 +170,11 @@ describe('read model catch-up', () => {
         checkCount++;
         return rows.findBehind(...parameters);
       },
-      loadCurrent: async (...parameters: Parameters<ReadModels['loadCurrent']>) => {
+      catchUp: async (...parameters: Parameters<ReadModels['catchUp']>) => {
         if (!isClosed) await database.query(closeConnections);
         isClosed = true;
         const isLoaded = async () => {
-          const [load] = await Promise.allSettled([rows.loadCurrent(...parameters)]);
+          const [load] = await Promise.allSettled([rows.catchUp(...parameters)]);
           return load.status === 'fulfilled';
         };
         await eventually(isLoaded, (loaded) => loaded);

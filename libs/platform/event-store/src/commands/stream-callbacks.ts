@@ -74,7 +74,7 @@ export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
 
   async catchUp(stream: string): Promise<void> {
     const { readModel, id } = this.findReadModel(stream);
-    await this.readModels.loadCurrent(readModel, id);
+    await this.readModels.catchUp(readModel, id);
   }
 
   private async openEvents(stream: string, events: NewEvent[]) {

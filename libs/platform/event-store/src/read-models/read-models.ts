@@ -271,17 +271,17 @@ export class ReadModels {
   ): Promise<boolean> {
     const stream = toStreamName(readModel.aggregate, id);
     if (await this.eventStore.isProjected(stream, row?.revision ?? -1)) return false;
-    return this.catchUp(readModel, id, row);
+    return this.catchUp(readModel, id);
   }
 
   /** Brings a read model up to date. @returns whether it was behind its stream */
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
-    row?: { revision: number; hash: Buffer; projection_version: number; state: object },
   ): Promise<boolean> {
     const { aggregate, table } = readModel;
     const stream = toStreamName(aggregate, id);
+    const row = await this.getLoader(readModel).read(id);
     const current = row?.projection_version === aggregate.projectionVersion ? row : undefined;
     const from = current && { state: current.state as S, head: toHead(current) };
     const projected = await this.project(aggregate, stream, undefined, from);
