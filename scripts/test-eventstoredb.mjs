@@ -34,7 +34,6 @@ const LEFT_OUT = {
   'runs npm start, which gets no settings of the engine': ['full/start-killed'],
   'reads the tables that events have in PostgreSQL': [
     'event-feed',
-    'full/staging-builder',
     'long/imports',
     'long/process-deaths',
     'long/rebase-positions',

@@ -9,7 +9,6 @@ import { MasterKeys } from '#database/master-keys.js';
 import { openEventStore } from '#event-store/engine.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
 import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
@@ -48,9 +47,8 @@ export async function withVerification<R>(
   try {
     await retryLostConnections(() => masterKeys.onModuleInit());
     if (isMainThread) await retryLostConnections(() => store.onModuleInit());
-    const rows = new ReadModels(pool, store, keys);
-    const verification = new Verification(pool, store, rows, keys, readModels);
-    const strays = new OrphanedStreams(pool, store, rows, readModels);
+    const verification = new Verification(pool, store, keys, readModels);
+    const strays = new OrphanedStreams(pool, store, readModels);
     return await work({ config, pool, store, keys, verification, strays });
   } finally {
     await store.onApplicationShutdown();

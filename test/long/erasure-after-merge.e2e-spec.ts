@@ -111,10 +111,7 @@ async function verify(): Promise<void> {
     0,
     expect.stringContaining('every read model matches'),
   ]);
-  const rebuild = startProgram('dist/scripts/rebuild.js', {
-    ...environment,
-    DATABASE_MIGRATION_URL: service.database.ownerUrl,
-  });
+  const rebuild = startProgram('dist/scripts/rebuild.js', environment);
   expect([await rebuild.exitCode, rebuild.output()]).toEqual([
     0,
     expect.not.stringContaining('claimed'),

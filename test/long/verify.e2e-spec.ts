@@ -175,7 +175,7 @@ describe('npm run verify', () => {
       );
       undo.push(() => query('delete from customer_cards where id = 999999999'));
       expect(await verify()).toEqual(
-        expectFinding('customer_cards 999999999: the read model has no stream'),
+        expectFinding('customer_card-999999999: the read model has no stream'),
       );
     },
     SLOW,

@@ -49,7 +49,7 @@ create table account_versions (
 
 create function raise_account_versions(p_accounts bigint[]) returns void
 language sql as $$
--- in order, so that two calls cannot deadlock; by full names, as a rebuild has a search path of its own
+-- in order, so that two calls cannot deadlock
 insert into public.account_versions as v (account_id, version)
 select distinct id, 1 from unnest(p_accounts) as id order by id
 on conflict (account_id) do update set version = v.version + 1

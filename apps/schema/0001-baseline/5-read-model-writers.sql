@@ -53,7 +53,6 @@ begin
     returns void language plpgsql as %L$create$, format($body$
 begin%s
   if p_tables && %L::text[] then
-    -- with its schema, because a rebuild has another search path
     perform public.raise_account_versions(array(
       select x.a from jsonb_to_recordset(p_read_models) as x(t text, s text, a bigint)
       where x.t = any (%2$L::text[]) and x.s = any (p_streams)));

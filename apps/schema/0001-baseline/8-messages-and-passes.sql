@@ -1,4 +1,4 @@
--- E-mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps
+-- E-mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a repair replaces
 -- those.
 
 -- E-mails to be sent. An e-mail that was sent is deleted.

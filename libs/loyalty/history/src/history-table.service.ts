@@ -79,16 +79,20 @@ const COLUMNS: [string, string, (entry: HistoryEntry) => unknown][] = [
 export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
 
 /**
- * Creates the SQL over `toEntryParameters`.
+ * Creates a SELECT of ENTRY_COLUMNS, in the collation of the table, over `toEntryParameters`.
  * @param first the number of the first parameter
  */
-export const createInsertSql = (first: number): string => `
-  insert into history (${ENTRY_COLUMNS})
-  select x.* from unnest(${COLUMNS.map(([, type], i) => `$${i + first}::${type}[]`).join(', ')}) as x`;
+export const createSelectSql = (first: number): string => `
+  select ${COLUMNS.map(([column, type]) => (type === 'text' ? `${column} collate "C" as ${column}` : column)).join(', ')}
+  from unnest(${COLUMNS.map(([, type], i) => `$${i + first}::${type}[]`).join(', ')}) as x (${ENTRY_COLUMNS})`;
+
+/** Creates the SQL over `toEntryParameters`. */
+export const createInsertSql = (first: number): string =>
+  `insert into history (${ENTRY_COLUMNS}) ${createSelectSql(first)}`;
 
 /**
- * One statement is one transaction: a process that was overtaken writes nothing. A rebuild may have put another table
- * in place, whose numbers go on from elsewhere although the checkpoint is the same.
+ * One statement is one transaction: a process that was overtaken writes nothing. A repair may have removed entries
+ * after the last event of the log, so that the numbers go on from elsewhere although the checkpoint is the same.
  */
 const CONTINUES = 'coalesce((select max(seq) from history), -1) = $5';
 const ADD = {
@@ -227,13 +231,12 @@ export class HistoryTable {
 type Gap = EventRef & { earlier: Omit<InheritedFields, 'balance'> };
 
 /**
- * Finds what the entries of events inherit from those in a table.
- * @param client whose search path says which table of the history
+ * Finds what the entries of events inherit from those in the table.
  * @param end where that ends
  * @returns gaps: the events that should come before these in the table, with what earlier ones of their streams pass on
  */
-export async function findInherited(
-  client: pg.ClientBase | pg.Pool,
+async function findInherited(
+  client: pg.Pool,
   events: StoredEvent[],
   { seq }: End,
 ): Promise<{ inherited: Map<string, InheritedFields>; gaps: Gap[] }> {

@@ -21,7 +21,6 @@ export const LOCKS = defineLocks({
   passes: 727_006,
   messages: 727_007,
   geocoding: 727_008,
-  rebuild: 727_010,
   caps: 727_012,
   retirement: 727_013,
   erasureNotices: 727_014,

@@ -6,10 +6,13 @@ export type EventShapes = { upcasts?: { readonly [type: string]: readonly Upcast
 
 /** Reports an event that a newer version of Inkpad wrote, and that only that version can read. */
 export class NewerEventError extends Error {
+  /** What the message says after the name of the stream. */
+  readonly problem: string;
+
   constructor({ id, stream, type, version }: UnpositionedEvent, knownVersion: number) {
-    super(
-      `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${knownVersion}: upgrade it`,
-    );
+    const problem = `event ${id} is a ${type} of version ${version}, and this program knows only version ${knownVersion}: upgrade it`;
+    super(`${stream}: ${problem}`);
+    this.problem = problem;
   }
 }
 

@@ -3,7 +3,8 @@ import type { StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
 import { openForReplay } from './stream-replay.js';
-import { isOutdated, type RowReplay, type Slice, type Verification } from './verification.js';
+import { isMissing, isOutdated, type RecordReplay } from './record-replay.js';
+import type { Scope, Slice, Verification } from './verification.js';
 
 /** Replays in progress, some KiB each. */
 const MAX_OPEN_REPLAYS = 20_000;
@@ -18,13 +19,14 @@ export type VerifiedPage = { streams: number; events: number; outdated: number; 
  */
 export class LogVerification {
   /** By stream, the least recently used first. */
-  private readonly openReplays = new Map<string, RowReplay>();
+  private readonly openReplays = new Map<string, RecordReplay>();
   private readonly readModels: Map<string, AnyReadModel>;
 
   constructor(
     private readonly verification: Verification,
     private readonly keys: PersonalKeys,
     allReadModels: AnyReadModel[],
+    private readonly scope: Scope,
     private readonly maxOpenReplays = MAX_OPEN_REPLAYS,
   ) {
     this.readModels = new Map(allReadModels.map((one) => [one.aggregate.name, one]));
@@ -33,25 +35,26 @@ export class LogVerification {
   /** Verifies the next page of the log. May be repeated when it fails. */
   async add(events: StoredEvent[]): Promise<VerifiedPage> {
     for (const [readModel, ids] of this.listNewStreams(events)) {
-      const replays = await this.verification.readReplays(readModel, ids);
-      for (const [stream, rowReplay] of replays) this.openReplays.set(stream, rowReplay);
+      const replays = await this.verification.readRecords(readModel, ids);
+      for (const [stream, record] of replays)
+        if (!isMissing(record.row)) this.openReplays.set(stream, record);
     }
     const own = events.filter(({ stream }) => this.openReplays.has(stream));
     const page: VerifiedPage = { streams: 0, events: 0, outdated: 0, slices: [] };
     const verifiedIds = new Map<string, number[]>();
     for (const event of await openForReplay(this.keys, own)) {
       const { stream, revision } = event.stored;
-      const rowReplay = this.openReplays.get(stream);
-      if (!rowReplay) continue;
+      const record = this.openReplays.get(stream);
+      if (!record) continue;
       this.openReplays.delete(stream);
-      if (this.verification.apply(event, rowReplay) !== undefined) continue;
-      const { row, replay } = rowReplay;
+      if (this.verification.apply(event, record) !== undefined) continue;
+      const { row, replay } = record;
       if (revision < row.revision) {
-        this.openReplays.set(stream, rowReplay);
-      } else if (this.verification.isRight(stream, rowReplay)) {
+        this.openReplays.set(stream, record);
+      } else if (this.verification.isRight(record, this.scope)) {
         page.streams++;
         page.events += row.revision + 1;
-        if (isOutdated(rowReplay)) page.outdated++;
+        if (isOutdated(record)) page.outdated++;
         addTo(verifiedIds, replay.readModel.table, row.id);
       }
     }

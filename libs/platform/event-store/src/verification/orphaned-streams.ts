@@ -2,17 +2,19 @@ import { parseStreamName } from '#kernel/aggregate.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { EventStore, StoredEvent } from '../port/event-store.js';
-import { toStreamName, type ReadModels, type AnyReadModel } from '../read-models/read-models.js';
-import { NAMED_IN_INTENTS, type VerificationResult } from './verification.js';
+import { toStreamName, type AnyReadModel } from '../read-models/read-models.js';
+import { NAMED_IN_INTENTS } from './record-replay.js';
+import type { Slice } from './verification.js';
 
 const PAGE = 5_000;
+const SLICE_SIZE = 500;
 const TRIES = 10;
 const RETRY_DELAY_MS = 500;
 
 /**
  * Finds each stream once by jumping from name to name through the primary key. Reading all of it would take too long.
  */
-export const STREAMS_OF_EVENTS = `
+const STREAMS_OF_EVENTS = `
   with recursive named (stream_id) as (
     (select stream_id from es.events where stream_id > $1 order by stream_id limit 1)
     union all
@@ -45,16 +47,19 @@ const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string =
         )
         .join(' ')} else true end), '[]') as missing`;
 
-/** Finds streams without a read model, and claims of streams that do not exist. */
+/** Streams without a read model. @property unknown those of no aggregate that this version knows */
+export type Orphans = { slices: Slice[]; unknown: string[] };
+
+/** Finds streams without a read model: those that have events, and those that hold claims. */
 export class OrphanedStreams {
   private readonly aggregates: Map<string, AnyReadModel>;
-  private readonly differences = new Set<string>();
-  private repaired = 0;
+  /** Streams of the log that had no read model when their first event was read. */
+  private candidates: string[] = [];
+  private readonly yielded = new Set<string>();
 
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
-    private readonly readModels: ReadModels,
     allReadModels: AnyReadModel[],
   ) {
     this.aggregates = new Map(
@@ -63,49 +68,46 @@ export class OrphanedStreams {
   }
 
   /**
-   * Finds those whose first event is on a page of the log. Only for a log that is not in the database, of which each page
-   * has to be given.
-   * @param repair whether to write the missing read models
+   * Finds candidates among the streams whose first event is on a page of the log. Only for a log that is not in the
+   * database, of which each page has to be given.
    */
-  async add(events: StoredEvent[], repair: boolean): Promise<void> {
+  async add(events: StoredEvent[]): Promise<void> {
     const newStreams = events.flatMap(({ stream, revision }) => (revision === 0 ? [stream] : []));
-    await this.reportStreams(await this.findStillWithoutRow(newStreams), repair);
+    this.candidates = this.candidates.concat(await this.findWithoutRow(newStreams));
   }
 
-  /**
-   * Finds those that the database names, and returns all that were found.
-   * @param repair whether to write the missing read models
-   */
-  async find(repair: boolean): Promise<Pick<VerificationResult, 'differences' | 'repaired'>> {
+  /** Finds each stream once, as slices to verify: a stream with claims may have no event. */
+  async *find(): AsyncGenerator<Orphans> {
     const { isInDatabase } = this.eventStore;
-    if (isInDatabase) {
-      for await (const streams of this.readPages(STREAMS_OF_EVENTS))
-        await this.reportStreams(streams, repair);
-    }
+    if (isInDatabase)
+      for await (const streams of this.readPages(STREAMS_OF_EVENTS)) yield this.toOrphans(streams);
+    else yield this.toOrphans(await this.findStillWithoutRow(this.candidates));
     for await (const page of this.readPages(STREAMS_OF_CLAIMS)) {
       const streams = isInDatabase ? page : await this.findStillWithoutRow(page);
-      for (const stream of await this.findStillClaimed(streams)) {
-        this.differences.add(
-          this.findReadModel(stream)
-            ? `${stream}: claims of a record that does not exist`
-            : `${stream}: no aggregate with that name`,
-        );
-      }
+      yield this.toOrphans(await this.findStillClaimed(streams));
     }
-    return { differences: [...this.differences], repaired: this.repaired };
   }
 
-  private async reportStreams(streams: string[], repair: boolean): Promise<void> {
+  private toOrphans(streams: string[]): Orphans {
+    const orphans: Orphans = { slices: [], unknown: [] };
+    const ids = new Map<string, number[]>();
     for (const stream of streams) {
-      const readModel = this.findReadModel(stream);
-      if (!readModel) {
-        this.differences.add(`${stream}: no aggregate with that name`);
+      if (this.yielded.has(stream)) continue;
+      this.yielded.add(stream);
+      const table = this.findReadModel(stream)?.table;
+      if (table === undefined) {
+        orphans.unknown.push(stream);
         continue;
       }
-      this.differences.add(`${stream}: the read model is missing`);
-      if (repair && (await this.readModels.catchUp(readModel, parseStreamName(stream).id)))
-        this.repaired++;
+      const others = ids.get(table) ?? [];
+      others.push(parseStreamName(stream).id);
+      ids.set(table, others);
     }
+    for (const [table, all] of ids) {
+      for (let i = 0; i < all.length; i += SLICE_SIZE)
+        orphans.slices.push({ table, ids: all.slice(i, i + SLICE_SIZE) });
+    }
+    return orphans;
   }
 
   private async *readPages(query: string): AsyncIterable<string[]> {

@@ -18,12 +18,6 @@ export type StreamReplay = {
   state: { accountId: number } | undefined;
   /** By account, kind and value. */
   claims: Map<string, StreamClaim>;
-  /** Claims that the stream held and has released since the replay began. */
-  releasedClaims: Map<string, StreamClaim>;
-  /** Whether the replay began after the first event, so that `claims` may lack some that the stream held before. */
-  isResumed: boolean;
-  /** The revision at which the stream last released everything. */
-  releasedAllAt: number | undefined;
   /** Whether personal data cannot be decrypted any more, so the values claimed since are not known. */
   isErased: boolean;
   /** The claims of the command whose events were applied last. */
@@ -38,9 +32,6 @@ export function createReplay(readModel: AnyReadModel, stream: string, id: number
     head: null,
     state: undefined,
     claims: new Map(),
-    releasedClaims: new Map(),
-    isResumed: false,
-    releasedAllAt: undefined,
     isErased: false,
     command: { key: '', claims: [] },
   };
@@ -101,21 +92,17 @@ export function applyEvent(
   for (const claim of replay.command.claims) claim.revision = revision;
   const changes = readModel.getClaimChanges?.(recordedEvent, replay.state) ?? {};
   if (changes.releasesAll) {
-    for (const [name, claim] of claims) replay.releasedClaims.set(name, claim);
     claims.clear();
-    replay.releasedAllAt = revision;
     replay.command.claims = [];
     replay.isErased = false;
   }
   for (const { kind, value } of changes.releases ?? []) {
-    const [name, claim] = toStreamClaim(keys, stored, kind, value);
+    const [name] = toStreamClaim(keys, stored, kind, value);
     claims.delete(name);
-    replay.releasedClaims.set(name, claim);
   }
   for (const { kind, value } of changes.claims ?? []) {
     const [name, claim] = toStreamClaim(keys, stored, kind, value);
     claims.set(name, claim);
-    replay.releasedClaims.delete(name);
     replay.command.claims.push(claim);
   }
   replay.state = readModel.aggregate.evolve(replay.state, recordedEvent);

@@ -1,0 +1,56 @@
+import type { VerificationResult } from '#event-store/verification/verification.js';
+
+const EXAMPLES = 10;
+
+/** What a table was found to have, with examples of what differs. */
+type TableResult = { rowCount: number; differenceCount: number; examples: string[] };
+
+/** Counts the differences of each table, and prints them with examples. */
+export class RebuildResults {
+  isChanged = false;
+  private outdated = 0;
+  private readonly tables = new Map<string, TableResult>();
+
+  add(table: string, rowCount: number, differences: string[]): void {
+    const result = this.tables.get(table) ?? { rowCount: 0, differenceCount: 0, examples: [] };
+    this.tables.set(table, result);
+    result.rowCount += rowCount;
+    result.differenceCount += differences.length;
+    result.examples.push(...differences.slice(0, EXAMPLES - result.examples.length));
+  }
+
+  addRecords(
+    { streams = 0, differences = [], outdated = 0, repaired = 0 }: Partial<VerificationResult>,
+    table: string | undefined,
+  ): void {
+    if (table !== undefined) this.add(table, streams, []);
+    for (const one of differences) this.add(one.table, 0, [`${one.stream}: ${one.problem}`]);
+    this.outdated += outdated;
+    if (repaired > 0) this.isChanged = true;
+  }
+
+  get differenceCount(): number {
+    return [...this.tables.values()].reduce((sum, { differenceCount: n }) => sum + n, 0);
+  }
+
+  print(): void {
+    const tables = [...this.tables].sort(([, a], [, b]) => b.differenceCount - a.differenceCount);
+    for (const [table, { rowCount, differenceCount, examples }] of tables) {
+      if (differenceCount === 0) {
+        console.log(`${table}: ${rowCount} rows, no difference`);
+        continue;
+      }
+      console.log(`${table}: ${differenceCount} differences`);
+      for (const example of examples) console.log(`  ${example}`);
+      if (differenceCount > examples.length)
+        console.log(`  and ${differenceCount - examples.length} more`);
+    }
+    if (this.outdated > 0)
+      console.log(`${this.outdated} read models were of an older projection version`);
+    const { differenceCount: count } = this;
+    const summary = count === 0 ? 'no difference' : `${count} differences`;
+    console.log(
+      `${summary}; ${this.isChanged ? 'the tables were repaired' : 'nothing was changed'}`,
+    );
+  }
+}
