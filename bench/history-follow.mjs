@@ -31,7 +31,7 @@ const tree = new Tree(writer);
 
 let { position, end } = await table.getProgress();
 const history = await follow(position, BATCH.history, async (events, to) => {
-  const entries = await table.createNextEntries(events, end);
+  const { entries } = await table.createNextEntries(events, end);
   await table.add(position, to, entries, end);
   position = to;
   end = entries.at(-1);
