@@ -9,8 +9,11 @@ import { retryLostConnections } from './lost-connections.js';
 import type { VerificationServices } from './verification-services.js';
 
 const PAGE = 5_000;
-/** Entries that are added during a repair inherit from those before them, which may not be repaired yet. */
-const MAX_REPAIRS = 3;
+/**
+ * Limits the repairs, of which the last finds nothing. Entries that are added meanwhile inherit from those before them,
+ * which may not be repaired yet.
+ */
+const MAX_REPAIRS = 4;
 
 export type ReplayedHistory = {
   count: number;
@@ -28,12 +31,12 @@ export class HistoryPass {
     private readonly order: LeafOrder,
   ) {}
 
-  static begin(services: Services): Promise<HistoryPass> {
+  static begin(services: Services, isRepair = false): Promise<HistoryPass> {
     const { pool, store } = services;
     const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
     return retryLostConnections(async () => {
       const { edge } = await new Tree(pool).read();
-      const replay = await HistoryReplay.begin(pool, store, types);
+      const replay = await HistoryReplay.begin(pool, store, types, { isRepair });
       return new HistoryPass(services, replay, new LeafOrder(edge));
     });
   }
@@ -51,17 +54,31 @@ export class HistoryPass {
   }
 
   /** Ends the comparison, and repairs the table unless proofs cite another log than this. */
-  async end(shouldRepair: boolean, repairs = 1): Promise<ReplayedHistory> {
-    const { replay, services } = this;
-    await retryLostConnections(() => replay.finish());
+  async end(shouldRepair: boolean): Promise<ReplayedHistory> {
+    const { replay } = this;
+    await this.finish();
+    const { count, differences, isRepairable } = replay;
+    const isRepaired =
+      shouldRepair && isRepairable && differences.length > 0 && (await this.repair());
+    return { count, differences, isRepaired };
+  }
+
+  private async finish(): Promise<void> {
     const error = this.order.findError();
-    if (error !== undefined) replay.keep(error);
-    const isRepaired = shouldRepair && (await replay.repair());
-    if (isRepaired && repairs < MAX_REPAIRS) {
-      const again = await HistoryPass.begin(services);
-      await again.addAll(() => undefined);
-      await again.end(true, repairs + 1);
+    if (error !== undefined) this.replay.keepTable(error);
+    await retryLostConnections(() => this.replay.finish());
+  }
+
+  /** Replays the log again and again until the table matches it. @returns whether it does */
+  private async repair(): Promise<boolean> {
+    for (let repairs = 0; repairs < MAX_REPAIRS; repairs++) {
+      const pass = await HistoryPass.begin(this.services, true);
+      await pass.addAll(() => undefined);
+      await pass.finish();
+      this.replay.differences.push(...pass.replay.differences);
+      if (!pass.replay.isRepairable) return false;
+      if (!pass.replay.hasReplaced) return true;
     }
-    return { count: replay.count, differences: replay.differences, isRepaired };
+    return false;
   }
 }

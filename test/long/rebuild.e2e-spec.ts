@@ -384,6 +384,28 @@ describe('npm run rebuild of the history table', () => {
   );
 
   it(
+    'corrects every entry, and an end that is not in the log',
+    async () => {
+      const dispatcher = await startDispatcher();
+      for (let i = 0; i < 2; i++) await enrol(store);
+      const before = await waitForHistory();
+      await dispatcher.kill('SIGTERM');
+      const last = before.length - 1;
+      await query('update history set balance = coalesce(balance, 0) + 1');
+      await query('update history set seq = seq + 5 where seq = $1', [last]);
+      const { code, output } = await run('rebuild', '--table', 'history');
+      expect(code).toBe(1);
+      expect(output).toContain(`${before.length + 1} differences; the tables were repaired`);
+      expect(await readHistory()).toEqual(before);
+      expect(await run('rebuild', '--table', 'history', '--check')).toMatchObject({ code: 0 });
+      await startDispatcher();
+      await enrol(store);
+      await expectHistory();
+    },
+    SLOW,
+  );
+
+  it(
     'keeps the table as it is when the log is not the one that was signed',
     async () => {
       await startDispatcher();

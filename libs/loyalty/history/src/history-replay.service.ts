@@ -23,10 +23,7 @@ import {
 } from './history-table.service.js';
 
 const PAGE = 1_000;
-/**
- * Limits the output, and the memory for what is to be repaired: the entries after so many differences are removed, and
- * added again.
- */
+/** Limits the output, and the memory for it. */
 const MAX_DIFFERENCES = 10_000;
 
 const DIFFERENCES = {
@@ -66,21 +63,18 @@ export type HistoryDifference = { entry: string; problem: string };
 
 /**
  * Replays the log into entries of the history, and compares them with the table's, up to where the table was when the
- * replay began. Then it can repair the table, to which the dispatcher goes on adding.
+ * replay began. It can replace what differs, in one transaction for each page, while the dispatcher goes on adding.
  */
 export class HistoryReplay {
-  /** One for each. Neighbours that are missing are one: as a rule, whole parts are. */
+  /** One for each. Neighbours that are missing are one: as a rule, whole parts are. Of a repair, why it ended. */
   readonly differences: HistoryDifference[] = [];
+  /** Whether a repair found something to replace. */
+  hasReplaced = false;
   /** Why the table has to stay as it is. */
   private reasonToKeep: string | undefined;
   /** Of each stream, about 200 bytes. */
   private readonly inherited = new Map<string, InheritedFields>();
   private end: End = NO_ENTRIES;
-  /** What the log says of the entries that differ. */
-  private readonly entries: HistoryEntry[] = [];
-  private readonly wrongNumbers: number[] = [];
-  /** The last entry of the table that was compared. */
-  private comparedTo = -1;
   private missingRun: { first: number; last: number } | undefined;
 
   private constructor(
@@ -89,15 +83,17 @@ export class HistoryReplay {
     private readonly types: EventTypes,
     private readonly until: Position,
     private readonly last: number,
+    private readonly isRepair: boolean,
   ) {}
 
   static async begin(
     pool: pg.Pool,
     eventStore: EventStore,
     types: EventTypes,
+    { isRepair }: { isRepair: boolean },
   ): Promise<HistoryReplay> {
     const { position, end } = await new HistoryTable(pool, types, eventStore).getProgress();
-    return new HistoryReplay(pool, eventStore, types, position, end.seq);
+    return new HistoryReplay(pool, eventStore, types, position, end.seq, isRepair);
   }
 
   /** The number of entries that the table must have. */
@@ -111,55 +107,62 @@ export class HistoryReplay {
    */
   async add(page: StoredEvent[]): Promise<number> {
     const events = page.filter(({ position }) => !isAfter(position, this.until));
-    if (events.length === 0 || this.reasonToKeep !== undefined || this.isOver) return 0;
+    if (events.length === 0 || !this.isRepairable) return 0;
     const entries = this.createEntries(events);
     const end = entries?.at(-1);
     if (!entries || !end) return 0;
     const comparable = entries.filter(({ seq }) => seq <= this.last);
     if (comparable.length > 0) await this.compare(comparable);
     for (const { seq, stream, revision } of entries.slice(comparable.length))
-      this.describe({ ...NO_ENTRY, seq, stream, revision });
+      if (!this.isRepair) this.describe({ ...NO_ENTRY, seq, stream, revision });
     for (const { stream, customerId, cardId, balance } of entries)
       this.inherited.set(stream, { customerId, cardId, balance });
     this.end = end;
     return events.length;
   }
 
-  /** Ends the comparison: the table may have more entries than the log. */
+  /** Ends the comparison: the table may have more entries than the log, and a repair replaces its end. */
   async finish(): Promise<void> {
-    if (this.reasonToKeep === undefined && !this.isOver && this.last > this.end.seq)
-      await this.compare([], this.last);
+    if (!this.isRepairable || this.last === this.end.seq) return;
+    if (this.isRepair) await this.replaceEnd();
+    else if (this.last > this.end.seq) await this.compare([], this.last);
   }
 
   /** Keeps the table as it is, and reports why. */
-  keep(reason: string): void {
+  keepTable(reason: string): void {
     this.reasonToKeep ??= reason;
     this.differences.unshift({ entry: 'the table is kept', problem: reason });
   }
 
+  get isRepairable(): boolean {
+    return this.reasonToKeep === undefined;
+  }
+
   /**
-   * Replaces the entries that differ in one transaction. Where the table does not end with its checkpoint, or too much
-   * differs, it removes what comes after, sets the checkpoint back and adds it again, as the dispatcher does.
-   * @returns whether it changed anything
+   * Where the table does not end with its checkpoint, removes what comes after, sets the checkpoint back and adds it
+   * again, as the dispatcher does. Readers miss only what they missed before, and what came since the replay began.
    */
-  async repair(): Promise<boolean> {
-    if (this.reasonToKeep !== undefined || this.differences.length === 0) return false;
-    const isWhole = !this.isOver && this.last === this.end.seq;
-    const keptTo = Math.min(this.end.seq, this.comparedTo);
+  private async replaceEnd(): Promise<void> {
+    const keptTo = Math.min(this.end.seq, this.last);
+    this.hasReplaced = true;
     await inTransaction(this.pool, async (client) => {
-      if (!isWhole) {
-        await client.query('lock table history in share row exclusive mode');
-        await client.query('delete from history where seq > $1', [keptTo]);
-      }
+      await client.query('set local statement_timeout = 0');
+      await client.query('lock table history in share row exclusive mode');
+      await client.query('delete from history where seq > $1', [keptTo]);
+      await client.query(CUT, [HISTORY_SUBSCRIPTION, keptTo]);
+    });
+    await this.refill();
+  }
+
+  private replace(numbers: number[], entries: HistoryEntry[]): Promise<void> {
+    this.hasReplaced = true;
+    return inTransaction(this.pool, async (client) => {
       await client.query(
         'delete from history where seq = any ($1) or event_id = any ($2::uuid[])',
-        [this.wrongNumbers, this.entries.map(({ eventId }) => eventId)],
+        [numbers, entries.map(({ eventId }) => eventId)],
       );
-      await client.query(createInsertSql(1), toEntryParameters(this.entries));
-      if (!isWhole) await client.query(CUT, [HISTORY_SUBSCRIPTION, keptTo]);
+      await client.query(createInsertSql(1), toEntryParameters(entries));
     });
-    if (!isWhole) await this.refill();
-    return true;
   }
 
   private async refill(): Promise<void> {
@@ -176,10 +179,6 @@ export class HistoryReplay {
     }
   }
 
-  private get isOver(): boolean {
-    return Math.max(this.differences.length, this.entries.length) >= MAX_DIFFERENCES;
-  }
-
   /** Creates the entries of the next events; undefined when the log does not say what they are. */
   private createEntries(events: StoredEvent[]): HistoryEntry[] | undefined {
     try {
@@ -187,7 +186,7 @@ export class HistoryReplay {
     } catch (error) {
       if (!(error instanceof UnknownEventTypeError || error instanceof DamagedHistoryError))
         throw error;
-      this.keep(error.message);
+      this.keepTable(error.message);
       return undefined;
     }
   }
@@ -198,30 +197,33 @@ export class HistoryReplay {
       ...DIFFERENCES,
       values: [from, to, ...toEntryParameters(entries)],
     });
-    for (const pair of rows) {
-      const entry = entries[pair.seq - from];
-      if (entry) this.entries.push(entry);
-      if (pair.live_stream !== null) this.wrongNumbers.push(pair.seq);
-      this.describe(pair);
-      if (!this.isOver || pair.seq === this.last) continue;
-      const problem = 'are not compared any more: too much differs';
-      this.differences.push({ entry: `numbers ${pair.seq + 1} to ${this.last}`, problem });
-      this.comparedTo = pair.seq;
-      return;
-    }
-    this.comparedTo = to;
+    if (!this.isRepair) return rows.forEach((pair) => this.describe(pair));
+    if (rows.length === 0) return;
+    const numbers = rows.map(({ seq }) => seq);
+    await this.replace(
+      numbers,
+      numbers.map((seq) => entries[seq - from]).filter((entry) => entry !== undefined),
+    );
   }
 
   private describe(pair: Pair): void {
     const { seq } = pair;
+    const isMissing = pair.live_stream === null;
     const run = this.missingRun;
-    if (pair.live_stream === null && run?.last === seq - 1) {
+    if (isMissing && run?.last === seq - 1) {
       run.last = seq;
       const entry = `numbers ${run.first} to ${seq}`;
       this.differences[this.differences.length - 1] = { entry, problem: 'are missing' };
       return;
     }
-    this.missingRun = pair.live_stream === null ? { first: seq, last: seq } : undefined;
+    this.missingRun = undefined;
+    if (this.differences.length > MAX_DIFFERENCES) return;
+    if (this.differences.length === MAX_DIFFERENCES) {
+      const problem = 'are not listed: too much differs';
+      this.differences.push({ entry: `numbers from ${seq} on`, problem });
+      return;
+    }
+    if (isMissing) this.missingRun = { first: seq, last: seq };
     this.differences.push({ entry: `number ${seq}`, problem: describePair(pair) });
   }
 }
