@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
 import { Registry } from 'prom-client';
+import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
+import { BEGINNING, EventStore } from '#event-store/port/event-store.js';
+import { formatPosition } from '#event-store/port/position.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { ProcessSession } from '#database/process-session.js';
 import { Browser } from '../support/browser/browser.js';
@@ -80,6 +85,28 @@ describe.each(['silent', 'not listening'] as const)(
     it('is ready, and names the event store as unavailable in the body and in a metric', async () => {
       expect(await fetchReadiness(api.baseUrl)).toEqual(WITHOUT_EVENT_STORE);
       expect(await isReachable(api)).toBe(0);
+    });
+
+    it('shows how old the oldest commit is that is not settled', async () => {
+      const { database } = service;
+      await database.query(
+        `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
+         on conflict (subscription) do nothing`,
+        [formatPosition(BEGINNING)],
+      );
+      const id = randomUUID();
+      await database.query(
+        `insert into es.intents (id, holder, content, created_at, leased_until)
+         values ($1, $1, '{}', now() - interval '90 seconds', 'infinity')`,
+        [id],
+      );
+      const registry = new Registry();
+      const options = { strict: false };
+      const [pool, eventStore] = [api.app.get(Pool, options), api.app.get(EventStore, options)];
+      expect(new DispatchGauges(pool, eventStore, registry)).toBeDefined();
+      const metrics = samples(await registry.metrics());
+      expect(metrics.value('inkpad_intents_oldest_seconds')).toBeGreaterThanOrEqual(90);
+      await database.query('delete from es.intents where id = $1', [id]);
     });
 
     it('serves lists, records, web cards and the counter', async () => {
