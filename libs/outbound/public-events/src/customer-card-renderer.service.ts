@@ -55,7 +55,7 @@ type RenderContextRow = Omit<CustomerName, 'id'> & {
   installed: boolean;
   /** The version of the store. */
   version: number;
-  /** The customer's id; null while their read model lags behind. */
+  /** The customer's id; null when they have no read model. */
   named: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 

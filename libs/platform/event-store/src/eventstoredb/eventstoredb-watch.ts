@@ -12,7 +12,7 @@ import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import { RareWarnings } from './rare-warnings.js';
 
 const SILENT_MS = 2_000;
-const LOOK_EVERY_MS = { open: 5_000, closed: 1_000 };
+const POLL_INTERVALS_MS = { open: 5_000, closed: 1_000 };
 /** Until then nobody has restored a backup or changed a setting. */
 const UNUSABLE_SECONDS = 60;
 /** Longer than a look takes, unless the checks of a history take long. */
@@ -76,7 +76,7 @@ export class EventStoreDbWatch {
         return await this.assertOpen();
       } catch (error) {
         this.warn(error);
-        await pause(LOOK_EVERY_MS.closed, signal);
+        await pause(POLL_INTERVALS_MS.closed, signal);
       }
     }
   }
@@ -95,7 +95,7 @@ export class EventStoreDbWatch {
   async run(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
     for (;;) {
       if (this.isReachable) await work();
-      await pause(this.isOpen ? LOOK_EVERY_MS.open : LOOK_EVERY_MS.closed, signal);
+      await pause(this.isOpen ? POLL_INTERVALS_MS.open : POLL_INTERVALS_MS.closed, signal);
       // A look would open a connection that nobody closes any more.
       if (signal.aborted) return;
       await Promise.race([this.look(signal), pause(LOOK_WITHIN_MS, signal)]);

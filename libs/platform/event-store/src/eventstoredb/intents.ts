@@ -30,7 +30,7 @@ import { toResponseArgument } from '../commands/stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
 const COMPLETE_WITHIN_MS = 15_000;
-const LOOK_EVERY_MS = 50;
+const POLL_INTERVAL_MS = 50;
 const DAMAGED_LEASE = "interval '1 day'";
 
 /**
@@ -200,7 +200,7 @@ export async function assertNoneWaitsForRepair(
  */
 export async function waitUntilComplete(pool: pg.Pool, streams: string[]): Promise<void> {
   await retryUntil(
-    { withinMs: COMPLETE_WITHIN_MS, delayMs: LOOK_EVERY_MS },
+    { withinMs: COMPLETE_WITHIN_MS, delayMs: POLL_INTERVAL_MS },
     async () => {
       const { rowCount } = await pool.query({
         name: 'es_intents_open',

@@ -17,8 +17,8 @@ import { formatPosition } from '../port/position.js';
 const BATCH = 500;
 /** Grace period for the process that appended the events. */
 const OVERDUE_MS = 500;
-/** When to look again in that period for a reader that waits. */
-const LOOKS_AFTER_MS = [20, 80, 400];
+/** How long a reader waits before each poll in that period. */
+const POLL_DELAYS_MS = [20, 80, 400];
 /** Maximum number of waiting streams. */
 const MAX_WAITING = 20_000;
 const RETRY_MS = 1_000;
@@ -42,17 +42,20 @@ export class ReadModelCatchUp {
     private readonly eventStore: EventStore,
   ) {}
 
-  /** Waits for the writers of these events, and catches up the streams of those that do not write. */
+  /**
+   * Waits for the writers of these events, and catches up the streams of those that do not write.
+   * @throws what keeps a read model behind
+   */
   async waitUntilProjected(events: StoredEvent[]): Promise<void> {
     const unchecked = events.filter((event) => !this.projected.has(event));
     if (unchecked.length === 0) return;
     let behind = await this.callbacks.findBehind(unchecked);
-    for (const milliseconds of LOOKS_AFTER_MS) {
+    for (const milliseconds of POLL_DELAYS_MS) {
       if (behind.length === 0) break;
       await wait(milliseconds);
       behind = await this.callbacks.findBehind(unchecked);
     }
-    for (const stream of behind) await this.catchUpOne(stream);
+    for (const stream of behind) await this.callbacks.catchUp(stream);
     for (const event of unchecked) this.projected.add(event);
   }
 
@@ -111,7 +114,7 @@ export class ReadModelCatchUp {
   }
 
   /**
-   * Catches up one stream. One that cannot be projected must not block the others; loading it reports the error too.
+   * Catches up one stream. One that cannot be projected must not block the others; readers of it get the error too.
    */
   private async catchUpOne(stream: string): Promise<void> {
     try {

@@ -253,7 +253,10 @@ export abstract class EventStore {
     return true;
   }
 
-  /** Waits until the read models show these events. Writes those whose writer does not. */
+  /**
+   * Waits until the read models show these events. Writes those whose writer does not.
+   * @throws what keeps a read model behind
+   */
   async waitUntilProjected(_events: StoredEvent[]): Promise<void> {}
 
   /**
