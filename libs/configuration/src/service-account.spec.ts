@@ -89,6 +89,11 @@ describe('readConfig with settings of Google Wallet', () => {
     ],
     ['a missing public URL', { ...GOOGLE, PUBLIC_URL: '' }, /PUBLIC_URL: must begin with https/],
     [
+      'a host that is not Google in production, to which links would lead',
+      { ...GOOGLE, NODE_ENV: 'production', GOOGLE_WALLET_URL: 'https://proxy.example/v1' },
+      /GOOGLE_WALLET_URL: must be on googleapis.com .*OUTBOUND_PROXY_URL/,
+    ],
+    [
       'an underscore in the suffix',
       { ...GOOGLE, GOOGLE_WALLET_ID_SUFFIX: 'a_b' },
       /ID_SUFFIX: must match/,

@@ -110,8 +110,14 @@ function findGoogleErrors(environment: Environment): string[] {
   if (issuer === undefined && key === undefined) return [];
   if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
   if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
+  const url = environment['GOOGLE_WALLET_URL'];
+  const isGoogles = parseAbsoluteUrl(url ?? '')?.hostname.endsWith('.googleapis.com') ?? true;
+  if (environment['NODE_ENV'] === 'production' && !isGoogles)
+    return [
+      'GOOGLE_WALLET_URL: must be on googleapis.com in production, or the links to save passes would lead elsewhere; a proxy is OUTBOUND_PROXY_URL',
+    ];
   // An emulator on this machine takes images over http as well.
-  const isEmulator = getProtocol(environment['GOOGLE_WALLET_URL']) === 'http:';
+  const isEmulator = getProtocol(url) === 'http:';
   if (isEmulator || getProtocol(PUBLIC_URL) === 'https:') return [];
   return [
     'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',

@@ -235,7 +235,7 @@ export class Settings extends PlatformSettings {
   @Matching(/^[A-Za-z0-9.-]{1,32}$/, 'must match [A-Za-z0-9.-]{1,32}')
   GOOGLE_WALLET_ID_SUFFIX = 'inkpad';
   @Describe(
-    `Google's API; that of an emulator, in tests, has the save page and the keys of callbacks too.`,
+    `Google's API, the only one in production; an emulator has the save page and callback keys too.`,
   )
   @Url('http:', 'https:')
   GOOGLE_WALLET_URL = 'https://walletobjects.googleapis.com/walletobjects/v1';
