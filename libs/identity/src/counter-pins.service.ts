@@ -136,9 +136,9 @@ export class CounterPins {
       });
       // The PIN was changed, or the member left, since the attempt was counted.
       if (current?.pin_hash !== attempt.pin_hash) return { kind: 'wrong' } as const;
+      // This attempt was counted as if it were wrong.
       await query(manager, {
-        text: // This attempt was counted as if it were wrong.
-          'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
+        text: 'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
         values: [userId],
       });
       const session = await this.sessions.handOver(manager, present, { userId, accountId });
