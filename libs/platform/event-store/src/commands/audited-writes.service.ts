@@ -5,7 +5,11 @@ import { UnavailableError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
 import { isConnectionLoss, isOutage, runInside } from '#database/connection.js';
 import { getPool } from '#database/data-source.js';
-import { assertUnknown, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
+import {
+  isUnknownAfterLoss,
+  retryWhileUnknown,
+  type IsUnknownAfter,
+} from '#database/retry-while-unknown.js';
 import { StoredResponses } from './stored-responses.js';
 
 /** How long a write retries after its connection broke: the next try gets another connection. */
@@ -73,12 +77,12 @@ export class AuditedWrites {
       if (by.keyed) by.keyed.isStored = true;
       return result;
     };
-    const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+    const isUnknownAfter: IsUnknownAfter = (error, wasUnknown, elapsedMs) => {
       const isNotWritten = !wasUnknown && error instanceof NotCommittedError;
       if (isNotWritten && elapsedMs < RETRY_FOR_MS) return false;
-      return assertUnknown(error, wasUnknown, elapsedMs);
+      return isUnknownAfterLoss(error, wasUnknown, elapsedMs);
     };
-    return settleWrite(attempt, { assertRepeatable });
+    return retryWhileUnknown(attempt, { isUnknownAfter });
   }
 
   /**

@@ -1,5 +1,9 @@
 import { DamagedHistoryError, EventStoreUnavailableError } from '#kernel/errors.js';
-import { SETTLE_WITHIN_MS, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
+import {
+  RETRY_WITHIN_MS,
+  retryWhileUnknown,
+  type IsUnknownAfter,
+} from '#database/retry-while-unknown.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, isAccessDenied, toUnavailableError } from './eventstoredb-errors.js';
@@ -56,16 +60,16 @@ export class EventStoreDbAppender {
         throw error;
       }
     };
-    return settleWrite(attempt, { isUnknown: mustAppend, assertRepeatable });
+    return retryWhileUnknown(attempt, { isUnknown: mustAppend, isUnknownAfter });
   }
 }
 
-const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+const isUnknownAfter: IsUnknownAfter = (error, wasUnknown, elapsedMs) => {
   if (error instanceof ConflictError || error instanceof DamagedHistoryError) throw error;
   const kind = classifyError(error);
   if (wasUnknown || kind === 'no-response') return true;
   if (kind === 'other') throw error;
   if (kind === 'unreachable' || kind === 'refused') throw toUnavailableError(error, 'append');
-  if (elapsedMs <= SETTLE_WITHIN_MS) return false;
+  if (elapsedMs <= RETRY_WITHIN_MS) return false;
   throw new EventStoreUnavailableError('The event store does not take appends', { cause: error });
 };

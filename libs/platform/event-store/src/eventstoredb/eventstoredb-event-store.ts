@@ -5,7 +5,7 @@ import { createId } from '#kernel/randomness.js';
 import { BatchSlots } from '#database/batcher.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import type { ProcessSession } from '#database/process-session.js';
-import { settleWrite } from '#database/settle-write.js';
+import { retryWhileUnknown } from '#database/retry-while-unknown.js';
 import type { Damage, DamageCounts } from '../port/damage.js';
 import {
   EventStore,
@@ -319,7 +319,7 @@ export class EventStoreDbEventStore
     const appended = await this.appendRest(intent, first, rest);
     const close = () => this.closeAppended(intent, appended);
     if (intent.content.erasures ?? intent.content.sideEffects)
-      await settleWrite(close, { isUnknown: true });
+      await retryWhileUnknown(close, { isUnknown: true });
     else await this.writeReadModel(close);
     return getHeadsAfter(intent.content);
   }
@@ -337,7 +337,7 @@ export class EventStoreDbEventStore
       return await this.remainingWrites.append(first, rest);
     } catch (error) {
       if (!(error instanceof DamagedHistoryError)) throw error;
-      await settleWrite(() => setDamaged(this.pool, intent, error), { isUnknown: true });
+      await retryWhileUnknown(() => setDamaged(this.pool, intent, error), { isUnknown: true });
       const reason = getErrorMessage(error.cause);
       throw new UnknownOutcomeError(`the rest of a commit waits for a repair: ${reason}`);
     }
@@ -362,7 +362,7 @@ export class EventStoreDbEventStore
       if (result === 'taken') throw new Error('another process executes the intent');
       return result === 'gone' && (await isAppended(this.reader, first));
     };
-    return settleWrite(abandon, { isUnknown: true, assertRepeatable: () => true });
+    return retryWhileUnknown(abandon, { isUnknown: true, isUnknownAfter: () => true });
   }
 
   /**
@@ -372,7 +372,7 @@ export class EventStoreDbEventStore
   private async openAlone(sealed: Intent, isUnknown: boolean): Promise<void> {
     const open = () => openIntent(this.pool, sealed, this.leaseHolder);
     const names = listCapNames(sealed.cap);
-    await this.caps.runExclusively(names, () => settleWrite(open, { isUnknown }));
+    await this.caps.runExclusively(names, () => retryWhileUnknown(open, { isUnknown }));
   }
 
   /**

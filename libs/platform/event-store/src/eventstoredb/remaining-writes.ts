@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
+import { RETRY_WITHIN_MS } from '#database/retry-while-unknown.js';
 import {
   ConflictError,
   type EventStore,
@@ -10,7 +11,6 @@ import {
   type Write,
 } from '../port/event-store.js';
 
-const SETTLE_WITHIN_MS = 30_000;
 const RETRY_DELAY_MS = 200;
 
 /**
@@ -48,7 +48,7 @@ export class RemainingWrites {
     earlierWrites: Write[],
     isAsPlanned: boolean,
   ): Promise<Write> {
-    const deadline = performance.now() + SETTLE_WITHIN_MS;
+    const deadline = performance.now() + RETRY_WITHIN_MS;
     let write = isAsPlanned || planned.expected === null ? planned : undefined;
     const search = new WriteSearch(this.eventStore, planned);
     while (performance.now() < deadline) {

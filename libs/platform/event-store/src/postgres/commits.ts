@@ -4,7 +4,11 @@ import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { Batcher, BatchSlots, type BatchLimits, type End } from '#database/batcher.js';
 import { inTransaction, isConnectionLoss, isOutage, toConnectError } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
-import { assertUnknown, settleWrite, type AssertRepeatable } from '#database/settle-write.js';
+import {
+  isUnknownAfterLoss,
+  retryWhileUnknown,
+  type IsUnknownAfter,
+} from '#database/retry-while-unknown.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import type { ThrottledNotify } from '#database/throttled-notify.js';
 import { Lanes, START_WITHIN_MS } from '../commands/lane.js';
@@ -46,7 +50,7 @@ export class Commits {
   /** Commits, together with others if it writes streams and at most claims values for them. */
   add(commit: Commit): Promise<Head[]> {
     if (!commit.releases?.length && !needsTransaction(commit)) return this.groups.add(commit);
-    return this.settle(commit, performance.now());
+    return this.commitUntilKnown(commit, performance.now());
   }
 
   /**
@@ -60,14 +64,14 @@ export class Commits {
     if (group.length > 1) {
       const claims = group.flatMap((one) => toClaimKeys(one));
       if (new Set(claims).size < claims.length) {
-        this.settleAll(group, undefined, startedAt, end);
+        this.commitEach(group, undefined, startedAt, end);
         return;
       }
       isAtomic = claims.length > 0 || group.some(({ writes }) => writes.length > 1);
     }
     this.append(group, isAtomic, (error, results) => {
       if (results) end(results);
-      else this.settleAll(group, error, startedAt, end);
+      else this.commitEach(group, error, startedAt, end);
     });
   };
 
@@ -79,7 +83,7 @@ export class Commits {
   );
 
   /** Finds out what became of the commits of a group after an error, or commits each alone. */
-  private settleAll(group: Commit[], error: unknown, startedAt: number, end: End<Head[]>): void {
+  private commitEach(group: Commit[], error: unknown, startedAt: number, end: End<Head[]>): void {
     const isAlone = group.length === 1;
     if (!isAlone && error !== undefined) {
       this.log.debug(
@@ -93,8 +97,8 @@ export class Commits {
     }
     const isOfEach = isAlone || isConnectionLoss(error) || isOutage(error);
     const commitFirst = isOfEach ? () => Promise.reject(error as Error) : undefined;
-    const settling = group.map((one) => this.settle(one, startedAt, commitFirst));
-    void Promise.allSettled(settling).then(end);
+    const commits = group.map((one) => this.commitUntilKnown(one, startedAt, commitFirst));
+    void Promise.allSettled(commits).then(end);
   }
 
   /**
@@ -103,7 +107,7 @@ export class Commits {
    * @param startedAt of the first try, which counts towards the limit
    * @param commitFirst the first try
    */
-  private settle(
+  private commitUntilKnown(
     commit: Commit,
     startedAt: number,
     commitFirst = () => this.commitAlone(commit),
@@ -115,10 +119,10 @@ export class Commits {
       try {
         return await commitNow();
       } catch (error) {
-        // A refusal may be due to an earlier try, and a server without resources may have stopped after it had committed.
+        // A conflict may be due to an earlier try, and a server without resources may have stopped after it had committed.
         if (isUnknown ? !isRefusal(error) : !isOutage(error)) throw error;
         const find = () => this.findStored(commit);
-        const heads = await settleWrite(find, { isUnknown: true, startedAt });
+        const heads = await retryWhileUnknown(find, { isUnknown: true, startedAt });
         if (heads) return heads;
         if (isRefusal(error)) throw error;
         throw new UnavailableError('The database cannot take changes now', { cause: error });
@@ -126,7 +130,7 @@ export class Commits {
         commitNow = () => this.commitAlone(commit);
       }
     };
-    return settleWrite(attempt, { startedAt, assertRepeatable });
+    return retryWhileUnknown(attempt, { startedAt, isUnknownAfter });
   }
 
   private commitAlone(commit: Commit): Promise<Head[]> {
@@ -236,9 +240,9 @@ function toResults(prepared: PreparedWrite[][], won: string[] | true): Results {
 }
 
 /** Repeats a commit also after others have caused it to be rolled back. */
-const assertRepeatable: AssertRepeatable = (error, wasUnknown, elapsedMs) => {
+const isUnknownAfter: IsUnknownAfter = (error, wasUnknown, elapsedMs) => {
   if (wasUnknown || !isRolledBackForRetry(error))
-    return assertUnknown(error, wasUnknown, elapsedMs);
+    return isUnknownAfterLoss(error, wasUnknown, elapsedMs);
   if (elapsedMs <= RETRY_FOR_MS) return false;
   throw new UnavailableError('The database is too busy', { cause: error });
 };

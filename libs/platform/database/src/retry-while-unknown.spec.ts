@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import { settleWrite } from './settle-write.js';
+import { retryWhileUnknown } from './retry-while-unknown.js';
 
 const lost = new Error('Connection terminated unexpectedly');
 const unavailable = new UnavailableError('The database cannot be reached');
@@ -18,10 +18,10 @@ function createWrite(...ends: (Error | string)[]) {
   return { tries, attempt };
 }
 
-describe('settling a write', () => {
+describe('retryWhileUnknown', () => {
   it('repeats one whose connection was lost, and tells it that it may have been written', async () => {
     const { tries, attempt } = createWrite(lost, 'written');
-    await expect(settleWrite(attempt)).resolves.toBe('written');
+    await expect(retryWhileUnknown(attempt)).resolves.toBe('written');
     expect(tries).toEqual([false, true]);
   });
 
@@ -30,32 +30,32 @@ describe('settling a write', () => {
     ['any other failure', failure],
   ])('reports %s at once when nothing was written', async (_name, error) => {
     const { tries, attempt } = createWrite(error);
-    await expect(settleWrite(attempt)).rejects.toBe(error);
+    await expect(retryWhileUnknown(attempt)).rejects.toBe(error);
     expect(tries).toEqual([false]);
   });
 
   it('waits for the database once it may have been written', async () => {
     const { tries, attempt } = createWrite(lost, unavailable, 'written');
-    await expect(settleWrite(attempt)).resolves.toBe('written');
+    await expect(retryWhileUnknown(attempt)).resolves.toBe('written');
     expect(tries).toEqual([false, true, true]);
   });
 
   it('reports a failure that is not of the database, even of one that may have been written', async () => {
     const { attempt } = createWrite(failure);
-    await expect(settleWrite(attempt, { isUnknown: true })).rejects.toBe(failure);
+    await expect(retryWhileUnknown(attempt, { isUnknown: true })).rejects.toBe(failure);
   });
 
   it('reports the outcome as unknown after 30 seconds', async () => {
     const { attempt } = createWrite(lost);
-    const settling = settleWrite(attempt, { startedAt: longAgo() });
-    await expect(settling).rejects.toThrow(UnknownOutcomeError);
-    await expect(settling).rejects.toHaveProperty('cause', lost);
+    const retrying = retryWhileUnknown(attempt, { startedAt: longAgo() });
+    await expect(retrying).rejects.toThrow(UnknownOutcomeError);
+    await expect(retrying).rejects.toHaveProperty('cause', lost);
   });
 
   it('repeats what its caller says was not written, for as long as they say', async () => {
     const { tries, attempt } = createWrite(failure, failure, 'written');
-    const assertRepeatable = () => false;
-    const written = settleWrite(attempt, { startedAt: longAgo(), assertRepeatable });
+    const isUnknownAfter = () => false;
+    const written = retryWhileUnknown(attempt, { startedAt: longAgo(), isUnknownAfter });
     await expect(written).resolves.toBe('written');
     expect(tries).toEqual([false, false, false]);
   });

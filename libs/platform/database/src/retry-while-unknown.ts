@@ -3,16 +3,15 @@ import { UnknownOutcomeError } from '#kernel/errors.js';
 import { isConnectionLoss, isTransient } from './connection.js';
 
 /** How long a write is repeated whose outcome is unknown. */
-export const SETTLE_WITHIN_MS = 30_000;
+export const RETRY_WITHIN_MS = 30_000;
 
 /**
- * Decides whether a write is repeated after an error.
+ * Tells whether a write may have happened, after an error of a try. It is tried again in both cases.
  * @param wasUnknown whether an earlier try may have written
  * @param elapsedMs since the first try
- * @returns whether a try may have written by now
- * @throws what the caller gets, when it is not repeated
+ * @throws what the caller gets, when it is not tried again
  */
-export type AssertRepeatable = (error: unknown, wasUnknown: boolean, elapsedMs: number) => boolean;
+export type IsUnknownAfter = (error: unknown, wasUnknown: boolean, elapsedMs: number) => boolean;
 
 /**
  * Repeats a write while its outcome is unknown, because a failure that is reported would be taken for one that wrote
@@ -20,19 +19,19 @@ export type AssertRepeatable = (error: unknown, wasUnknown: boolean, elapsedMs: 
  * @param options isUnknown: an earlier try may have written; startedAt: of the first try, by `performance.now()`
  * @throws UnknownOutcomeError
  */
-export async function settleWrite<R>(
+export async function retryWhileUnknown<R>(
   attempt: (isUnknown: boolean) => Promise<R>,
-  options: { isUnknown?: boolean; startedAt?: number; assertRepeatable?: AssertRepeatable } = {},
+  options: { isUnknown?: boolean; startedAt?: number; isUnknownAfter?: IsUnknownAfter } = {},
 ): Promise<R> {
-  const { startedAt = performance.now(), assertRepeatable = assertUnknown } = options;
+  const { startedAt = performance.now(), isUnknownAfter = isUnknownAfterLoss } = options;
   let { isUnknown = false } = options;
   for (let tries = 0; ; tries++) {
     try {
       return await attempt(isUnknown);
     } catch (cause) {
       const elapsedMs = performance.now() - startedAt;
-      isUnknown = assertRepeatable(cause, isUnknown, elapsedMs);
-      if (isUnknown && elapsedMs > SETTLE_WITHIN_MS) {
+      isUnknown = isUnknownAfter(cause, isUnknown, elapsedMs);
+      if (isUnknown && elapsedMs > RETRY_WITHIN_MS) {
         throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause });
       }
       await wait(Math.min(50 * 2 ** tries, 1_000));
@@ -44,7 +43,7 @@ export async function settleWrite<R>(
  * Repeats only what may have been written: after a lost connection, until the database says more than that it is
  * unavailable.
  */
-export const assertUnknown: AssertRepeatable = (error, wasUnknown) => {
+export const isUnknownAfterLoss: IsUnknownAfter = (error, wasUnknown) => {
   if (wasUnknown ? isTransient(error) : isConnectionLoss(error)) return true;
   throw error;
 };
