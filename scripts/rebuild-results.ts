@@ -1,4 +1,5 @@
 import type { VerificationResult } from '#event-store/verification/verification.js';
+import { describeUnrepaired } from './replay.js';
 
 const EXAMPLES = 10;
 
@@ -8,6 +9,7 @@ type TableResult = { rowCount: number; differenceCount: number; examples: string
 /** Counts the differences of each table, and prints them with examples. */
 export class RebuildResults {
   isChanged = false;
+  unrepaired = 0;
   private outdated = 0;
   private readonly tables = new Map<string, TableResult>();
 
@@ -20,12 +22,19 @@ export class RebuildResults {
   }
 
   addRecords(
-    { streams = 0, differences = [], outdated = 0, repaired = 0 }: Partial<VerificationResult>,
+    {
+      streams = 0,
+      differences = [],
+      outdated = 0,
+      repaired = 0,
+      unrepaired = 0,
+    }: Partial<VerificationResult>,
     table: string | undefined,
   ): void {
     if (table !== undefined) this.add(table, streams, []);
     for (const one of differences) this.add(one.table, 0, [`${one.stream}: ${one.problem}`]);
     this.outdated += outdated;
+    this.unrepaired += unrepaired;
     if (repaired > 0) this.isChanged = true;
   }
 
@@ -47,10 +56,10 @@ export class RebuildResults {
     }
     if (this.outdated > 0)
       console.log(`${this.outdated} read models were of an older projection version`);
-    const { differenceCount: count } = this;
+    const { differenceCount: count, unrepaired } = this;
     const summary = count === 0 ? 'no difference' : `${count} differences`;
-    console.log(
-      `${summary}; ${this.isChanged ? 'the tables were repaired' : 'nothing was changed'}`,
-    );
+    const change = unrepaired > 0 ? 'some records were repaired' : 'the tables were repaired';
+    console.log(`${summary}; ${this.isChanged ? change : 'nothing was changed'}`);
+    if (unrepaired > 0) console.log(describeUnrepaired(unrepaired));
   }
 }

@@ -21,7 +21,7 @@ NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS, HISTORY, STA
 /**
  * Replays the log and repairs what differs from it in read models, claims and the table of the history, row by row,
  * while the service runs; then counts the statistics anew. Prints differences; with `--check` it only prints. Exits 1 if
- * anything differed.
+ * anything differed or could not be repaired.
  */
 runScript(async () => {
   const { table, check = false } = parseOptions(process.argv.slice(2));
@@ -39,7 +39,7 @@ runScript(async () => {
     }
   });
   results.print();
-  if (results.differenceCount > 0) process.exitCode = 1;
+  if (results.differenceCount > 0 || results.unrepaired > 0) process.exitCode = 1;
 });
 
 async function replay(

@@ -54,9 +54,7 @@ export async function replayRecords(
   const verifySeveral = (verify: (slice: Slice) => Promise<VerificationResult>) =>
     Promise.all(Array.from({ length: SLICES_OF_THREAD }, () => verifyEach(verify)));
   await Promise.all([
-    verifySeveral((slice) =>
-      retryLostConnections(() => verification.verifySlice(slice, task.scope)),
-    ),
+    verifySeveral((slice) => verification.verifySlice(slice, task.scope, retryLostConnections)),
     ...threads.map(async (thread) => {
       try {
         await verifySeveral((slice) => runInThread(thread, { slice, scope: task.scope }));
@@ -75,14 +73,14 @@ async function replayLog(
   addToHistory: AddToHistory | null,
   report: Report,
 ): Promise<IsVerified> {
-  const { store, strays } = services;
+  const { store, orphanedStreams } = services;
   const verifyRows = createLogVerification(services, task);
   const verifiedIds = new Map(readModels.map(({ table }) => [table, new IdSet()]));
   for await (const page of readLog(store, PAGE, retryLostConnections)) {
     const [rows, historyEvents] = await Promise.all([
       verifyRows(page),
       retryLostConnections(() => addToHistory?.(page) ?? Promise.resolve(0)),
-      retryLostConnections(() => strays.add(page)),
+      retryLostConnections(() => orphanedStreams.add(page)),
     ]);
     for (const { table, ids } of rows.slices) {
       for (const id of ids) verifiedIds.get(table)?.add(id);
@@ -105,9 +103,13 @@ function createLogVerification(
   return (page) => retryLostConnections(() => log.add(page));
 }
 
+/** Says what to do about records that a repair left as they are. */
+export const describeUnrepaired = (count: number): string =>
+  `${count} records were not repaired: others kept changing or locking them, or other streams hold what they claim. Run this again.`;
+
 /** Lists the records that have a read model, except those that were found right in the log, and then those without. */
 async function* listSlices(
-  { strays }: VerificationServices,
+  { orphanedStreams }: VerificationServices,
   { tables }: ReplayTask,
   { pool, isVerified, report }: { pool: pg.Pool; isVerified: IsVerified; report: Report },
 ): AsyncGenerator<Slice> {
@@ -127,7 +129,7 @@ async function* listSlices(
     }
   }
   if (tables.length === 0) return;
-  for await (const { slices, unknown } of strays.find()) {
+  for await (const { slices, unknown } of orphanedStreams.find()) {
     const problem = 'no aggregate with that name';
     report({ differences: unknown.map((stream) => ({ table: 'streams', stream, problem })) });
     for (const slice of slices) if (tables.some(({ table }) => table === slice.table)) yield slice;

@@ -22,7 +22,7 @@ export type VerificationServices = {
   store: EventStore;
   keys: PersonalKeys;
   verification: Verification;
-  strays: OrphanedStreams;
+  orphanedStreams: OrphanedStreams;
 };
 
 /**
@@ -48,8 +48,8 @@ export async function withVerification<R>(
     await retryLostConnections(() => masterKeys.onModuleInit());
     if (isMainThread) await retryLostConnections(() => store.onModuleInit());
     const verification = new Verification(pool, store, keys, readModels);
-    const strays = new OrphanedStreams(pool, store, readModels);
-    return await work({ config, pool, store, keys, verification, strays });
+    const orphanedStreams = new OrphanedStreams(pool, store, readModels);
+    return await work({ config, pool, store, keys, verification, orphanedStreams });
   } finally {
     await store.onApplicationShutdown();
     await source.destroy();

@@ -28,12 +28,13 @@ if (port) {
       log ??= new LogVerification(verification, keys, verified, scope);
       return log.add(page);
     };
-    const verify = async (task: Task) =>
-      task.resultPort.postMessage(
-        await retryLostConnections<VerificationResult | VerifiedPage>(() =>
-          'page' in task ? verifyPage(task) : verification.verifySlice(task.slice, task.scope),
-        ),
-      );
+    const verify = async (task: Task) => {
+      const result: VerificationResult | VerifiedPage =
+        'page' in task
+          ? await retryLostConnections(() => verifyPage(task))
+          : await verification.verifySlice(task.slice, task.scope, retryLostConnections);
+      task.resultPort.postMessage(result);
+    };
     const running: Promise<void>[] = [];
     for await (const [task] of on(port, 'message') as AsyncIterable<[Task | null]>) {
       if (task === null) break;

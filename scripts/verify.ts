@@ -1,5 +1,5 @@
 // First, so that its threads start before the rest is loaded.
-import { replayRecords } from './replay.js';
+import { describeUnrepaired, replayRecords } from './replay.js';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
@@ -21,6 +21,8 @@ import { verifyCheckpoints } from './verify-checkpoints.js';
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
 const MAX_PRINTED = 50;
 
+const NO_RECORDS = { streams: 0, events: 0, outdated: 0, repaired: 0, unrepaired: 0 };
+
 type Sum = Omit<VerificationResult, 'differences'> & { differences: number };
 
 /**
@@ -34,7 +36,7 @@ runScript(async () => {
   let covered = '';
   let numbered = 0;
   let storeCount = 0;
-  const sum: Sum = { streams: 0, events: 0, differences: 0, outdated: 0, repaired: 0 };
+  const sum: Sum = { ...NO_RECORDS, differences: 0 };
   const addDifferences = (differences: string[]) => {
     for (const difference of differences.slice(0, Math.max(0, MAX_PRINTED - sum.differences)))
       console.error(difference);
@@ -42,7 +44,7 @@ runScript(async () => {
   };
   const add = ({ differences = [], ...verified }: Partial<VerificationResult>) => {
     addDifferences(differences.map(({ stream, problem }) => `${stream}: ${problem}`));
-    for (const name of ['streams', 'events', 'outdated', 'repaired'] as const)
+    for (const name of ['streams', 'events', 'outdated', 'repaired', 'unrepaired'] as const)
       sum[name] += verified[name] ?? 0;
   };
   await withVerification(async (services) => {
@@ -83,8 +85,8 @@ runScript(async () => {
     addDifferences(statistics.errors);
     addDifferences(await findDamage(store));
   });
-  print(sum, { covered, numbered, storeCount });
-  if (sum.differences > 0) process.exitCode = 1;
+  print(sum, { repair, covered, numbered, storeCount });
+  if (sum.differences > 0 || sum.unrepaired > 0) process.exitCode = 1;
 });
 
 /** Finds what others have done to streams on a shared server. Prints what harms no record. */
@@ -96,15 +98,23 @@ async function findDamage(store: EventStore): Promise<string[]> {
 
 function print(
   sum: Sum,
-  { covered, numbered, storeCount }: { covered: string; numbered: number; storeCount: number },
+  {
+    repair,
+    covered,
+    numbered,
+    storeCount,
+  }: { repair: boolean; covered: string; numbered: number; storeCount: number },
 ): void {
   if (sum.outdated > 0) {
     console.log(
-      `${sum.outdated} read models are of an older projection version: each is projected again when it is next loaded`,
+      repair
+        ? `${sum.outdated} read models were of an older projection version`
+        : `${sum.outdated} read models are of an older projection version: each is projected again when it is next loaded`,
     );
   }
   if (sum.repaired > 0)
     console.log(`${sum.repaired} read models were repaired: they now match their events`);
+  if (sum.unrepaired > 0) console.log(describeUnrepaired(sum.unrepaired));
   if (covered !== '') console.log(covered);
   console.log(`${numbered} events of the log were compared with the history table`);
   console.log(`the statistics of ${storeCount} stores were compared with the history table`);
@@ -146,9 +156,12 @@ function verifyHistory(pool: pg.Pool, progress: Progress): Promise<VerifiedHisto
   });
 }
 
+/** Prints whether it repaired the table, or the reason why the table is kept. */
 async function repairHistory(services: VerificationServices): Promise<void> {
   const pass = await HistoryPass.begin(services);
   await pass.addAll(() => undefined);
-  const { isRepaired } = await pass.end(true);
+  const { isRepaired, differences } = await pass.end(true);
+  const [first] = differences;
   if (isRepaired) console.log('the history table was repaired: it now matches the log');
+  else if (first) console.error(`history: ${first.entry}: ${first.problem}`);
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -126,6 +127,55 @@ it('repairs what is right up to where another command has moved it since', async
   expect(rows).toEqual([{ balance: 2 }]);
 });
 
+it('reports what it has repaired when the connection broke after a part of the work', async () => {
+  const { customerCard } = await enrol(store);
+  const slice = { table: 'customer_cards', ids: [customerCard.id] };
+  for (const damage of ['update customer_cards set balance = 77', 'delete from customer_cards']) {
+    await query(`${damage} where id = $1`, [customerCard.id]);
+    const result = await createVerification().verifySlice(slice, REPAIR, async (work) => {
+      await work();
+      return work();
+    });
+    expect(result).toMatchObject({
+      repaired: 1,
+      unrepaired: 0,
+      differences: [{ table: 'customer_cards' }],
+    });
+    expect((await createVerification().verifySlice(slice, CHECK)).differences).toEqual([]);
+  }
+});
+
+it.each([
+  'select from customers where id = $1 for update',
+  'insert into es.claims select * from kept_claims where stream_id = $1',
+])('repairs the other records while a command locks one (%s)', async (lock) => {
+  const ids: number[] = [];
+  for (const name of ['a', 'b', 'c'])
+    ids.push(
+      await createCustomer({ first_name: name, email: `${name}-${randomUUID()}@example.com` }),
+    );
+  const [locked = 0, ...others] = ids;
+  const streams = ids.map((id) => `customer-${id}`);
+  const live = await readClaims(others);
+  await query('create table kept_claims as select * from es.claims where stream_id = any ($1)', [
+    streams,
+  ]);
+  await query('grant select on kept_claims to public');
+  await query('delete from es.claims where stream_id = any ($1)', [streams]);
+  const client = await service.app.get(Pool).connect();
+  try {
+    await client.query('begin');
+    await client.query(lock, [lock.includes('kept') ? `customer-${locked}` : locked]);
+    expect(await repairCustomers(ids)).toMatchObject({ repaired: 2, unrepaired: 1 });
+    expect(await readClaims(ids)).toEqual(live);
+  } finally {
+    await client.query('rollback');
+    client.release();
+    await query('drop table kept_claims');
+  }
+  expect(await repairCustomers(ids)).toMatchObject({ repaired: 1, unrepaired: 0 });
+});
+
 describe('the claims of a customer', () => {
   it('have the revision after their command, whatever X-Request-Id it came with and when', async () => {
     const id = await runAtTime('2026-05-01T10:00:00Z', async () => {
@@ -172,6 +222,51 @@ describe('the claims of a customer', () => {
           .differences,
       ).toEqual([]);
     }
+  });
+
+  it('stay with the stream that holds them if its history contains them too', async () => {
+    const customer = { first_name: 'Ida', email: 'ida@example.com' };
+    const id = await createCustomer(customer);
+    await query('delete from es.claims where stream_id = $1', [`customer-${id}`]);
+    const later = await createCustomer(customer);
+    const live = await readClaims([id, later]);
+    expect(live).toMatchObject([{ stream_id: `customer-${later}` }]);
+    for (const order of [
+      [id, later],
+      [later, id],
+    ]) {
+      const { differences, ...result } = await repairCustomers(order);
+      expect(differences).toMatchObject([
+        { stream: `customer-${id}`, problem: `its email is held by customer-${later}` },
+      ]);
+      expect(result).toMatchObject({ repaired: 0, unrepaired: 1 });
+      expect(await readClaims([id, later])).toEqual(live);
+    }
+    await erase(later);
+    await repairCustomers([id]);
+    // Two histories whose claims are both missing: one of them gets it.
+    await query('delete from es.claims where stream_id = $1', [`customer-${id}`]);
+    const third = await createCustomer(customer);
+    await query('delete from es.claims where stream_id = $1', [`customer-${third}`]);
+    expect(await repairCustomers([id, third])).toMatchObject({ repaired: 1, unrepaired: 1 });
+    await erase(third);
+  });
+
+  it('stay as they are when an intent opens while they are repaired', async () => {
+    const id = await createCustomer({ first_name: 'Jo', email: 'jo@example.com' });
+    await query('delete from es.claims where stream_id = $1', [`customer-${id}`]);
+    await query(`create function open_intent() returns trigger language plpgsql as $$ begin
+      insert into es.intents (id, holder, content, leased_until) values (gen_random_uuid(), gen_random_uuid(),
+        json_build_object('writes', json_build_array(json_build_object('stream', new.stream_id))), now());
+      return null; end $$`);
+    await query(
+      'create trigger opens_intent after insert on es.claims for each row execute function open_intent()',
+    );
+    expect(await repairCustomers([id])).toMatchObject({ repaired: 0, unrepaired: 1 });
+    await query('drop trigger opens_intent on es.claims');
+    await query('drop function open_intent()');
+    expect(await readClaims([id])).toEqual([]);
+    expect(await repairCustomers([id])).toMatchObject({ repaired: 1, unrepaired: 0 });
   });
 
   it('that an erased person does not have any more are removed', async () => {

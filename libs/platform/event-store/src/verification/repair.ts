@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import { inTransaction } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { ConflictError } from '../port/event-store.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import {
   isMissing,
+  NAMED_IN_INTENTS,
   parseClaims,
   renderClaimColumns,
   type ClaimColumns,
@@ -14,7 +16,7 @@ import { toReadModelUpdate } from './stream-replay.js';
 const BATCH_SIZE = 500;
 
 /** Shorter than deadlocks are looked for, so that the repair gives way and no command. */
-const LOCK_TIMEOUT = `set local lock_timeout = '200ms'`;
+const LOCK_TIMEOUT_MS = 200;
 
 const READ_CLAIMS = `
   select stream, ${renderClaimColumns('stream')} from unnest($1::text[]) as stream`;
@@ -22,14 +24,17 @@ const DELETE_CLAIMS = `
   delete from es.claims c
   using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
   where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s`;
-/** Takes values over from other streams, whose own histories do not contain them. */
+/** Leaves values to other streams: their own histories may contain them too. */
 const WRITE_CLAIMS = `
-  insert into es.claims (account_id, kind, value, stream_id, revision)
-  select a, k, decode(v, 'hex'), s, r
+  insert into es.claims as c (account_id, kind, value, stream_id, revision)
+  select distinct on (a, k, v) a, k, decode(v, 'hex'), s, r
   from jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
-  order by a, k, v
-  on conflict (account_id, kind, value) do update
-    set stream_id = excluded.stream_id, revision = excluded.revision`;
+  order by a, k, v, s
+  on conflict (account_id, kind, value) do update set revision = excluded.revision
+    where c.stream_id = excluded.stream_id
+  returning stream_id`;
+const FIND_INTENT = `
+  select from (${NAMED_IN_INTENTS}) named where stream_id = any ($1::text[]) limit 1`;
 const DELETE_LATER_CLAIMS = `
   delete from es.claims c
   using unnest($1::text[], $2::bigint[]) as x (stream, revision)
@@ -42,7 +47,7 @@ type Head = { revision: number; hash: string };
 
 /**
  * Replaces read models and claims by what their events say, some hundred in a transaction: readers see each as it was
- * or as it should be. Leaves those that have changed since they were read.
+ * or as it should be. Leaves those that have changed since they were read, that others lock, and claims of other streams.
  * @returns the ids of those
  */
 export async function repairRecords(
@@ -53,47 +58,67 @@ export async function repairRecords(
   const remainingIds: number[] = [];
   for (let i = 0; i < repairs.length; i += BATCH_SIZE) {
     const batch = repairs.slice(i, i + BATCH_SIZE);
-    const doneIds = await inTransaction(pool, (client) => repairBatch(client, table, batch)).catch(
-      (error: unknown) => {
-        if (!isRolledBackForRetry(error)) throw error;
-        return new Set<number>();
-      },
-    );
-    remainingIds.push(...batch.flatMap(({ row: { id } }) => (doneIds.has(id) ? [] : [id])));
+    remainingIds.push(...(await repairInParts(pool, table, batch, LOCK_TIMEOUT_MS)));
   }
   return remainingIds;
+}
+
+/** Halves a batch that has to give way, so that one record delays no other. All halves wait as long as the whole. */
+async function repairInParts(
+  pool: pg.Pool,
+  table: string,
+  repairs: Repair[],
+  lockTimeoutMs: number,
+): Promise<number[]> {
+  try {
+    return await inTransaction(pool, async (client) => {
+      await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
+      return repairBatch(client, table, repairs);
+    });
+  } catch (error) {
+    if (!isRolledBackForRetry(error) && !(error instanceof ConflictError)) throw error;
+    if (repairs.length === 1) return repairs.map(({ row }) => row.id);
+    const middle = Math.ceil(repairs.length / 2);
+    const remainingIds: number[] = [];
+    for (const half of [repairs.slice(0, middle), repairs.slice(middle)])
+      remainingIds.push(...(await repairInParts(pool, table, half, Math.ceil(lockTimeoutMs / 2))));
+    return remainingIds;
+  }
 }
 
 async function repairBatch(
   client: pg.ClientBase,
   table: string,
   repairs: Repair[],
-): Promise<Set<number>> {
-  await client.query(LOCK_TIMEOUT);
+): Promise<number[]> {
   const heads = await lockRows(client, table, repairs);
   const unchanged = repairs.filter(({ row }) => isAt(heads.get(row.id), findRowHead(row)));
-  await replaceRows(
-    client,
-    table,
-    unchanged.filter(({ isRowWrong }) => isRowWrong),
-  );
-  const areDone = await replaceClaims(
-    client,
-    table,
-    unchanged.filter(({ areClaimsWrong }) => areClaimsWrong),
-  );
-  return new Set(
+  const wrongRows = unchanged.filter(({ isRowWrong }) => isRowWrong);
+  await replaceRows(client, table, wrongRows);
+  const wrongClaims = unchanged.filter(({ areClaimsWrong }) => areClaimsWrong);
+  const claimedIds = await replaceClaims(client, table, wrongClaims);
+  // Last, because the other batches of these accounts wait for it. The new version keeps processes from using what they
+  // have cached of the former rows.
+  if (wrongRows.length > 0)
+    await client.query('select raise_account_versions($1)', [
+      wrongRows.flatMap(({ row, replay }) => [
+        ...(isMissing(row) ? [] : [row.account_id]),
+        ...(replay.state ? [replay.state.accountId] : []),
+      ]),
+    ]);
+  const doneIds = new Set(
     unchanged.flatMap(({ row: { id }, areClaimsWrong }) =>
-      areClaimsWrong && !areDone.has(id) ? [] : [id],
+      areClaimsWrong && !claimedIds.has(id) ? [] : [id],
     ),
   );
+  return repairs.flatMap(({ row: { id } }) => (doneIds.has(id) ? [] : [id]));
 }
 
 /** Deletes them first: `es.write_read_models` only moves a read model forward. */
 async function replaceRows(client: pg.ClientBase, table: string, repairs: Repair[]): Promise<void> {
   if (repairs.length === 0) return;
   await client.query(`delete from ${table} where id = any ($1)`, [
-    repairs.map(({ row }) => row.id),
+    repairs.flatMap(({ row }) => (isMissing(row) ? [] : [row.id])),
   ]);
   const ahead = repairs.filter(({ row, last }) => row.revision > (last?.revision ?? -1));
   if (ahead.length > 0) {
@@ -106,13 +131,6 @@ async function replaceRows(client: pg.ClientBase, table: string, repairs: Repair
   await client.query('select es.write_read_models($1, $2, $3)', [
     ...toReadModelArguments(updates),
     updates.map(({ stream }) => stream),
-  ]);
-  // The new version keeps processes from using what they have cached of the former rows.
-  await client.query('select raise_account_versions($1)', [
-    repairs.flatMap(({ row, replay }) => [
-      ...(isMissing(row) ? [] : [row.account_id]),
-      ...(replay.state ? [replay.state.accountId] : []),
-    ]),
   ]);
 }
 
@@ -133,19 +151,35 @@ async function replaceClaims(
     return isAt(heads.get(row.id), expected) && !actualClaims.get(replay.stream)?.pending;
   });
   const wrong: object[] = [];
-  const right: object[] = [];
+  const right: ({ s: string } & Record<string, unknown>)[] = [];
   for (const { replay } of ready) {
     const { stream, claims } = replay;
-    for (const claim of parseClaims(actualClaims.get(stream)?.claims ?? null).keys()) {
+    const actual = parseClaims(actualClaims.get(stream)?.claims ?? null);
+    for (const claim of actual.keys()) {
       const [a, k, v] = claim.split(' ');
       if (!claims.has(claim)) wrong.push({ a: Number(a), k, v, s: stream });
     }
-    for (const { accountId: a, kind: k, value: v, revision: r } of claims.values())
-      right.push({ a, k, v, s: stream, r });
+    for (const [claim, { accountId: a, kind: k, value: v, revision: r }] of claims)
+      if (actual.get(claim) !== r) right.push({ a, k, v, s: stream, r });
   }
   if (wrong.length > 0) await client.query(DELETE_CLAIMS, [JSON.stringify(wrong)]);
-  if (right.length > 0) await client.query(WRITE_CLAIMS, [JSON.stringify(right)]);
-  return new Set(ready.map(({ row }) => row.id));
+  const missingCounts = new Map<string, number>();
+  for (const { s } of right) missingCounts.set(s, (missingCounts.get(s) ?? 0) + 1);
+  if (right.length > 0) {
+    const written = await client.query<{ stream_id: string }>(WRITE_CLAIMS, [
+      JSON.stringify(right),
+    ]);
+    for (const { stream_id: s } of written.rows)
+      missingCounts.set(s, (missingCounts.get(s) ?? 0) - 1);
+  }
+  // An intent opens without the lock of a row, and may have moved what was written here.
+  const { rowCount } = await client.query(FIND_INTENT, [ready.map(({ replay }) => replay.stream)]);
+  if (rowCount !== 0) throw new ConflictError();
+  return new Set(
+    ready.flatMap(({ row, replay }) =>
+      (missingCounts.get(replay.stream) ?? 0) > 0 ? [] : [row.id],
+    ),
+  );
 }
 
 async function lockRows(

@@ -35,14 +35,21 @@ export type Scope = { rows: boolean; claims: boolean; repair: boolean };
 
 export type Difference = { table: string; stream: string; problem: string };
 
-/** @property outdated the read models of an older projection version: the next load projects them again */
+/**
+ * @property outdated the read models of an older projection version: the next load projects them again
+ * @property unrepaired the records that others changed or locked at each try, or of which other streams hold claims
+ */
 export type VerificationResult = {
   streams: number;
   events: number;
   differences: Difference[];
   outdated: number;
   repaired: number;
+  unrepaired: number;
 };
+
+/** @property repairs what is to be repaired of the records */
+type Comparison = Omit<VerificationResult, 'repaired' | 'unrepaired'> & { repairs: Repair[] };
 
 /**
  * Replays streams and compares the result with their rows and claims while the service runs. Reads a row first, then its
@@ -61,29 +68,39 @@ export class Verification {
     this.tables = new Map(allReadModels.map((readModel) => [readModel.table, readModel]));
   }
 
-  /** Verifies the records of a slice, of which some may have no read model or no stream. */
-  async verifySlice(slice: Slice, scope: Scope): Promise<VerificationResult> {
-    const result = await this.verifyOnce(slice, scope, false);
-    let { remainingIds } = result;
+  /**
+   * Verifies the records of a slice, of which some may have no read model or no stream.
+   * @param retry repeats parts of the work: after all of it was repeated, what is repaired would not be a difference
+   */
+  async verifySlice(
+    { table, ids }: Slice,
+    scope: Scope,
+    retry: <R>(work: () => Promise<R>) => Promise<R> = (work) => work(),
+  ): Promise<VerificationResult> {
+    const { repairs, ...result } = await retry(() => this.compare({ table, ids }, scope, false));
+    if (!scope.repair) return { ...result, repaired: 0, unrepaired: 0 };
+    let remainingIds = await retry(() => this.repair(table, repairs));
     for (let tries = 1; remainingIds.length > 0 && tries < REPAIR.tries; tries++) {
       await wait(REPAIR.everyMs);
-      const again = await this.verifyOnce({ ...slice, ids: remainingIds }, scope, true);
-      result.repaired += again.repaired;
-      ({ remainingIds } = again);
+      remainingIds = await retry(async () => {
+        const again = await this.compare({ table, ids: remainingIds }, scope, true);
+        return this.repair(table, again.repairs);
+      });
     }
-    return result;
+    const unrepaired = remainingIds.length;
+    return { ...result, repaired: repairs.length - unrepaired, unrepaired };
   }
 
-  /** @returns remainingIds: the records that changed before they could be repaired */
-  private async verifyOnce(
+  private async compare(
     { table, ids }: Slice,
     scope: Scope,
     isRepeated: boolean,
-  ): Promise<VerificationResult & { remainingIds: number[] }> {
+  ): Promise<Comparison> {
     const readModel = this.tables.get(table);
     if (!readModel) throw new Error(`${table} is not a read model`);
     const differences: Difference[] = [];
-    const result = { streams: 0, events: 0, differences, outdated: 0, repaired: 0 };
+    const repairs: Repair[] = [];
+    const result = { streams: 0, events: 0, differences, outdated: 0, repairs };
     const records = await this.readRecords(readModel, ids);
     const ranges = [...records].map(([stream, { row, applyTo }]) => ({
       stream,
@@ -98,7 +115,7 @@ export class Verification {
         if (problem !== undefined) differences.push({ table, stream, problem });
       }
     }
-    const repairs: Repair[] = [];
+    const holders = scope.claims ? await this.findHolders([...records.values()]) : undefined;
     const erasedIds: number[] = [];
     for (const [stream, record] of records) {
       const rowProblems = scope.rows ? this.findRowProblems(record) : [];
@@ -107,7 +124,7 @@ export class Verification {
         erasedIds.push(record.row.id);
         continue;
       }
-      const claimProblems = scope.claims ? this.findClaimProblems(record) : [];
+      const claimProblems = scope.claims ? this.findClaimProblems(record, holders) : [];
       result.streams++;
       if (isOutdated(record)) result.outdated++;
       for (const problem of [...rowProblems, ...claimProblems])
@@ -120,15 +137,13 @@ export class Verification {
       if (scope.repair && !(await this.isIntact(stream, record))) continue;
       repairs.push({ ...record, isRowWrong, areClaimsWrong });
     }
-    const remainingIds = scope.repair ? await this.repair(readModel, repairs) : [];
-    if (scope.repair) result.repaired = repairs.length - remainingIds.length;
     if (erasedIds.length > 0) {
-      const again = await this.verifyOnce({ table, ids: erasedIds }, scope, true);
-      for (const name of ['streams', 'outdated', 'repaired'] as const) result[name] += again[name];
+      const again = await this.compare({ table, ids: erasedIds }, scope, true);
+      for (const name of ['streams', 'outdated'] as const) result[name] += again[name];
       differences.push(...again.differences);
-      remainingIds.push(...again.remainingIds);
+      repairs.push(...again.repairs);
     }
-    return { ...result, remainingIds };
+    return result;
   }
 
   /** Tells whether nobody has deleted events of a record: what is left of it would be in its read model. */
@@ -143,9 +158,14 @@ export class Verification {
     }
   }
 
-  /** @throws ConfigError for read models that only a newer version can project */
-  private async repair({ table, aggregate }: AnyReadModel, repairs: Repair[]): Promise<number[]> {
-    if (repairs.some(({ row }) => row.projection_version > aggregate.projectionVersion)) {
+  /**
+   * @returns the ids of records that remain as they are
+   * @throws ConfigError for read models that only a newer version can project
+   */
+  private async repair(table: string, repairs: Repair[]): Promise<number[]> {
+    const isNewer = ({ row, replay }: Repair) =>
+      row.projection_version > replay.readModel.aggregate.projectionVersion;
+    if (repairs.some(isNewer)) {
       throw new ConfigError(
         `${table} has read models that a newer version of Inkpad wrote: repair them with that version.`,
       );
@@ -238,7 +258,27 @@ export class Verification {
     return row.has_right_columns ? [] : ["the read model's columns do not match its state"];
   }
 
-  private findClaimProblems({ row, replay, last, isBroken }: RecordReplay): string[] {
+  /** Finds the streams that hold values which others should hold. @returns them by claim */
+  private async findHolders(records: RecordReplay[]): Promise<Map<string, string>> {
+    const missing = records.flatMap(({ row, replay }) => {
+      const actual = parseClaims(row.claims);
+      return [...replay.claims.keys()].filter((claim) => !actual.has(claim));
+    });
+    if (missing.length === 0) return new Map();
+    const { rows } = await this.pool.query<{ claim: string; stream_id: string }>(
+      `select x.claim, c.stream_id from unnest($1::text[]) as x(claim)
+       join es.claims c on c.account_id = split_part(x.claim, ' ', 1)::bigint
+         and c.kind = split_part(x.claim, ' ', 2) and c.value = decode(split_part(x.claim, ' ', 3), 'hex')`,
+      [missing],
+    );
+    return new Map(rows.map(({ claim, stream_id }) => [claim, stream_id]));
+  }
+
+  /** @param holders the streams that hold claims of others */
+  private findClaimProblems(
+    { row, replay, last, isBroken }: RecordReplay,
+    holders?: Map<string, string>,
+  ): string[] {
     if (isBroken || replay.isErased || row.pending) return [];
     const actual = parseClaims(row.claims);
     if (!last) return actual.size > 0 ? ['claims of a record that does not exist'] : [];
@@ -249,7 +289,9 @@ export class Verification {
         problems.push(`it holds a ${kindOf(claim)} that its history does not contain`);
     }
     for (const [claim, { revision }] of replay.claims) {
-      if (!actual.has(claim)) problems.push(`its ${kindOf(claim)} is not claimed`);
+      const holder = holders?.get(claim);
+      if (!actual.has(claim))
+        problems.push(`its ${kindOf(claim)} is ${holder ? `held by ${holder}` : 'not claimed'}`);
       else if (actual.get(claim) !== revision)
         problems.push(`its ${kindOf(claim)} was claimed at another revision`);
     }
