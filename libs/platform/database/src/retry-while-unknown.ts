@@ -19,24 +19,24 @@ export type IsUnknownAfter = (error: unknown, wasUnknown: boolean, elapsedMs: nu
  * @param options isUnknown: an earlier try may have written; startedAt: of the first try, by `performance.now()`
  * @throws UnknownOutcomeError
  */
-export async function retryWhileUnknown<R>(
+export function retryWhileUnknown<R>(
   attempt: (isUnknown: boolean) => Promise<R>,
   options: { isUnknown?: boolean; startedAt?: number; isUnknownAfter?: IsUnknownAfter } = {},
 ): Promise<R> {
   const { startedAt = performance.now(), isUnknownAfter = isUnknownAfterLoss } = options;
   let { isUnknown = false } = options;
-  for (let tries = 0; ; tries++) {
-    try {
-      return await attempt(isUnknown);
-    } catch (cause) {
-      const elapsedMs = performance.now() - startedAt;
-      isUnknown = isUnknownAfter(cause, isUnknown, elapsedMs);
-      if (isUnknown && elapsedMs > RETRY_WITHIN_MS) {
-        throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause });
-      }
-      await wait(Math.min(50 * 2 ** tries, 1_000));
+  let tries = 0;
+  const retry = async (cause: unknown): Promise<R> => {
+    const elapsedMs = performance.now() - startedAt;
+    isUnknown = isUnknownAfter(cause, isUnknown, elapsedMs);
+    if (isUnknown && elapsedMs > RETRY_WITHIN_MS) {
+      throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause });
     }
-  }
+    await wait(Math.min(50 * 2 ** tries++, 1_000));
+    return attempt(isUnknown).catch(retry);
+  };
+  // Not async: every append makes one, and nearly none is tried again.
+  return attempt(isUnknown).catch(retry);
 }
 
 /**

@@ -30,7 +30,7 @@ export class EventStoreDbAppender {
    * @throws UnknownOutcomeError
    * @returns the new head of the stream
    */
-  async append({ stream, expected, events }: Write, mustAppend = false): Promise<Head> {
+  append({ stream, expected, events }: Write, mustAppend = false): Promise<Head> {
     const heads = hashChain(stream, expected, events);
     const head = heads.at(-1);
     if (!head) throw new Error('a write has at least one event');
@@ -39,27 +39,27 @@ export class EventStoreDbAppender {
       expectedRevision: expected?.revision,
       events: events.map((event, i) => toServerEvent(event, heads[i]?.hash)),
     };
-    const attempt = async (isUnknown: boolean): Promise<Head> => {
-      try {
-        await this.connection.append(append);
-        return head;
-      } catch (error) {
-        const kind = classifyError(error);
-        if (kind === 'deleted') {
-          throw new DamagedHistoryError('change', `${stream} is deleted for good`);
-        }
-        if (kind === 'conflict') {
-          // Nobody ever wins a race against an event that stays there and is not ours. A new record takes another number.
-          if (expected ?? mustAppend)
-            await this.reader.assertUntouchedAfter(stream, expected?.revision ?? -1);
-          if (expected ?? !mustAppend) throw new ConflictError();
-        }
-        if (isAccessDenied(error) && (mustAppend || !isUnknown)) {
-          await this.reader.assertNoSettings(stream, ['$acl']);
-        }
-        throw error;
+    const explain = async (error: unknown, isUnknown: boolean): Promise<never> => {
+      const kind = classifyError(error);
+      if (kind === 'deleted') {
+        throw new DamagedHistoryError('change', `${stream} is deleted for good`);
       }
+      if (kind === 'conflict') {
+        // Nobody ever wins a race against an event that stays there and is not ours. A new record takes another number.
+        if (expected ?? mustAppend)
+          await this.reader.assertUntouchedAfter(stream, expected?.revision ?? -1);
+        if (expected ?? !mustAppend) throw new ConflictError();
+      }
+      if (isAccessDenied(error) && (mustAppend || !isUnknown)) {
+        await this.reader.assertNoSettings(stream, ['$acl']);
+      }
+      throw error;
     };
+    const attempt = (isUnknown: boolean): Promise<Head> =>
+      this.connection.append(append).then(
+        () => head,
+        (error: unknown) => explain(error, isUnknown),
+      );
     return retryWhileUnknown(attempt, { isUnknown: mustAppend, isUnknownAfter });
   }
 }

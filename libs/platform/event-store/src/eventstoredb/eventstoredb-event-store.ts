@@ -175,14 +175,14 @@ export class EventStoreDbEventStore
       throw new Error('an empty append is refused');
     }
     await this.watch.assertOpen();
-    const { writes, ...extras } = commit;
-    const isSingleAppend =
-      writes.length === 1 &&
-      !extras.cap &&
-      [extras.claims, extras.releases, extras.responses, extras.erasures, extras.sideEffects].every(
-        (list) => !list?.length,
-      );
-    return isSingleAppend
+    const { writes, cap, claims, releases, responses, erasures, sideEffects } = commit;
+    const hasExtras =
+      claims?.length ||
+      releases?.length ||
+      responses?.length ||
+      erasures?.length ||
+      sideEffects?.length;
+    return writes.length === 1 && !cap && !hasExtras
       ? this.commitOne(commit)
       : this.commitIntent(createIntent(createId(), commit));
   }
