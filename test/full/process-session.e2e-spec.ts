@@ -285,13 +285,15 @@ describe('a process', () => {
       const { session } = await startProcess(proxy.url);
       await lease(1, session.number);
       expect(session.isHeld).toBe(true);
-      proxy.muteOpen();
+      proxy.mute();
       await eventually(
         () => session.isHeld,
         (isHeld) => !isHeld,
       );
       expect(session.leaseHolder).toBeNull();
-      // The server still has the silent connection, with the same lock.
+      // New connections work. The server still has the silent one, with the same lock.
+      proxy.unmute();
+      proxy.muteOpen();
       await eventually(
         () => session.isHeld,
         (isHeld) => isHeld,
