@@ -453,7 +453,7 @@ describe('a connection without a request', () => {
     await program.kill('SIGTERM');
     await close;
     expect(program.output()).not.toContain('shutdown has not finished in time');
-  }, 60_000);
+  });
 });
 
 describe('the access log', () => {

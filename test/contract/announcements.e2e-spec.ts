@@ -452,7 +452,7 @@ it('ANNOUNCE-17 A POST to that address that is not the form of the page stops th
   for (const url of [page, getPage('nobody'), getPage(randomUUID())]) {
     expect((await send({ body: multipart }, url)).status).toBe(404);
   }
-}, 60_000);
+});
 
 it('ANNOUNCE-16 When a store asks for many previews or reaches at once, some are 503 with `Retry-After`', async () => {
   const [{ client }, { client: other }] = [await open(), await open()];

@@ -67,7 +67,7 @@ describe('the inspector', () => {
     expect(tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['list_stores', 'add_stamps', 'create_card']),
     );
-  }, 60_000);
+  });
 
   it('calls tools that read and write', async () => {
     const { customer, customerCard, path } = await enrol(store);
@@ -90,7 +90,7 @@ describe('the inspector', () => {
     expect((await store.get(path)).body).toMatchObject({ stamps_count: 3 });
     const stores = await call('list_stores', {});
     expect(stores.structuredContent.data).toMatchObject([{ id: store.accountId }]);
-  }, 60_000);
+  });
 });
 
 describe('the guide for assistants', () => {

@@ -5,7 +5,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** Longer than PostgreSQL waits for a lock here. */
-const SLOW = 180_000;
+const SLOW = 300_000;
 const TABLES = ['customer_cards', 'webhook_subscriptions'];
 
 let service: Service;

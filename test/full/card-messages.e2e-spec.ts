@@ -21,7 +21,7 @@ type Row = {
 };
 type Person = { customerId: number; cardId: number; uuid: string };
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 let service: LocalService;
 let store: Client;
 let template: number;

@@ -11,7 +11,7 @@ import { EXPIRED, TestAuthority } from '../support/fixtures/certificates.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startProgram } from '../support/services/program.js';
 
-const SLOW = 180_000;
+const SLOW = 300_000;
 const GOOD = 'DNS:localhost,IP:127.0.0.1';
 
 const folder = mkdtempSync(join(tmpdir(), 'inkpad-tls-'));

@@ -11,7 +11,7 @@ import { startService, type Service } from '../support/services/service.js';
 
 /** Tests the documentation in a real browser, at a host that the service does not know. */
 
-const SLOW = 180_000;
+const SLOW = 300_000;
 const HOST = 'http://elsewhere.localhost';
 
 let service: Service;

@@ -13,7 +13,7 @@ const HEARTBEATS = 15;
 const MAX_STATEMENTS = { api: 7, dispatcher: 15 };
 /** Of both. */
 const MAX_CONNECTIONS = 8;
-const SLOW = 180_000;
+const SLOW = 300_000;
 
 let service: LocalService;
 let sql: { api: StatementCounter; dispatcher: StatementCounter };

@@ -9,7 +9,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 
 let mails: MailServer;
 let service: LocalService;

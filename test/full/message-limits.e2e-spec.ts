@@ -13,7 +13,7 @@ import type { Program } from '../support/services/program.js';
 import { cli, Client, startService, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-const SLOW = 180_000;
+const SLOW = 300_000;
 const MAX_SMS = 5;
 const MAX_MAILS = 7;
 

@@ -117,11 +117,10 @@ describe('the nodes for n8n', () => {
         rewardId: rewards[0]?.id,
         cardId: card.id,
       };
-      const options = { cwd: folder, timeout: 120_000 };
       const { stdout } = await promisify(execFile)(
         process.execPath,
         ['workflow.mjs', JSON.stringify(settings)],
-        options,
+        { cwd: folder },
       );
       const results = stdout
         .trim()

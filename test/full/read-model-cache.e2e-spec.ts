@@ -245,5 +245,5 @@ describe('the version of a store', () => {
     expect(
       await service.running.app.get(PersonalKeys).renew(customer.account_id, [customer.id]),
     ).toEqual([customer.id]);
-  }, 30_000);
+  });
 });

@@ -12,7 +12,7 @@ import type { TemplatesService } from '#stamping/templates.service.js';
 import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 const PEOPLE = 2_500;
 const STORE = 1;
 const MAX_OCCASIONS = 1_000;

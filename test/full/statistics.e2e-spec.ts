@@ -278,7 +278,6 @@ describe('the statistics', () => {
         await expectCounts(history, timeZone);
       }
     },
-    120_000,
   );
 
   it('agree with the model for a customer with more visits than are read at a time', async () => {
@@ -291,7 +290,7 @@ describe('the statistics', () => {
       await expectCounts(history, 'Europe/Berlin');
     }
     expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
-  }, 120_000);
+  });
 
   it('count everything anew when a store moves to another time zone', async () => {
     const history = await newHistory(4, 'Europe/Berlin');
@@ -304,7 +303,7 @@ describe('the statistics', () => {
     await history.add(50);
     await countAll();
     await expectCounts(history, 'Asia/Tokyo');
-  }, 120_000);
+  });
 
   it('are counted once when two processes count at the same time', async () => {
     const history = await newHistory(5, 'Europe/Berlin');
@@ -313,7 +312,7 @@ describe('the statistics', () => {
     expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
     await countAll();
     await expectCounts(history, 'Europe/Berlin');
-  }, 120_000);
+  });
 
   it('are found to differ from the history, and are repaired', async () => {
     const history = await newHistory(6, 'Europe/Berlin');
@@ -341,7 +340,7 @@ describe('the statistics', () => {
     await countAll();
     await expectCounts(history, 'Europe/Berlin');
     expect((await verification.verify(false)).errors).toEqual([]);
-  }, 120_000);
+  });
 
   describe('of a store that is counted anew', () => {
     /** Counts, and fails for some customers until it is mended. */
@@ -424,7 +423,7 @@ describe('the statistics', () => {
         (await new StatisticsVerification(pool, inLittleMemory()).verify(false)).errors,
       ).toEqual([]);
       await expectOneGeneration(history);
-    }, 240_000);
+    });
 
     it('are repaired in little memory', async () => {
       const history = await newHistory(10, 'Europe/Berlin');
@@ -439,7 +438,7 @@ describe('the statistics', () => {
       await countAll();
       await expectCounts(history, 'Europe/Berlin');
       await expectOneGeneration(history);
-    }, 120_000);
+    });
 
     it('stay as they are when the process is killed, and what it wrote is removed', async () => {
       const history = await newHistory(11, 'Europe/Berlin', 450);
@@ -458,7 +457,7 @@ describe('the statistics', () => {
       await expectCounts(history, 'Europe/Berlin');
       await expect(recount.publish()).rejects.toThrow('the counts were removed meanwhile');
       await expectCounts(history, 'Europe/Berlin');
-    }, 120_000);
+    });
 
     it('wait longer each time that they cannot be counted, and delay no other store', async () => {
       const [failing, other] = [
@@ -491,7 +490,7 @@ describe('the statistics', () => {
       await expectCounts(failing, 'Asia/Tokyo');
       expect(await readStore(failing)).toMatchObject({ failures: 0, is_waiting: null });
       await expectOneGeneration(failing);
-    }, 240_000);
+    });
 
     it('are counted anew when the next entries of a store cannot be counted', async () => {
       const [failing, other] = [
@@ -514,6 +513,6 @@ describe('the statistics', () => {
       await countAll(counting);
       await expectCounts(failing, 'Europe/Berlin');
       expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
-    }, 240_000);
+    });
   });
 });

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import sharp from 'sharp';
-import { expectAccessiblePage, SIZES } from '../support/browser/chromium.js';
+import {
+  expectAccessiblePage,
+  SIZES,
+  startChromium,
+  WITHIN_MS,
+} from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -50,6 +55,7 @@ beforeAll(async () => {
     viewport: SIZES.phone,
     permissions: ['notifications'],
   });
+  browser.setDefaultTimeout(WITHIN_MS);
   browser.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
   });
@@ -101,7 +107,7 @@ async function waitUntilCached(page: Page): Promise<void> {
 /** Loads the page in a browser that has never seen it, and waits until the page is cached for times without a connection. */
 async function expectLight({ page: path }: Enrolled, kind: string, deviceScaleFactor: number) {
   const wire = await startWireBytes(service.baseUrl);
-  const fresh = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+  const fresh = await startChromium();
   try {
     const options = { viewport: SIZES.phone, deviceScaleFactor };
     const page = await (await fresh.newContext(options)).newPage();
@@ -275,7 +281,7 @@ describe('the web card in a browser', () => {
   });
 
   it('shows its balance and QR code and no button without JavaScript', async () => {
-    const plain = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+    const plain = await startChromium();
     try {
       const page = await plain.newPage({ javaScriptEnabled: false, viewport: SIZES.phone });
       await page.goto(service.baseUrl + card.page);

@@ -102,7 +102,6 @@ const waitUntilGone = (values: string[]) =>
   eventually(
     () => find(values),
     (places) => places.length === 0,
-    60_000,
   );
 
 async function verify(): Promise<void> {

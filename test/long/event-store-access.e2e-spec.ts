@@ -19,7 +19,7 @@ import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispa
  * connect as that user, and it cannot delete anything.
  */
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 const PASSWORDS = { admin: 'the key to it all', inkpad: 'a/b:c@d?e' };
 
 let server: EventStoreDb;

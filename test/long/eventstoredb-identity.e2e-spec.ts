@@ -21,7 +21,7 @@ import { openStore } from '../support/database/event-store.js';
 
 /** An event store that belongs to another database, or refuses the connection, ends the start with one sentence. */
 
-const SLOW = 120_000;
+const SLOW = 300_000;
 
 let server: EventStoreDb;
 let service: Service;

@@ -9,6 +9,8 @@ import { eventually } from '../jest/eventually.js';
 
 const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'];
+/** Only guards against waiting forever, as Jest's limit does: a busy machine may be many times slower. */
+export const WITHIN_MS = 120_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 export const SIZES = {
@@ -20,14 +22,14 @@ export const SIZES = {
  * @param names hosts that lead to these addresses. Browsers trust names below localhost as they trust https.
  * @param more arguments, such as those of a camera
  */
-export function startChromium(
+export async function startChromium(
   names: Record<string, string> = {},
   more: readonly string[] = [],
 ): Promise<Browser> {
   const rules = Object.entries(names).map(
     ([name, baseUrl]) => `MAP ${name}:80 ${new URL(baseUrl).host}`,
   );
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: CHROMIUM_PATH,
     args: [
       ...ARGUMENTS,
@@ -35,6 +37,8 @@ export function startChromium(
       ...(rules.length > 0 ? [`--host-resolver-rules=${rules.join()}`] : []),
     ],
   });
+  browser.on('context', (context) => context.setDefaultTimeout(WITHIN_MS));
+  return browser;
 }
 
 /** A page as it stands: fits phones and desktops, and axe finds nothing that keeps people out, in light and dark. */

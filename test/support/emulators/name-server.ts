@@ -46,7 +46,7 @@ export class NameServer {
   takeOver(lookup: NameLookup): NameLookup {
     const address = `127.0.0.1:${(this.socket.address() as AddressInfo).port}`;
     const resolver = () => {
-      const asking = new Resolver({ timeout: 1_000, tries: 1 });
+      const asking = new Resolver({ timeout: 3_000, tries: 1 });
       asking.setServers([address]);
       return asking;
     };

@@ -233,7 +233,6 @@ export class GuideReader {
       await eventually(
         () => this.repeatRequest(only),
         (body) => isEqual(body, matcher),
-        20_000,
       );
     } else {
       expectAmong(
