@@ -88,7 +88,7 @@ describe('delivery queues', () => {
       (count) => count === 60,
     );
     expect(new Set(await listStatuses(heldSubscription))).toEqual(new Set(['pending']));
-    expect(stuck.received).toHaveLength(1);
+    expect(stuck.events).toHaveLength(1);
     release();
     await eventually(
       () => stuck.events.length,
