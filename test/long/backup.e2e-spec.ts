@@ -192,11 +192,16 @@ describe('npm run backup and npm run restore', () => {
       );
       deliveredIds = receiver.events.map(getEventId);
       await leaveMessages(database);
-      await database.end();
+      // Keeps the announcement from being sent before it is backed up.
+      await database.query('begin');
+      await database.query('select from announcements where id = $1 for update', [
+        announcementIds[1],
+      ]);
 
       const meanwhile = startStamping('meanwhile');
       const program = startProgram(BACKUP, settings(first), [backup]);
       expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
+      await database.end();
       const all = await meanwhile.stop();
       expect(all.length).toBeGreaterThan(0);
       expect(program.output()).toContain(`keep a copy of ${join(first, 'master.key')} elsewhere`);

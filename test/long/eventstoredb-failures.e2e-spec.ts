@@ -11,7 +11,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
-import { startProgram } from '../support/services/program.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
 import { Client, startService, type LocalService } from '../support/services/service.js';
 import { readAllEvents, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -166,7 +166,7 @@ describe('while the event store is unavailable', () => {
     async () => {
       const { path } = await enrol(store);
       await server.stopListening();
-      const port = String(20_000 + Math.floor(Math.random() * 20_000));
+      const port = String(await findFreePort());
       const api = startProgram(
         'dist/apps/api/src/main.js',
         createTestEnvironment(service.database.url, {

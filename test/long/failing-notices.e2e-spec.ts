@@ -316,11 +316,11 @@ describe('a mail to an owner', () => {
       );
       await stop(first, 'SIGKILL');
       mails.hang(false);
-      await startDispatcher();
       const { rows } = await service.database.query<{ leased: boolean }>(
         'select due_at > now() as leased from mail_outbox',
       );
       expect(rows).toEqual([{ leased: true }]);
+      await startDispatcher();
       // Expires the killed dispatcher's lease.
       await service.database.query('update mail_outbox set due_at = now()');
       await waitForMails(store, 1);

@@ -211,7 +211,10 @@ describe('delivery queues', () => {
     expect(await queryRows('select 1 from webhook_queues where dispatcher_id is not null')).toEqual(
       [],
     );
-    expect(await queryRows('select 1 from es.processes')).toEqual([]);
+    await eventually(
+      () => queryRows('select 1 from es.processes'),
+      (rows) => rows.length === 0,
+    );
   });
 
   it('are filled by another dispatcher when the leader is killed', async () => {
@@ -305,12 +308,18 @@ describe('delivery queues', () => {
 describe('a subscription', () => {
   it('keeps its pending deliveries while paused, and sends them when resumed, without events from the pause', async () => {
     const store = await service.newStore();
-    const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
+    // The pause comes before the second attempt.
+    let fail: () => void = () => undefined;
+    const isPaused = new Promise<void>((resolve) => (fail = resolve));
+    const receiver = await receive(async (_received, nth) => {
+      if (nth > 1) return { status: 200 };
+      await isPaused;
+      return { status: 500 };
+    });
     const subscription = await subscribe(store, receiver);
     const other = await receive();
     await subscribe(store, other);
     const { path } = await enrol(store);
-    // Slow enough for the pause to come before the second attempt.
     await startDispatcher({ WEBHOOK_TIME_SCALE: '2' });
     await stamp(store, path);
     await eventually(
@@ -318,6 +327,7 @@ describe('a subscription', () => {
       (count) => count === 1,
     );
     await pause(subscription);
+    fail();
     await stamp(store, path);
     await eventually(
       () => other.received.length,
@@ -352,7 +362,12 @@ describe('a subscription', () => {
 
   it('fails pending deliveries at the resume that are too old by then', async () => {
     const store = await service.newStore();
-    const receiver = await receive(() => ({ status: 500 }));
+    let fail: () => void = () => undefined;
+    const isPaused = new Promise<void>((resolve) => (fail = resolve));
+    const receiver = await receive(async () => {
+      await isPaused;
+      return { status: 500 };
+    });
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
@@ -362,6 +377,11 @@ describe('a subscription', () => {
       (count) => count === 1,
     );
     await pause(subscription);
+    fail();
+    await eventually(
+      () => listDeliveries(subscription),
+      ([delivery]) => delivery?.attempts_count === 1,
+    );
     await resume(subscription, new Date(Date.now() + 60_000));
     await eventually(
       () => listStatuses(subscription),
