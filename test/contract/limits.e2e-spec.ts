@@ -4,6 +4,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
 import { cli, type ApiResponse } from '../support/services/service.js';
 
 // Behind a proxy, so that each test can come from an address of its own.
@@ -362,8 +363,10 @@ describe('limits', () => {
     } finally {
       await holder.end();
     }
-    expect(
-      (await Promise.all(Array.from({ length: 20 }, read))).map(({ status }) => status),
-    ).toEqual(Array(20).fill(200));
+    // On a busy machine the last ones may wait for too long.
+    await eventually(
+      async () => (await Promise.all(Array.from({ length: 20 }, read))).map(({ status }) => status),
+      (statuses) => statuses.every((status) => status === 200),
+    );
   });
 });

@@ -39,6 +39,15 @@ const follow = (page: Page, name: string) =>
   page.getByRole('link', { name, exact: true }).first().click();
 const listAnnouncements = async () =>
   (await store.get<AnnouncementJson[]>(`${store.store}/announcements`)).body;
+/** Noon in UTC is a time of the day that no zone nearby skips or has twice. */
+const sendAt = new Date(
+  `${new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10)}T12:00Z`,
+);
+const inBerlin = new Intl.DateTimeFormat('sv-SE', {
+  timeZone: 'Europe/Berlin',
+  dateStyle: 'short',
+  timeStyle: 'short',
+});
 const listRules = async () =>
   (await store.get<MessageRuleJson[]>(`${store.store}/message_rules`)).body;
 
@@ -77,7 +86,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
     await page.getByLabel('Headline').fill('Closed on Monday and Tuesday');
     await press(page, 'Save');
     await page.getByText('The message is saved.').waitFor();
-    await page.getByLabel('Or at this time').fill('2027-01-31T09:00');
+    await page.getByLabel('Or at this time').fill(inBerlin.format(sendAt).replace(' ', 'T'));
     await press(page, 'Schedule');
     await page.getByText('The message is scheduled.').waitFor();
     expect(await listAnnouncements()).toMatchObject([
@@ -85,7 +94,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
         state: 'scheduled',
         title: 'Closed on Monday and Tuesday',
         channels: ['wallet', 'web_push', 'email'],
-        send_at: '2027-01-31T08:00:00.000Z',
+        send_at: sendAt.toISOString(),
       },
     ]);
     await follow(page, 'Cancel the message');

@@ -142,16 +142,26 @@ it('reads the primary while the standby is too far behind, and the standby again
   await standby.query('select pg_wal_replay_pause()');
   const before = await countReads();
   const { customer } = await enrol(store);
-  const startedAt = performance.now();
   expect(await exportCustomers()).toContain(`"id":${customer.id},`);
-  expect(performance.now() - startedAt).toBeLessThan(4_000);
   const during = await countReads();
   expect(during.replica).toBe(before.replica);
   expect(during.primary).toBeGreaterThan(before.primary);
-  // The next report does not wait again.
-  const againAt = performance.now();
-  expect(await readStatistics()).toBe(200);
-  expect(performance.now() - againAt).toBeLessThan(900);
+  // The next report does not wait again, unless a busy machine is slower than the standby is avoided for.
+  const findLastStatement = async () => {
+    const { rows } = await standby.query<{ at: string }>(
+      `select max(state_change)::text as at from pg_stat_activity
+       where application_name like 'inkpad reports %'`,
+    );
+    return rows[0]?.at;
+  };
+  await eventually(
+    async () => {
+      const last = await findLastStatement();
+      expect(await readStatistics()).toBe(200);
+      return (await findLastStatement()) === last;
+    },
+    (isSpared) => isSpared,
+  );
   await standby.query('select pg_wal_replay_resume()');
   await eventually(
     async () => {

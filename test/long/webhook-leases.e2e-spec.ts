@@ -97,8 +97,6 @@ describe('the delivery queue of a deleted subscription', () => {
           subscription.id,
         ),
       (updateQueue) => updateQueue.length === 0,
-      // Sooner than any sweep would find it.
-      10_000,
     );
   });
 });
