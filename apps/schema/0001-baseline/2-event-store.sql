@@ -304,7 +304,7 @@ begin
 end $$;
 
 -- Closes intents whose events are all appended, with their read models: all of them or, when one is closed already, none.
--- For those without erasures and side effects.
+-- For those without erasures and side effects, whose claims have the right revision.
 create function es.close_intents(p_ids uuid[], p_tables text[], p_read_models jsonb, p_streams text[]) returns void
 language plpgsql set enable_seqscan = off as $$
 declare

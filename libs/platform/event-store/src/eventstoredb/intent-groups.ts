@@ -2,9 +2,15 @@ import { UnavailableError } from '#kernel/errors.js';
 import { Batcher, BatchSlots, type BatchLimits } from '#database/batcher.js';
 import { isConnectionLoss, isDatabaseUnavailable, queryForGroup } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
-import { toReadModelArguments } from '../postgres/commit-arguments.js';
+import { toReadModelArguments, type ClaimRow } from '../postgres/commit-arguments.js';
 import { START_WITHIN_MS } from '../commands/lane.js';
-import { closeIntent, getReadModelUpdates, needsTransaction, type Intent } from './intents.js';
+import {
+  closeIntent,
+  findLateClaims,
+  getReadModelUpdates,
+  needsTransaction,
+  type Intent,
+} from './intents.js';
 
 /** As for commits in PostgreSQL: opening an intent waits for the disk as well. */
 const OPENING: BatchLimits = { alwaysRun: 4, maxRunning: 4, waitMs: START_WITHIN_MS };
@@ -57,8 +63,11 @@ export class IntentGroups {
 
   /** Closes an intent whose events are all appended. */
   close(intent: Intent): Promise<void> {
-    const { erasures, sideEffects } = intent.content;
-    return (erasures ?? sideEffects) ? closeIntent(this.pool, intent) : this.closing.add(intent);
+    const { writes, erasures, sideEffects } = intent.content;
+    // The first write is appended as planned, or not at all.
+    const isLate = writes.length > 1 && findLateClaims(intent.content).length > 0;
+    const isClosedAlone = erasures ?? sideEffects ?? isLate;
+    return isClosedAlone ? closeIntent(this.pool, intent) : this.closing.add(intent);
   }
 
   private async openGroup(intents: Intent[]): Promise<PromiseSettledResult<void>[]> {
@@ -110,9 +119,7 @@ export class IntentGroups {
 /** Tells whether two intents have the same claim: one statement cannot say which of them gets it. */
 function haveClaimInCommon(intents: Intent[]): boolean {
   const claims = intents.flatMap(({ content }) =>
-    (JSON.parse(content.claims ?? '[]') as { a: number; k: string; v: string }[]).map(
-      ({ a, k, v }) => `${a} ${k} ${v}`,
-    ),
+    (JSON.parse(content.claims ?? '[]') as ClaimRow[]).map(({ a, k, v }) => `${a} ${k} ${v}`),
   );
   return new Set(claims).size < claims.length;
 }

@@ -9,6 +9,7 @@ import {
   getHeads,
   prepareWrites,
   toReadModelArguments,
+  type ClaimRow,
   type ReadModelUpdate,
 } from '../postgres/commit-arguments.js';
 import {
@@ -32,6 +33,12 @@ const LEASE = "interval '60 seconds'";
 const COMPLETE_WITHIN_MS = 15_000;
 const POLL_INTERVAL_MS = 50;
 const DAMAGED_LEASE = "interval '1 day'";
+/** Leaves those that the stream has released since, or claimed again. */
+const CORRECT_CLAIMS = `
+  update es.claims c set revision = x.n
+  from jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint, n bigint)
+  where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
+    and c.stream_id = x.s and c.revision = x.r`;
 
 /**
  * A commit of several streams, as stored until it is finished.
@@ -272,16 +279,33 @@ export function getReadModelUpdates(content: IntentContent): ReadModelUpdate[] {
 }
 
 /**
+ * Finds the claims whose events were appended later than planned, each with the revision that it has to get.
+ * @param content with the writes as they were appended
+ */
+export function findLateClaims({ claims, writes }: IntentContent): (ClaimRow & { n: number })[] {
+  if (claims === null) return [];
+  const revisions = new Map<string, number>();
+  for (const { stream, expected, events } of writes)
+    revisions.set(stream, (expected?.revision ?? -1) + events.length);
+  return (JSON.parse(claims) as ClaimRow[]).flatMap((claim) => {
+    const n = revisions.get(claim.s) ?? claim.r;
+    return n === claim.r ? [] : [{ ...claim, n }];
+  });
+}
+
+/**
  * Closes an intent whose events are all appended. Does nothing when another process has closed it.
  * @param content with the writes as they were appended
  */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   const { accountId, releases } = content;
   const updates = getReadModelUpdates(content);
+  const lateClaims = findLateClaims(content);
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
     if (rowCount === 0) return;
     await client.query('select es.take_claims(null, $1)', [releases]);
+    if (lateClaims.length > 0) await client.query(CORRECT_CLAIMS, [JSON.stringify(lateClaims)]);
     await client.query('select es.write_read_models($1, $2, $3)', [
       ...toReadModelArguments(updates),
       updates.map(({ stream }) => stream),

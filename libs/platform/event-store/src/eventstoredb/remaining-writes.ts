@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { getCommandKey } from '#kernel/aggregate.js';
 import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import { RETRY_WITHIN_MS } from '#database/retry-while-unknown.js';
 import {
@@ -56,10 +57,8 @@ export class RemainingWrites {
         if (!write) {
           write = await this.decideAgain(planned, earlierWrites);
           // The search comes after the decision: an event that is appended later makes the append fail.
-          const events = await search.findUpTo(write.expected);
-          if (events.length > 0) {
-            return { stream: planned.stream, expected: planned.expected, events };
-          }
+          const appended = await search.findUpTo(write.expected);
+          if (appended) return appended;
         }
         await this.appender.append(write, true);
         return write;
@@ -85,34 +84,39 @@ export class RemainingWrites {
 }
 
 /**
- * Looks for a write that another process may have appended, as planned or decided again: an event of it keeps its id.
- * Each event is read once, since others may write to the stream faster than all of it could be read again.
+ * Looks for a write that another process may have appended, as planned or decided again: all its events are of one
+ * command. Each event is read once, since others may write to the stream faster than all of it could be read again.
  */
 class WriteSearch {
-  private readonly ids: Set<string>;
-  private from: number;
+  /** The last event before the write, among those that were read. */
+  private before: Head | null;
 
   constructor(
     private readonly eventStore: EventStore,
     private readonly planned: Write,
   ) {
-    this.ids = new Set(planned.events.map(({ id }) => id));
-    this.from = planned.expected === null ? 0 : planned.expected.revision + 1;
+    this.before = planned.expected;
   }
 
   /**
-   * Finds the events of the write up to a head.
-   * @returns none when the write is not in the stream
+   * Finds the write up to a head.
+   * @returns undefined when it is not in the stream
    */
-  async findUpTo(head: Head | null): Promise<StoredEvent[]> {
-    if (head === null || head.revision < this.from) return [];
+  async findUpTo(head: Head | null): Promise<Write | undefined> {
+    const from = this.before === null ? 0 : this.before.revision + 1;
+    if (head === null || head.revision < from) return undefined;
+    const { stream } = this.planned;
     const events: StoredEvent[] = [];
-    const range = { from: this.from, to: head.revision };
-    for await (const event of this.eventStore.readStream(this.planned.stream, range)) {
-      if (this.ids.has(event.id)) events.push(event);
+    for await (const event of this.eventStore.readStream(stream, { from, to: head.revision })) {
+      if (this.isPlanned(event)) events.push(event);
+      else if (events.length === 0) this.before = event;
     }
-    this.from = head.revision + 1;
-    return events;
+    return events.length > 0 ? { stream, expected: this.before, events } : undefined;
+  }
+
+  private isPlanned({ meta }: StoredEvent): boolean {
+    const [first] = this.planned.events;
+    return first !== undefined && getCommandKey(first.meta) === getCommandKey(meta);
   }
 }
 

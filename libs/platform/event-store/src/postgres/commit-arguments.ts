@@ -162,18 +162,21 @@ export function toReadModelArguments(updates: ReadModelUpdate[]): [string[], str
   return [[...tables], JSON.stringify(list)];
 }
 
+/** A claim in the argument of `es.take_claims`: account, kind, value in hex, stream and revision. */
+export type ClaimRow = { a: number; k: string; v: string; s: string; r: number };
+
 /** Builds the argument of `es.take_claims`. */
 export function toClaimArgument(commit: Commit, claims: Commit['claims']): string | null {
   return renderClaims(toClaimRows(commit, claims));
 }
 
-function renderClaims(rows: object[]): string | null {
+function renderClaims(rows: ClaimRow[]): string | null {
   return rows.length > 0 ? JSON.stringify(rows) : null;
 }
 
 /** Lists claims, each with the revision at which its stream got it. */
-function toClaimRows({ accountId, writes }: Commit, claims: Commit['claims'] = []): object[] {
-  const rows: object[] = [];
+function toClaimRows({ accountId, writes }: Commit, claims: Commit['claims'] = []): ClaimRow[] {
+  const rows: ClaimRow[] = [];
   for (const { kind, value, stream } of claims) {
     let revision = 0;
     for (const { stream: written, expected, events } of writes) {
