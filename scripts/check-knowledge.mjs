@@ -5,7 +5,8 @@ import ts from 'typescript';
 
 /**
  * Checks the knowledge that imports do not show: the platform names nothing of the product, whoever reads the table of
- * another context reads its columns, not paths into `state`, and nobody asks the machine what time it is.
+ * another context reads its columns, not paths into `state`, nobody asks the machine what time it is, and SQL on TypeORM's
+ * connections goes through `query` as all other.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
@@ -44,6 +45,7 @@ const owners = readOwners();
 for (const file of ['libs', 'apps', 'scripts'].flatMap(listFiles)) {
   const text = fs.readFileSync(path.join(root, file), 'utf8');
   if (!file.startsWith('scripts/') && !READS_MACHINE_CLOCK.test(file)) checkClock(file, text);
+  checkQueries(file, text);
   if (file.startsWith(PLATFORM)) checkWords(file, text);
   else if (/\bstate\s*->/.test(text)) checkPaths(file, text);
 }
@@ -93,6 +95,17 @@ function checkClock(file, text) {
     errors.push(
       `${file}:${i + 1} reads the clock of the machine: use getNow() of kernel/clock.ts, or performance.now() for a duration`,
     );
+  }
+}
+
+/** What the `query` of TypeORM returns depends on the statement, and its errors are not a 503 (ADR-0021). */
+function checkQueries(file, text) {
+  const typed = text.matchAll(/(\w+)\??: (?:EntityManager|DataSource|Repository<)/g);
+  const names = ['manager', 'dataSource', ...Array.from(typed, ([, name]) => name)];
+  const calls = new RegExp(String.raw`\b(${names.join('|')})\??\s*\.query\s*[(<]`, 'g');
+  for (const { index, 1: name } of text.matchAll(calls)) {
+    const line = text.slice(0, index).split('\n').length;
+    errors.push(`${file}:${line} calls ${name}.query: use query() of database/connection.ts`);
   }
 }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
-import { awaitQuery } from '#database/connection.js';
+import { awaitQuery, query } from '#database/connection.js';
 import { checkCap } from '#event-store/port/caps.js';
 import type { PageRange } from '#http/page.js';
 import {
@@ -28,13 +28,13 @@ export class WebhookSubscriptionTable {
     event: string | null,
     { after, limit }: PageRange,
   ): Promise<WebhookSubscription[]> {
-    const query = this.subscriptions
+    const builder = this.subscriptions
       .createQueryBuilder('s')
       .where('s.account_id = :accountId and s.id > :after', { accountId, after: after?.[0] ?? 0 })
       .orderBy('s.id')
       .limit(limit ?? undefined);
-    if (event !== null) query.andWhere('s.events && :named', { named: [event, EVERY_EVENT] });
-    return (await awaitQuery(query.getMany())).map(toSubscription);
+    if (event !== null) builder.andWhere('s.events && :named', { named: [event, EVERY_EVENT] });
+    return (await awaitQuery(builder.getMany())).map(toSubscription);
   }
 
   /** Finds a subscription. @throws NotFoundError */
@@ -180,10 +180,10 @@ export class WebhookSubscriptionTable {
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },
   ): Promise<void> {
-    await this.subscriptions.query(
-      `update webhook_subscriptions s
-       set ${renderLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
-      [id, at, status, error],
-    );
+    await query(this.subscriptions.manager, {
+      text: `update webhook_subscriptions s
+             set ${renderLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
+      values: [id, at, status, error],
+    });
   }
 }
