@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { randomBytes } from 'node:crypto';
+import { createSecret } from '#kernel/randomness.js';
 import { query } from '#database/connection.js';
 import type { AuditedTransaction } from '#event-store/commands/audited-writes.service.js';
 import { UserRow } from './identity.entity.js';
@@ -49,7 +49,7 @@ export class AddressConfirmation {
   async confirmByCompany(transaction: AuditedTransaction, userId: number): Promise<boolean> {
     if (!(await this.confirm(transaction, userId, 'company'))) return false;
     const { manager } = transaction;
-    const password_hash = await hashPassword(randomBytes(32).toString('base64url'));
+    const password_hash = await hashPassword(createSecret());
     await manager.update(UserRow, { id: userId }, { password_hash, password_expires_at: null });
     await query(manager, 'delete from recovery_codes where user_id = $1', [userId]);
     const factors = await query(manager, {

@@ -6,7 +6,7 @@ import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
-import { IDENTITY_CHANNEL } from './rights-watch.service.js';
+import { IDENTITY_CHANNEL } from './user-audit.service.js';
 
 const DAY_MS = 24 * 3_600_000;
 /** Limits the rows of one transaction, so that it holds its locks only briefly. */

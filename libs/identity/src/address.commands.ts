@@ -1,21 +1,23 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { createSecret } from '#kernel/randomness.js';
 import { query } from '#database/connection.js';
-import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
-import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import {
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
+} from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { ADDRESS_LINK_HOURS, type AddressChange, type AddressLink } from './address-link.js';
-import { createEmailTakenError, findUserByEmailKey } from './identity.commands.js';
+import { findUserByEmailKey, refuseTakenEmail } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
+import { ADDRESS_LINK_HOURS, type AddressChange, type AddressLink } from './links.js';
 import { hashToken } from './token.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
 import { endAddressLinks, endPasswordLinks, getPresentUser } from './user.commands.js';
 
-const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
 
 /**
@@ -43,7 +45,7 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
   async execute({ by, userId, email: input, send }: RequestAddressChange): Promise<void> {
     const email = normalizeEmailAddress(input);
     if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = createSecret();
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       // Locks the user, so that concurrent requests cannot exceed the limit.
@@ -102,35 +104,30 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
 
   /** @throws NotFoundError for a link that does not count any more, or is another user's. @throws RejectedError */
   async execute({ by, userId, token, notify }: ConfirmAddress): Promise<void> {
-    try {
-      await this.writes.write(by, async (transaction) => {
-        const { manager, isRepeated } = transaction;
-        // Of two concurrent requests only the first finds it unused.
-        const rows = await query<{ email: string }>(manager, {
-          text: `update address_changes set used_at = now()
-           where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,
-          values: [hashToken(token), userId],
-        });
-        const [change] = rows;
-        if (!change && isRepeated) return;
-        if (!change) throw new NotFoundError('Link');
-        const { name, email: former } = await getPresentUser(manager, userId);
-        const { email } = change;
-        await manager.update(
-          UserRow,
-          { id: userId },
-          { email, email_key: getEmailKey(email), email_confirmed_at: null },
-        );
-        await this.confirmation.confirm(transaction, userId, 'address_link');
-        await endPasswordLinks(manager, userId);
-        const changes = findUserChanges({ email: former }, { email });
-        await auditUser(transaction, userId, 'user.updated', { changes });
-        await notify(manager, { name, former, email });
+    const confirm = async (transaction: AuditedTransaction) => {
+      const { manager, isRepeated } = transaction;
+      // Of two concurrent requests only the first finds it unused.
+      const [change] = await query<{ email: string }>(manager, {
+        text: `update address_changes set used_at = now()
+         where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,
+        values: [hashToken(token), userId],
       });
-    } catch (error) {
-      if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw createEmailTakenError();
-    }
+      if (!change && isRepeated) return;
+      if (!change) throw new NotFoundError('Link');
+      const { name, email: former } = await getPresentUser(manager, userId);
+      const { email } = change;
+      await manager.update(
+        UserRow,
+        { id: userId },
+        { email, email_key: getEmailKey(email), email_confirmed_at: null },
+      );
+      await this.confirmation.confirm(transaction, userId, 'address_link');
+      await endPasswordLinks(manager, userId);
+      const changes = findUserChanges({ email: former }, { email });
+      await auditUser(transaction, userId, 'user.updated', { changes });
+      await notify(manager, { name, former, email });
+    };
+    await this.writes.write(by, confirm).catch(refuseTakenEmail);
   }
 }
 

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query, type Queryable } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
-import type { TokenDetails } from './members.service.js';
+import { TOKEN_DETAILS, type TokenDetails } from './members.service.js';
 
 /** @property perMinute null: the limit of the settings @property lastUsedAt to the minute */
 export type ApiTokenRecord = TokenDetails & {
@@ -21,9 +21,8 @@ export type TokenFilter = { user: number | string | null; isComplete: boolean };
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKEN = `
-  select t.id, t.name, u.id as "userId", u.email, t.role, to_jsonb(t.account_ids) as "accountIds",
-    t.read_only as "isReadOnly", t.per_minute as "perMinute", t.created_at as "createdAt",
-    t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt"
+  select t.id, ${TOKEN_DETAILS}, u.id as "userId", u.email, t.per_minute as "perMinute",
+    t.created_at as "createdAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt"
   from api_tokens t join users u on u.id = t.user_id`;
 
 /** Lists the API tokens of the whole service, for operators; `Members` lists those that reach a store. */

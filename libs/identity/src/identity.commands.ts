@@ -1,6 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { IsNull, type EntityManager } from 'typeorm';
-import type { Actor } from '#kernel/aggregate.js';
 import {
   findEmailKey,
   getEmailKey,
@@ -10,16 +9,13 @@ import {
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { query } from '#database/connection.js';
-import {
-  AuditedWrites,
-  type AuditedTransaction,
-  type AuditedWriter,
-} from '#event-store/commands/audited-writes.service.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
-import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
 import { StoreProfiles } from './store-profiles.service.js';
+import { auditChange, listStoreIds } from './user-audit.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -59,24 +55,15 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (isRepeated && existing?.password_hash === password_hash) return { userId: existing.id };
       if (existing) throw createEmailTakenError();
-      const user = {
+      const userId = await insertUser(manager, {
         email,
         email_key,
         name,
         password_hash,
         password_expires_at: findPasswordEnd(isFirstPassword),
-        created_at: () => 'now()',
-      };
-      const { identifiers } = await manager
-        .createQueryBuilder()
-        .insert()
-        .into(UserRow)
-        .values(user)
-        .orIgnore()
-        .execute();
+      });
       // Another process has inserted the same address first.
-      if (!identifiers[0]) throw createEmailTakenError();
-      const userId = Number(identifiers[0]['id']);
+      if (userId === undefined) throw createEmailTakenError();
       await auditChange(transaction, 'user.created', [], { user_id: userId });
       return { userId };
     });
@@ -161,25 +148,17 @@ async function summarizeRemoval(
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
-/** Writes the audit entry and notifies every API process, which clears its cache. */
-export async function auditChange(
-  transaction: AuditedTransaction,
-  type: string,
-  accountIds: readonly number[],
-  subject: object,
-  actor?: Actor,
-): Promise<void> {
-  await transaction.audit({ accountIds, type, subject, ...(actor && { actor }) });
-  await query(transaction.manager, 'select pg_notify($1, $2)', [IDENTITY_CHANNEL, type]);
-}
-
-/** @throws RejectedError */
-export function assertValidUser({ name, email }: { name?: string; email?: string }): void {
+/** @param passwordError why the password is refused @throws RejectedError */
+export function assertValidUser(
+  { name, email }: { name?: string; email?: string },
+  passwordError?: string,
+): void {
   const errors: FieldErrors = {
     ...((name === '' || [...(name ?? '')].length > 255) && {
       name: ['must have 1 to 255 characters'],
     }),
     ...(email !== undefined && !isEmailAddress(email) && { email: ['is not an e-mail address'] }),
+    ...(passwordError !== undefined && { password: [passwordError] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
@@ -190,6 +169,25 @@ export function findUserByEmailKey(
   emailKey: string,
 ): Promise<UserRow | null> {
   return manager.findOneBy(UserRow, { email_key: emailKey, removed_at: IsNull() });
+}
+
+type NewUser = Pick<UserRow, 'email' | 'email_key' | 'name' | 'password_hash'> & {
+  password_expires_at?: (() => string) | null;
+};
+
+/** Inserts a user. @returns undefined when another one has the address */
+export async function insertUser(
+  manager: EntityManager,
+  user: NewUser,
+): Promise<number | undefined> {
+  const { identifiers } = await manager
+    .createQueryBuilder()
+    .insert()
+    .into(UserRow)
+    .values({ ...user, created_at: () => 'now()' })
+    .orIgnore()
+    .execute();
+  return identifiers[0] && Number(identifiers[0]['id']);
 }
 
 /** Names a user by e-mail address, in any spelling, or by id. */
@@ -210,15 +208,12 @@ export async function getUserId(manager: EntityManager, ref: UserRef): Promise<n
   return user.id;
 }
 
-export function createEmailTakenError(): RejectedError {
-  return new RejectedError({ email: ['is used by another user'] });
+/** Converts the error of a write of a user whose address another one has. @throws RejectedError */
+export function refuseTakenEmail(error: unknown): never {
+  if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
+  throw createEmailTakenError();
 }
 
-/** Lists the stores of a user. A change to a user or token is recorded for each of them. */
-export async function listStoreIds(manager: EntityManager, userId: number): Promise<number[]> {
-  const memberships = await manager.find(MembershipRow, {
-    where: { user_id: userId },
-    order: { account_id: 'asc' },
-  });
-  return memberships.map(({ account_id }) => account_id);
+function createEmailTakenError(): RejectedError {
+  return new RejectedError({ email: ['is used by another user'] });
 }

@@ -1,9 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, RequestSource } from '#kernel/aggregate.js';
-import { getEmailKey } from '#kernel/email-address.js';
+import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { createSecret } from '#kernel/randomness.js';
 import { normalizeText } from '#kernel/text.js';
 import { query } from '#database/connection.js';
 import {
@@ -12,19 +12,16 @@ import {
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { auditChange, getUserId } from './identity.commands.js';
-import { UserRow } from './identity.entity.js';
-import {
-  parseInvitedAddress,
-  assertValidNewcomer,
-  INVITATION_BYTES,
-  INVITATION_DAYS,
-  hashInvitationSecret,
-  MAX_INVITATIONS,
-} from './invitation.js';
-import type { Role } from './roles.js';
-import { createSystemWriter } from './user-audit.service.js';
+import { assertValidUser, getUserId, insertUser } from './identity.commands.js';
+import type { UserRow } from './identity.entity.js';
+import { INVITATION_DAYS } from './links.js';
 import { hashPassword, Passwords } from './passwords.service.js';
+import type { Role } from './roles.js';
+import { hashToken } from './token.js';
+import { auditChange, createSystemWriter } from './user-audit.service.js';
+
+/** Limits the open invitations of a store. */
+const MAX_INVITATIONS = 50;
 
 /** Holds an invitation right after its creation. Only the hash of the secret is stored. */
 export type CreatedInvitation = { invitationId: number; email: string; secret: string };
@@ -59,8 +56,8 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
   }: InviteUser): Promise<CreatedInvitation> {
     const email = parseInvitedAddress(input.email);
     const emailKey = getEmailKey(email);
-    const secret = randomBytes(INVITATION_BYTES).toString('base64url');
-    const sha256 = hashInvitationSecret(secret);
+    const secret = createSecret();
+    const sha256 = hashToken(secret);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [existing] = await query<{ id: number }>(manager, {
@@ -164,16 +161,18 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
   async execute({ source: requestSource, secret, invitee }: AcceptInvitation) {
-    const sha256 = hashInvitationSecret(secret);
-    const { email, account_id: accountId } = await getOpenInvitation(this.source.manager, sha256);
+    const sha256 = hashToken(secret);
+    const {
+      email,
+      email_key,
+      account_id: accountId,
+    } = await getOpenInvitation(this.source.manager, sha256);
     const isNew = 'name' in invitee;
     const name = isNew ? normalizeText(invitee.name) : '';
     if (isNew) {
       const { password } = invitee;
-      assertValidNewcomer(
-        name,
-        await this.passwords.findError(password, { email, name, accountId }),
-      );
+      const passwordError = await this.passwords.findError(password, { email, name, accountId });
+      assertValidUser({ name }, passwordError);
     }
     const password_hash = isNew ? await hashPassword(invitee.password) : '';
     const by: AuditedWriter = { ...createSystemWriter(requestSource), channel: 'owner' };
@@ -183,7 +182,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       if (earlier) return earlier;
       const invitation = await getOpenInvitation(manager, sha256, 'for update of i');
       const userId = isNew
-        ? await createUser(transaction, { ...invitation, name, password_hash })
+        ? await createUser(transaction, { email, email_key, name, password_hash })
         : await getUserId(manager, invitee.userId);
       await joinStore(transaction, invitation, userId);
       // Only for an account that the invitation creates: another person may know the password of an earlier one. And
@@ -201,6 +200,13 @@ export const invitationHandlers = [
   WithdrawInvitationHandler,
   AcceptInvitationHandler,
 ];
+
+/** @returns the address as it is stored @throws RejectedError */
+function parseInvitedAddress(input: string): string {
+  const email = normalizeEmailAddress(input);
+  if (isEmailAddress(email)) return email;
+  throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
+}
 
 /** Withdraws earlier invitations to the address. @throws RejectedError for members and above the limit */
 async function replaceInvitation(
@@ -236,7 +242,7 @@ async function replaceInvitation(
 /** Gets an open invitation, while its inviter is still an owner. @throws NotFoundError */
 async function getOpenInvitation(
   manager: EntityManager,
-  sha256: Buffer | undefined,
+  sha256: Buffer,
   lock = '',
 ): Promise<OpenInvitation> {
   const [invitation] = await query<OpenInvitation>(manager, {
@@ -244,17 +250,17 @@ async function getOpenInvitation(
      join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
      where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
        and i.expires_at > now() and m.role = 'owner' ${lock}`,
-    values: [sha256 ?? null],
+    values: [sha256],
   });
   if (!invitation) throw new NotFoundError('Invitation');
   return invitation;
 }
 
-async function findAcceptedInvitation(manager: EntityManager, sha256: Buffer | undefined) {
+async function findAcceptedInvitation(manager: EntityManager, sha256: Buffer) {
   const [accepted] = await query<{ userId: number; accountId: number }>(manager, {
     text: `select accepted_by as "userId", account_id as "accountId" from invitations
      where sha256 = $1 and accepted_by is not null`,
-    values: [sha256 ?? null],
+    values: [sha256],
   });
   return accepted;
 }
@@ -263,21 +269,16 @@ async function createUser(
   transaction: AuditedTransaction,
   user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
-  const [created] = await query<{ id: number }>(transaction.manager, {
-    text: `insert into users (email, email_key, name, password_hash, created_at)
-     values ($1, $2, $3, $4, now()) on conflict do nothing returning id`,
-    values: [user.email, user.email_key, user.name, user.password_hash],
-  });
-  if (!created)
+  const id = await insertUser(transaction.manager, user);
+  if (id === undefined)
     throw new RejectedError({ base: ['There is an account with this address: sign in'] });
-  const subject = { user_id: created.id };
   await transaction.audit({
     accountIds: [],
     type: 'user.created',
-    subject,
-    actor: createUserActor(created.id),
+    subject: { user_id: id },
+    actor: createUserActor(id),
   });
-  return created.id;
+  return id;
 }
 
 /** @throws RejectedError */

@@ -4,10 +4,11 @@ import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { auditChange, getUserId, type UserRef } from './identity.commands.js';
+import { getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
+import { auditChange } from './user-audit.service.js';
 import { getPresentUser } from './user.commands.js';
 
 /** @property isConfirmed whether somebody has shown that they read the e-mails to the user's address */

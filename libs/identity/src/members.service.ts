@@ -2,10 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnauthorizedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { hashInvitationSecret } from './invitation.js';
 import type { Role } from './roles.js';
-import { StoreProfiles } from './store-profiles.service.js';
-import type { TokenRestrictions } from './token.js';
+import { StoreProfiles, type StoreProfile } from './store-profiles.service.js';
+import { hashToken, type TokenRestrictions } from './token.js';
 
 /** More than a store has, and little enough for a page. */
 const MAX_ROWS = 500;
@@ -33,17 +32,9 @@ export type ListedToken = TokenDetails & {
   expired: boolean;
 };
 
-/** Selects `TokenDetails`. Ids come as JSON, because the driver returns those in an array as strings. */
-const TOKEN_DETAILS = `t.name, t.expires_at as "expiresAt", t.role,
-  to_jsonb(t.account_ids) as "accountIds", t.read_only as "isReadOnly"`;
-
-/** Counts the stores of an owner, with the settings of the newest. Null: there is no store, or it has no country. */
-export type OwnedStores = {
-  count: number;
-  timeZone: string | null;
-  locale: string | null;
-  country: string | null;
-};
+/** Selects `TokenDetails`. */
+export const TOKEN_DETAILS = `t.name, t.expires_at as "expiresAt", t.role,
+  t.account_ids as "accountIds", t.read_only as "isReadOnly"`;
 
 /** The invitation that a link leads to. @property hasAccount there is an account with the address */
 export type InvitationPreview = {
@@ -99,8 +90,6 @@ export class Members {
 
   /** @returns undefined when the link is not in force (any more) */
   async findInvitation(secret: string): Promise<InvitationPreview | undefined> {
-    const sha256 = hashInvitationSecret(secret);
-    if (!sha256) return undefined;
     const [invitation] = await query<Omit<InvitationPreview, 'store'>>(this.pool, {
       name: 'members_invitation',
       text: `select i.account_id as "accountId", i.email, i.role,
@@ -112,7 +101,7 @@ export class Members {
              join users u on u.id = i.invited_by
              where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
                and i.expires_at > now() and m.role = 'owner'`,
-      values: [sha256],
+      values: [hashToken(secret)],
     });
     if (!invitation) return undefined;
     const [store] = await this.profiles.findProfiles([invitation.accountId]);
@@ -150,20 +139,13 @@ export class Members {
     return token;
   }
 
-  /** Counts the stores that the user owns, and finds the settings of the newest. */
-  async findOwnedStores(userId: number): Promise<OwnedStores> {
+  /** Finds the stores that the user owns, the newest last. */
+  async findOwnedStores(userId: number): Promise<StoreProfile[]> {
     const owned = await query<{ account_id: number }>(this.pool, {
       name: 'members_stores_owned',
       text: `select account_id from memberships where user_id = $1 and role = 'owner'`,
       values: [userId],
     });
-    const stores = await this.profiles.findProfiles(owned.map((one) => one.account_id));
-    const newest = stores.at(-1);
-    return {
-      count: stores.length,
-      timeZone: newest?.timeZone ?? null,
-      locale: newest?.locale ?? null,
-      country: newest?.country ?? null,
-    };
+    return this.profiles.findProfiles(owned.map((one) => one.account_id));
   }
 }

@@ -6,9 +6,9 @@ import { createRequire } from 'node:module';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
-import { query } from '#database/connection.js';
 import { findPasswordError, type CommonPasswords } from './password.js';
 import { StoreProfiles } from './store-profiles.service.js';
+import { listStoreIds } from './user-audit.service.js';
 
 /** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
 export function hashPassword(password: string): Promise<string> {
@@ -71,15 +71,10 @@ export class Passwords {
     password: string,
     { email, name, userId, accountId }: NewPasswordOwner,
   ): Promise<string | undefined> {
-    const [common, memberships] = await Promise.all([
+    const [common, ids] = await Promise.all([
       readCommonPasswords(),
-      query<{ account_id: number }>(this.pool, {
-        name: 'passwords_stores',
-        text: 'select account_id from memberships where user_id = $1',
-        values: [userId ?? null],
-      }),
+      listStoreIds(this.pool, userId ?? null),
     ]);
-    const ids = memberships.map((one) => one.account_id);
     const stores = await this.profiles.findProfiles(
       accountId === undefined ? ids : [...ids, accountId],
     );

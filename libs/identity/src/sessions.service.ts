@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
+import { createSecret } from '#kernel/randomness.js';
 import { query, type Queryable } from '#database/connection.js';
 import { parseBrowser, type Browser } from './browser.js';
 import { hashToken } from './token.js';
 
 export const SESSION_COOKIE = 'inkpad';
 export const SESSION_SECONDS = 30 * 24 * 60 * 60;
-const TOKEN_BYTES = 32;
 /** More than anybody recognizes. */
 const MAX_LISTED = 50;
 
@@ -43,7 +43,8 @@ const FIND = {
     ), seen as (
       update sessions set seen_at = now() where id = (select id from session where stale)
     )
-    select id, user_id, counter_account_id, name, email, by_company, asks_password, task, has_codes
+    select id as "sessionId", user_id as "userId", counter_account_id as "counterAccountId", name, email,
+      by_company as "isByCompany", asks_password as "asksPassword", task, has_codes as "hasCodes"
     from session`,
 };
 
@@ -92,25 +93,7 @@ export type ListedSession = {
   seenAt: Date;
 };
 
-type SessionDetails = {
-  id: number;
-  browser: string | null;
-  system: string | null;
-  created_at: Date;
-  seen_at: Date;
-};
-
-type SessionRow = {
-  id: number;
-  user_id: number;
-  counter_account_id: number | null;
-  name: string;
-  email: string;
-  by_company: boolean;
-  asks_password: boolean;
-  task: SignedInUser['task'];
-  has_codes: boolean;
-};
+type SessionRow = Omit<SignedInUser, 'csrfToken'> & { hasCodes: boolean };
 
 /**
  * Sessions of people in front of a browser. Only the SHA-256 of a session's token is stored, and each page asks the
@@ -135,21 +118,11 @@ export class Sessions {
   ): Promise<SignedInUser | undefined> {
     const values = [hashToken(token), awaitsCode, this.config.requiresSecondFactor];
     const [row] = await query<SessionRow>(by, { ...FIND, values });
+    if (!row) return undefined;
+    const { hasCodes, ...session } = row;
     // It began without the code that the user can enter by now.
-    if (!awaitsCode && row?.task === 'second_factor' && row.has_codes) return undefined;
-    return (
-      row && {
-        userId: row.user_id,
-        sessionId: row.id,
-        csrfToken: createCsrfToken(token),
-        name: row.name,
-        email: row.email,
-        counterAccountId: row.counter_account_id,
-        isByCompany: row.by_company,
-        asksPassword: row.asks_password,
-        task: row.task,
-      }
-    );
+    if (!awaitsCode && session.task === 'second_factor' && hasCodes) return undefined;
+    return { ...session, csrfToken: createCsrfToken(token) };
   }
 
   /**
@@ -171,7 +144,7 @@ export class Sessions {
       userAgent?: string | undefined;
     },
   ): Promise<string> {
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = createSecret();
     const browser = parseBrowser(userAgent);
     await query(manager, `delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await query(manager, {
@@ -206,7 +179,7 @@ export class Sessions {
     signedIn: SignedInUser,
     hasEnteredCode = false,
   ): Promise<{ token: string; signedIn: SignedInUser }> {
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = createSecret();
     await query(this.pool, {
       name: 'sessions_renew',
       text: `update sessions set sha256 = $2,
@@ -227,7 +200,7 @@ export class Sessions {
     { sessionId, userId: formerUserId }: Pick<SignedInUser, 'sessionId' | 'userId'>,
     { userId, accountId }: { userId: number; accountId: number },
   ): Promise<{ token: string; isRepeated: boolean } | undefined> {
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = createSecret();
     const [session] = await query<{ user_id: number; counter_account_id: number | null }>(manager, {
       text: 'select user_id, counter_account_id from sessions where id = $1 for update',
       values: [sessionId],
@@ -296,20 +269,15 @@ export class Sessions {
   }
 
   /** Lists the user's sessions, the current one first, then those that were used last. */
-  async list({ userId, sessionId }: SignedInUser): Promise<ListedSession[]> {
-    const rows = await query<SessionDetails>(this.pool, {
+  list({ userId, sessionId }: SignedInUser): Promise<ListedSession[]> {
+    return query<ListedSession>(this.pool, {
       name: 'sessions_list',
-      text: `select id, browser, system, created_at, seen_at from sessions s
-             where user_id = $1 and not awaits_code and ${ACTIVE}
+      text: `select id, created_at as "createdAt", seen_at as "seenAt",
+               case when browser is not null then json_build_object('name', browser, 'system', system) end as browser
+             from sessions s where user_id = $1 and not awaits_code and ${ACTIVE}
              order by id = $2 desc, seen_at desc, id desc limit ${MAX_LISTED}`,
       values: [userId, sessionId],
     });
-    return rows.map(({ id, browser: name, system, created_at, seen_at }) => ({
-      id,
-      browser: name === null || system === null ? null : { name, system },
-      createdAt: created_at,
-      seenAt: seen_at,
-    }));
   }
 
   /** Finds the time zone for times that a user sees outside of a store: that of the store they joined first. */

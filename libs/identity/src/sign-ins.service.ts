@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { RequestSource } from '#kernel/aggregate.js';
 import { findEmailKey } from '#kernel/email-address.js';
+import { createSecret } from '#kernel/randomness.js';
 import { query } from '#database/connection.js';
 import {
   AuditedWrites,
@@ -205,7 +205,7 @@ export class SignIns {
   /** Remembers the browser, whose failures are counted apart from now on, and forgets the failures so far. */
   async trustBrowser(
     transaction: AuditedTransaction,
-    { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
+    { browser = createSecret() }: Pick<Visitor, 'browser'>,
     userId: number,
   ): Promise<string> {
     await query(transaction.manager, {
@@ -279,8 +279,4 @@ export class SignIns {
       auditUser(transaction, who, 'user.sign_in_paused', { failures: failures.failures }),
     );
   }
-}
-
-function generateBrowserId(): string {
-  return randomBytes(32).toString('base64url');
 }

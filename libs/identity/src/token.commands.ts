@@ -11,7 +11,7 @@ import {
   type AuditedTransaction,
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
-import { auditChange, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
+import { getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
 import {
   hashToken,
@@ -23,6 +23,7 @@ import {
   UNRESTRICTED,
   type TokenRestrictions,
 } from './token.js';
+import { auditChange, listStoreIds } from './user-audit.service.js';
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(

@@ -8,21 +8,24 @@ import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessLink } from '#database/process-link.js';
 import { Authenticator, type Caller } from '#http/caller.js';
-import { RightsWatch } from './rights-watch.service.js';
 import { findRefusal, limitRole, type RefusalCode, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
+import { IDENTITY_CHANNEL } from './user-audit.service.js';
 
 /** Limits the size only. Entries need no expiry: every change clears the whole cache. */
 const CACHE_SIZE = 10_000;
 /** Few users belong to more stores; a token may be used for one that is not among these. */
 const MAX_ROLES = 50;
+/** Trusts a poll for so long that, with the poll, the request and a busy moment, a change counts within a second. */
+const CURRENT_FOR_MS = 800;
 
 /** Finds a token with its user's roles, so that a first request takes one query instead of two. */
 const FIND_TOKEN = {
   name: 'identity_find_token',
-  text: `select t.id, t.user_id, t.per_minute, t.role, to_jsonb(t.account_ids) as account_ids, t.read_only,
-           extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in,
+  text: `select t.id as "tokenId", t.user_id as "principalId", t.per_minute as "perMinute", t.role as "maxRole",
+           t.account_ids as "accountIds", t.read_only as "isReadOnly",
+           extract(epoch from t.expires_at - now())::float8 * 1000 as "expiresInMs",
            array(select jsonb_build_array(account_id, role) from memberships m
                  where m.user_id = t.user_id limit ${MAX_ROLES}) as roles
          from api_tokens t join users u on u.id = t.user_id
@@ -35,27 +38,23 @@ const FIND_MEMBERSHIP = {
          from users u where u.id = $1 and u.removed_at is null`,
 };
 
-type TokenRow = {
-  id: number;
-  user_id: number;
-  per_minute: number | null;
-  /** In milliseconds, by the database's clock. */
-  expires_in: number | null;
-  role: Role | null;
-  account_ids: number[] | null;
-  read_only: boolean;
-  roles: [accountId: number, role: Role][];
-};
-
 /** @property maxRole what the user's role in any store is limited to; null: it is not */
 type TokenCaller = Caller & { maxRole: Role | null };
+
+/** @property expiresInMs by the database's clock */
+type TokenRow = TokenCaller & {
+  expiresInMs: number | null;
+  roles: [accountId: number, role: Role][];
+};
 
 /** @property expiresAt by `performance.now()`, so that setting the clock back revives no token */
 type CachedCaller = { caller: TokenCaller; expiresAt: number };
 
 /**
- * Finds the user of a token and their rights. Results are cached while `RightsWatch` knows that nothing has changed.
- * The checksum reveals tokens that were not created here, so that invented ones cause no query.
+ * Finds the user of a token and their rights. Results are cached: a notification clears the cache within moments of a
+ * change of users, memberships or tokens. Since one may get lost, each poll reads a version that every change raises;
+ * without a recent poll the cache is not used. The checksum reveals tokens that were not created here, so that invented
+ * ones cause no query.
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit {
@@ -66,20 +65,31 @@ export class TokensService extends Authenticator implements OnModuleInit {
   private readonly roles = new LRUCache<string, Role>({ max: CACHE_SIZE });
   /** Counts changes: a result that was requested before the last one is not cached. */
   private changes = 0;
-  private readonly rights: RightsWatch;
+  private rightsVersion: number | undefined;
+  /** When the last successful poll was sent, by `performance.now()`. */
+  private polledAt = -Infinity;
 
   constructor(
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
     private readonly uses: TokenUses,
-    link: ProcessLink,
+    private readonly link: ProcessLink,
   ) {
     super();
-    this.rights = new RightsWatch(link, () => this.clearCache());
   }
 
   async onModuleInit(): Promise<void> {
-    await this.rights.start();
+    const clear = () => this.clearCache();
+    this.link.listen(IDENTITY_CHANNEL, clear, clear);
+    this.link.join<{ rights_version: number }>({
+      columns: '(select version from rights_version) as rights_version',
+      receive: ({ rights_version: version }, { sentAt }) => {
+        if (version !== this.rightsVersion) this.clearCache();
+        this.rightsVersion = version;
+        this.polledAt = sentAt;
+      },
+    });
+    await this.link.poll();
   }
 
   override authenticate(token: string): Awaitable<TokenCaller | undefined> {
@@ -132,7 +142,7 @@ export class TokensService extends Authenticator implements OnModuleInit {
     cache: LRUCache<string, V>,
     key: string,
   ): V | undefined {
-    return this.rights.isCurrent() ? cache.get(key) : undefined;
+    return performance.now() - this.polledAt < CURRENT_FOR_MS ? cache.get(key) : undefined;
   }
 
   private async find(key: string): Promise<CachedCaller | false> {
@@ -140,23 +150,16 @@ export class TokensService extends Authenticator implements OnModuleInit {
     const requestedAt = performance.now();
     const values = [Buffer.from(key, 'base64')];
     const [row] = await query<TokenRow>(this.pool, { ...FIND_TOKEN, values });
-    const entry = row !== undefined && {
-      caller: {
-        tokenId: row.id,
-        principalId: row.user_id,
-        perMinute: row.per_minute,
-        accountIds: row.account_ids,
-        isReadOnly: row.read_only,
-        maxRole: row.role,
-      },
-      expiresAt: requestedAt + (row.expires_in ?? Infinity),
-    };
+    if (!row) {
+      if (changes === this.changes) this.callers.set(key, false);
+      return false;
+    }
+    const { expiresInMs, roles, ...caller } = row;
+    const entry = { caller, expiresAt: requestedAt + (expiresInMs ?? Infinity) };
     if (changes !== this.changes) return entry;
     this.callers.set(key, entry);
-    if (row) {
-      for (const [accountId, role] of row.roles) {
-        this.roles.set(createRoleKey(row.user_id, accountId), role);
-      }
+    for (const [accountId, role] of roles) {
+      this.roles.set(createRoleKey(caller.principalId, accountId), role);
     }
     return entry;
   }

@@ -4,14 +4,12 @@ import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { query } from '#database/connection.js';
-import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
-import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
-  createEmailTakenError,
-  assertValidUser,
-  getUserId,
-  type UserRef,
-} from './identity.commands.js';
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
+} from '#event-store/commands/audited-writes.service.js';
+import { assertValidUser, getUserId, refuseTakenEmail, type UserRef } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
@@ -112,33 +110,29 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
       ...(input.email !== undefined && { email: normalizeEmailAddress(input.email) }),
     };
     assertValidUser(values);
-    try {
-      return await this.writes.write(by, async (transaction) => {
-        const { manager } = transaction;
-        const user = await getPresentUser(manager, ref);
-        const { id: userId } = user;
-        const { name = user.name, email = user.email } = values;
-        if (user.name === name && user.email === email) return { userId };
-        const email_key = user.email === email ? user.email_key : getEmailKey(email);
-        const isOther = user.email_key !== email_key;
-        await manager.update(
-          UserRow,
-          { id: userId },
-          { name, email, email_key, ...(isOther && { email_confirmed_at: null }) },
-        );
-        const changes = findUserChanges(user, { name, email });
-        let ended = {};
-        if (user.email !== email) {
-          await endPasswordLinks(manager, userId);
-          ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
-        }
-        await auditUser(transaction, userId, 'user.updated', { changes, ...ended });
-        return { userId };
-      });
-    } catch (error) {
-      if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw createEmailTakenError();
-    }
+    const update = async (transaction: AuditedTransaction) => {
+      const { manager } = transaction;
+      const user = await getPresentUser(manager, ref);
+      const { id: userId } = user;
+      const { name = user.name, email = user.email } = values;
+      if (user.name === name && user.email === email) return { userId };
+      const email_key = user.email === email ? user.email_key : getEmailKey(email);
+      const isOther = user.email_key !== email_key;
+      await manager.update(
+        UserRow,
+        { id: userId },
+        { name, email, email_key, ...(isOther && { email_confirmed_at: null }) },
+      );
+      const changes = findUserChanges(user, { name, email });
+      let ended = {};
+      if (user.email !== email) {
+        await endPasswordLinks(manager, userId);
+        ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
+      }
+      await auditUser(transaction, userId, 'user.updated', { changes, ...ended });
+      return { userId };
+    };
+    return this.writes.write(by, update).catch(refuseTakenEmail);
   }
 }
 

@@ -1,7 +1,8 @@
-import { randomFillSync } from 'node:crypto';
+import { randomBytes, randomFillSync } from 'node:crypto';
 import { getNowMs } from './clock.js';
 
 const ID_BYTES = 16;
+const SECRET_BYTES = 32;
 const pool = Buffer.alloc(16 * 1024);
 let used = pool.length;
 
@@ -9,6 +10,11 @@ let used = pool.length;
 export function getRandomBytes(bytes: number): Buffer {
   const at = takeRandom(bytes);
   return Buffer.from(pool.subarray(at, at + bytes));
+}
+
+/** Creates a secret that nobody guesses, such as the token of a session or a link. */
+export function createSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
 /** Creates a UUIDv7 (RFC 9562, section 5.7): consecutive ids are adjacent in an index. */

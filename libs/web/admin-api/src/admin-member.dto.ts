@@ -8,7 +8,7 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import type { CreatedInvitation } from '#identity/invitation.commands.js';
-import { INVITATION_DAYS } from '#identity/invitation.js';
+import { INVITATION_DAYS } from '#identity/links.js';
 import type { Member, OpenInvitation } from '#identity/members.service.js';
 import { ROLES, type Role } from '#identity/roles.js';
 

@@ -1,4 +1,4 @@
-import { INVITATION_DAYS } from '#identity/invitation.js';
+import { INVITATION_DAYS } from '#identity/links.js';
 import type { Role } from '#identity/roles.js';
 import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';

@@ -7,7 +7,8 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { Quotas } from '#accounts/quotas.service.js';
-import { Members, type OwnedStores } from '#identity/members.service.js';
+import { Members } from '#identity/members.service.js';
+import type { StoreProfile } from '#identity/store-profiles.service.js';
 import { loadAsset, type Asset } from '#pages/assets.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
@@ -55,9 +56,9 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
   ): Promise<void> {
-    const { timeZone, country } = await this.getOwnedStores(user, request);
+    const { timeZone, country } = await this.getNewestStore(user, request);
     const settings = {
-      time_zone: timeZone ?? 'UTC',
+      time_zone: timeZone,
       locale: this.pages.localize(request).locale,
       country: country ?? '',
     };
@@ -78,7 +79,7 @@ export class NewStoreController {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      await this.getOwnedStores(user, request);
+      await this.getNewestStore(user, request);
       const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId, true))).id;
       await this.quotas.inherit(by, accountId, user.userId);
@@ -90,15 +91,16 @@ export class NewStoreController {
     await this.pages.redirect(reply, `/app/stores/${accountId}`);
   }
 
-  /** Returns the stores that the user owns. @throws PageError if there are none, or as many as there may be */
-  private async getOwnedStores(
+  /** Gets the newest store that the user owns. @throws PageError if there is none, or there are as many as there may be */
+  private async getNewestStore(
     { userId }: SignedInUser,
     request: FastifyRequest,
-  ): Promise<OwnedStores> {
-    const owned = await this.members.findOwnedStores(userId);
-    if (owned.count > 0 && owned.count < this.config.maxStoresPerOwner) return owned;
+  ): Promise<StoreProfile> {
+    const stores = await this.members.findOwnedStores(userId);
+    const newest = stores.at(-1);
+    if (newest && stores.length < this.config.maxStoresPerOwner) return newest;
     const { errors, newStore } = this.pages.localize(request).t.console;
-    const reason = owned.count === 0 ? newStore.onlyOwners : newStore.onlyOperators;
+    const reason = newest ? newStore.onlyOperators : newStore.onlyOwners;
     throw new PageError(403, errors.forbidden, reason);
   }
 

@@ -13,7 +13,7 @@ import {
   WithdrawInvitation,
   type CreatedInvitation,
 } from '#identity/invitation.commands.js';
-import { INVITATION_DAYS } from '#identity/invitation.js';
+import { INVITATION_DAYS } from '#identity/links.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { Members, type Member } from '#identity/members.service.js';
 import { isRole, limitRole, type Role } from '#identity/roles.js';

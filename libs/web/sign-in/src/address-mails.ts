@@ -1,8 +1,4 @@
-import {
-  ADDRESS_LINK_HOURS,
-  type AddressChange,
-  type AddressLink,
-} from '#identity/address-link.js';
+import { ADDRESS_LINK_HOURS, type AddressChange, type AddressLink } from '#identity/links.js';
 import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 import type { Localization } from '#translations/translations.js';

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { findEmailKey } from '#kernel/email-address.js';
+import { createSecret } from '#kernel/randomness.js';
 import { query } from '#database/connection.js';
 import {
   AuditedWrites,
@@ -23,7 +23,6 @@ import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { createResetMail } from './reset-mail.js';
 import { findUserTranslations } from './user-translations.service.js';
 
-const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
 /** Longer than storing an e-mail takes, so that the response time does not reveal whether a user exists. */
 const RESPONSE_DELAY_MS = 400;
@@ -146,7 +145,7 @@ export class PasswordResets {
       values: [user.id],
     });
     if ((recentLinks?.count ?? 0) >= MAX_PER_HOUR) return false;
-    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const token = createSecret();
     await query(manager, {
       text: `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
       values: [user.id],

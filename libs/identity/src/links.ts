@@ -1,3 +1,4 @@
+export const INVITATION_DAYS = 7;
 export const ADDRESS_LINK_HOURS = 24;
 
 /** @property isTaken another user has the address, and the link would be refused */
