@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Gauge, Registry } from 'prom-client';
-import { getErrorMessage } from '#kernel/errors.js';
+import { type Gauge, Registry } from 'prom-client';
+import { addGauge, shareReads } from '#kernel/gauges.js';
 
 const FAILING = {
   name: 'statistics_recounts_failing',
@@ -11,27 +11,17 @@ const FAILING = {
 /** Measures how many stores could not be counted. */
 @Injectable()
 export class RecountGauge {
-  private readonly log = new Logger('statistics');
-
-  constructor(
-    private readonly pool: Pool,
-    registry: Registry,
-  ) {
-    const gauge = new Gauge({
-      name: 'inkpad_statistics_failing_stores',
-      help: 'Stores whose statistics could not be counted and stay as they are until they are counted anew',
-      registers: [],
-    });
-    registry.registerMetric(Object.assign(gauge, { collect: () => this.measure(gauge) }));
-  }
-
-  /** Updates the gauge. If the query fails, its value remains. */
-  private async measure(gauge: Gauge): Promise<void> {
-    try {
-      const { rows } = await this.pool.query<{ count: number }>(FAILING);
-      gauge.set(rows[0]?.count ?? 0);
-    } catch (error) {
-      this.log.warn(`the stores could not be counted: ${getErrorMessage(error)}`);
-    }
+  constructor(pool: Pool, registry: Registry) {
+    addGauge(
+      registry,
+      {
+        name: 'inkpad_statistics_failing_stores',
+        help: 'Stores whose statistics could not be counted and stay as they are until they are counted anew',
+      },
+      shareReads(new Logger('statistics'), 0, async (gauge: Gauge) => {
+        const { rows } = await pool.query<{ count: number }>(FAILING);
+        gauge.set(rows[0]?.count ?? 0);
+      }),
+    );
   }
 }

@@ -1,7 +1,8 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { getNowMs } from '#kernel/clock.js';
+import { addGauge } from '#kernel/gauges.js';
 import type { Tier } from './delivery-queue.js';
 import { type FollowUp } from '#subscriptions/webhook-delivery.js';
 import { CONNECTED } from '#sending/http-connections.client.js';
@@ -43,17 +44,9 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     unrecorded: () => number;
   }): void {
     const byTier = (name: string, help: string, values: () => Record<Tier, number>) =>
-      this.registry.registerMetric(
-        new Gauge({
-          name,
-          help,
-          labelNames: ['tier'],
-          registers: [],
-          collect() {
-            for (const [tier, value] of Object.entries(values())) this.set({ tier }, value);
-          },
-        }),
-      );
+      addGauge(this.registry, { name, help, labelNames: ['tier'] }, (gauge) => {
+        for (const [tier, value] of Object.entries(values())) gauge.set({ tier }, value);
+      });
     byTier(
       'inkpad_webhook_queues_owned',
       'Subscriptions that this process sends for',
@@ -61,16 +54,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     );
     byTier('inkpad_webhook_attempts_in_flight', 'Attempts in flight', sources.inFlight);
     const inAll = (name: string, help: string, value: () => number) =>
-      this.registry.registerMetric(
-        new Gauge({
-          name,
-          help,
-          registers: [],
-          collect() {
-            this.set(value());
-          },
-        }),
-      );
+      addGauge(this.registry, { name, help }, (gauge) => gauge.set(value()));
     inAll(
       'inkpad_webhook_deliveries_loaded',
       'Deliveries in memory that wait for a slot',

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { getErrorMessage } from '#kernel/errors.js';
+import { shareReads } from '#kernel/gauges.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import type { Writer } from '#event-store/port/log-measures.js';
 
@@ -42,8 +42,6 @@ type GaugeRow = {
 @Injectable()
 export class DispatchGauges {
   private readonly log = new Logger('metrics');
-  private readAt = -Infinity;
-  private reading: Promise<void> | undefined;
   private readonly due = gauge(
     'inkpad_webhook_oldest_due_seconds',
     'How long the longest-waiting queue has been due without being claimed',
@@ -86,25 +84,14 @@ export class DispatchGauges {
     private readonly eventStore: EventStore,
     registry: Registry,
   ) {
-    const read = () => this.look();
+    const collect = shareReads(this.log, READ_INTERVAL_MS, () => this.read());
     const { due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo } = this;
     for (const one of [due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo]) {
-      registry.registerMetric(Object.assign(one, { collect: read }));
+      registry.registerMetric(Object.assign(one, { collect }));
     }
   }
 
-  /** Concurrent scrapes share one query. When it fails the values stay as they were. */
-  private look(): Promise<void> {
-    if (performance.now() - this.readAt < READ_INTERVAL_MS)
-      return this.reading ?? Promise.resolve();
-    this.readAt = performance.now();
-    this.reading = this.query().catch((error: unknown) =>
-      this.log.warn(`the gauges could not be read: ${getErrorMessage(error)}`),
-    );
-    return this.reading;
-  }
-
-  private async query(): Promise<void> {
+  private async read(): Promise<void> {
     const { rows } = await this.pool.query<GaugeRow>(GAUGES);
     this.due.set(rows[0]?.due_seconds ?? 0);
     this.daysAhead.set(rows[0]?.days_ahead ?? 0);

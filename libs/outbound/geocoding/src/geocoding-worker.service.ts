@@ -1,8 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { Counter, Gauge, Registry } from 'prom-client';
-import { DamagedHistoryError, getErrorMessage, NotFoundError } from '#kernel/errors.js';
+import { Counter, type Gauge, Registry } from 'prom-client';
+import { DamagedHistoryError, NotFoundError } from '#kernel/errors.js';
+import { addGauge, shareReads } from '#kernel/gauges.js';
 import { pause } from '#kernel/pause.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
@@ -38,7 +39,7 @@ export class GeocodingWorker {
     private readonly geocoder: Geocoder,
     private readonly readModels: ReadModels,
     private readonly commands: CommandBus,
-    private readonly pool: Pool,
+    pool: Pool,
     private readonly metrics: QueueMetrics,
     registry: Registry,
   ) {
@@ -48,23 +49,17 @@ export class GeocodingWorker {
       labelNames: ['provider', 'result'],
       registers: [registry],
     });
-    const oldestDueGauge = new Gauge({
-      name: 'inkpad_geocoding_oldest_due_seconds',
-      help: 'Seconds that the oldest due address has been waiting to be looked up',
-      registers: [],
-    });
-    const collect = () => this.measure(oldestDueGauge);
-    registry.registerMetric(Object.assign(oldestDueGauge, { collect }));
-  }
-
-  /** Updates the gauge. If the query fails, its value remains. */
-  private async measure(oldestDueGauge: Gauge): Promise<void> {
-    try {
-      const { rows } = await this.pool.query<{ seconds: number | null }>(OLDEST_DUE);
-      oldestDueGauge.set(rows[0]?.seconds ?? 0);
-    } catch (error) {
-      this.log.warn(`the queue could not be measured: ${getErrorMessage(error)}`);
-    }
+    addGauge(
+      registry,
+      {
+        name: 'inkpad_geocoding_oldest_due_seconds',
+        help: 'Seconds that the oldest due address has been waiting to be looked up',
+      },
+      shareReads(this.log, 0, async (gauge: Gauge) => {
+        const { rows } = await pool.query<{ seconds: number | null }>(OLDEST_DUE);
+        gauge.set(rows[0]?.seconds ?? 0);
+      }),
+    );
   }
 
   /** Runs until the signal aborts, whatever happens to the database. */

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Counter, Gauge, Registry } from 'prom-client';
-import { getErrorMessage } from '#kernel/errors.js';
+import { Counter, Registry } from 'prom-client';
+import { addGauge, shareReads } from '#kernel/gauges.js';
 
 const POLL_INTERVAL_MS = 5_000;
 
@@ -19,51 +19,32 @@ export type MessageKind = 'mail' | 'card_email' | 'card_sms';
 /** Exports metrics of e-mails and SMS, by kind only: the number of stores is unbounded. */
 @Injectable()
 export class MessageMetrics {
-  private readonly log = new Logger('metrics');
-  private updatedAt = -Infinity;
-  private currentUpdate: Promise<void> | undefined;
   private readonly attempts: Counter;
-  private readonly oldest: Gauge;
 
-  constructor(
-    private readonly pool: Pool,
-    registry: Registry,
-  ) {
+  constructor(pool: Pool, registry: Registry) {
     this.attempts = new Counter({
       name: 'inkpad_message_attempts_total',
       help: 'Attempts to send an e-mail or SMS, by kind and result (sent, failed, refused)',
       labelNames: ['kind', 'result'],
       registers: [registry],
     });
-    const updateIfStale = () => this.updateIfStale();
-    this.oldest = new Gauge({
-      name: 'inkpad_messages_oldest_seconds',
-      help: 'Age of the oldest e-mail or SMS that waits to be sent',
-      labelNames: ['kind'],
-      registers: [registry],
-      collect: updateIfStale,
-    });
+    addGauge(
+      registry,
+      {
+        name: 'inkpad_messages_oldest_seconds',
+        help: 'Age of the oldest e-mail or SMS that waits to be sent',
+        labelNames: ['kind'],
+      },
+      shareReads(new Logger('metrics'), POLL_INTERVAL_MS, async (gauge) => {
+        const { rows } = await pool.query<{ kind: MessageKind; seconds: number | null }>(
+          SELECT_AGES,
+        );
+        for (const { kind, seconds } of rows) gauge.set({ kind }, Math.max(0, seconds ?? 0));
+      }),
+    );
   }
 
   countAttempt(kind: MessageKind, result: 'sent' | 'failed' | 'refused'): void {
     this.attempts.inc({ kind, result });
-  }
-
-  /** Updates the values. Concurrent scrapes share one query; when it fails, the values stay as they were. */
-  private updateIfStale(): Promise<void> {
-    if (performance.now() - this.updatedAt < POLL_INTERVAL_MS)
-      return this.currentUpdate ?? Promise.resolve();
-    this.updatedAt = performance.now();
-    this.currentUpdate = this.updateAges().catch((error: unknown) =>
-      this.log.warn(`the messages could not be counted: ${getErrorMessage(error)}`),
-    );
-    return this.currentUpdate;
-  }
-
-  private async updateAges(): Promise<void> {
-    const { rows } = await this.pool.query<{ kind: MessageKind; seconds: number | null }>(
-      SELECT_AGES,
-    );
-    for (const { kind, seconds } of rows) this.oldest.set({ kind }, Math.max(0, seconds ?? 0));
   }
 }

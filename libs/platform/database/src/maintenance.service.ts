@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Awaitable } from '#kernel/awaitable.js';
+import { addGauge } from '#kernel/gauges.js';
 import { query } from './connection.js';
 import { addToWait, runWithWait } from './database-waits.js';
 import { ProcessLink } from './process-link.js';
@@ -36,16 +37,13 @@ export class Maintenance {
       receive: ({ maintenance_reason: reason, maintenance_since: since }, { sentAt }) =>
         this.receive(since ? { reason, since } : undefined, sentAt),
     });
-    const isOn = () => this.current !== undefined;
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
         name: 'inkpad_maintenance',
         help: 'Whether maintenance mode is on, during which requests that write are refused: 1 or 0',
-        registers: [],
-        collect() {
-          this.set(isOn() ? 1 : 0);
-        },
-      }),
+      },
+      (gauge) => gauge.set(this.current ? 1 : 0),
     );
   }
 

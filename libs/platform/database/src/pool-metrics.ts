@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
+import { addGauge } from '#kernel/gauges.js';
 import { getPool } from './data-source.js';
 import { MISSING_RESOURCES } from './sqlstate.js';
 
@@ -9,33 +10,30 @@ import { MISSING_RESOURCES } from './sqlstate.js';
 export class PoolMetrics {
   constructor(source: DataSource, registry: Registry) {
     const pool = getPool(source);
-    const max = new Gauge({
-      name: 'inkpad_database_connections_max',
-      help: 'Maximum size of the connection pool (DATABASE_POOL)',
-      registers: [registry],
-    });
-    max.set(pool.options.max);
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
+        name: 'inkpad_database_connections_max',
+        help: 'Maximum size of the connection pool (DATABASE_POOL)',
+      },
+      (gauge) => gauge.set(pool.options.max),
+    );
+    addGauge(
+      registry,
+      {
         name: 'inkpad_database_connections',
         help: 'Connections to PostgreSQL in the pool of this process',
         labelNames: ['state'],
-        registers: [],
-        collect() {
-          this.set({ state: 'idle' }, pool.unusedCount);
-          this.set({ state: 'busy' }, pool.totalCount - pool.unusedCount);
-        },
-      }),
+      },
+      (gauge) => {
+        gauge.set({ state: 'idle' }, pool.unusedCount);
+        gauge.set({ state: 'busy' }, pool.totalCount - pool.unusedCount);
+      },
     );
-    registry.registerMetric(
-      new Gauge({
-        name: 'inkpad_database_waiting',
-        help: 'Callers waiting for a connection from the pool',
-        registers: [],
-        collect() {
-          this.set(pool.queuedCount);
-        },
-      }),
+    addGauge(
+      registry,
+      { name: 'inkpad_database_waiting', help: 'Callers waiting for a connection from the pool' },
+      (gauge) => gauge.set(pool.queuedCount),
     );
     registry.registerMetric(
       new Counter({

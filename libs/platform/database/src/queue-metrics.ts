@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
+import { addGauge } from '#kernel/gauges.js';
 import type { JobHandler } from './job-runner.js';
 
 /** Measures queues of jobs: whether this process still takes jobs from them, and how its attempts end. */
@@ -15,18 +16,17 @@ export class QueueMetrics {
       labelNames: ['queue', 'outcome'],
       registers: [registry],
     });
-    const { claimedAt } = this;
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
         name: 'inkpad_queue_unclaimed_seconds',
         help: 'Time since this process last asked the queue for due jobs, which it does all the time',
         labelNames: ['queue'],
-        registers: [],
-        collect() {
-          const now = performance.now();
-          for (const [queue, at] of claimedAt) this.set({ queue }, (now - at) / 1_000);
-        },
-      }),
+      },
+      (gauge) => {
+        const now = performance.now();
+        for (const [queue, at] of this.claimedAt) gauge.set({ queue }, (now - at) / 1_000);
+      },
     );
   }
 

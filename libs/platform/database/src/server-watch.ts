@@ -1,7 +1,8 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { clock, type ClockSample } from '#kernel/clock.js';
+import { addGauge } from '#kernel/gauges.js';
 import { withConnection } from './connection.js';
 import { StandbyError } from './database-client.js';
 import { DatabasePool } from './database-pool.js';
@@ -58,15 +59,13 @@ export class ServerWatch implements OnModuleInit {
     link.onLost((cause) => {
       if (cause instanceof StandbyError && pool instanceof DatabasePool) pool.leaveStandby(cause);
     });
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
         name: 'inkpad_clock_offset_seconds',
         help: 'By how much the clock of this machine is ahead of that of the database; negative if it is behind',
-        registers: [],
-        collect() {
-          this.set(clock.getMachineOffsetMs() / 1_000);
-        },
-      }),
+      },
+      (gauge) => gauge.set(clock.getMachineOffsetMs() / 1_000),
     );
   }
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
+import { addGauge } from '#kernel/gauges.js';
 import { PlainHistogram } from '#kernel/plain-histogram.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -20,13 +21,11 @@ export class HttpMetrics {
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
     });
-    const inFlight = new Gauge({
-      name: 'inkpad_http_requests_in_flight',
-      help: 'Requests in flight',
-      registers: [],
-    });
-    const collect = () => inFlight.set(this.inFlightCount);
-    registry.registerMetric(Object.assign(inFlight, { collect }));
+    addGauge(
+      registry,
+      { name: 'inkpad_http_requests_in_flight', help: 'Requests in flight' },
+      (gauge) => gauge.set(this.inFlightCount),
+    );
     this.limited = new Counter({
       name: 'inkpad_http_rate_limited_total',
       help: 'Requests refused with 429, by what was counted',

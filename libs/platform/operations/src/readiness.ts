@@ -1,9 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Gauge, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getMessageWithCause } from '#kernel/errors.js';
 import { FailureLog } from '#kernel/failure-log.js';
+import { addGauge } from '#kernel/gauges.js';
 import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { runWithWait } from '#database/database-waits.js';
@@ -40,28 +41,24 @@ export class Readiness implements OnModuleDestroy {
     ];
     // Every process is without an event store that is away, and each of them still serves what PostgreSQL has (ADR-0144).
     this.addOptionalPart('event_store', () => eventStore.isReachable);
-    const checkParts = () => this.parts();
-    const isReady = async () => (await this.check()).status === 'ok';
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
         name: 'inkpad_reachable',
         help: 'Whether a part that this process depends on responds within 2 s: 1 or 0',
         labelNames: ['part'],
-        registers: [],
-        async collect() {
-          for (const [part, ok] of await checkParts()) this.set({ part }, ok ? 1 : 0);
-        },
-      }),
+      },
+      async (gauge) => {
+        for (const [part, ok] of await this.parts()) gauge.set({ part }, ok ? 1 : 0);
+      },
     );
-    registry.registerMetric(
-      new Gauge({
+    addGauge(
+      registry,
+      {
         name: 'inkpad_ready',
         help: 'Whether this process is ready, as /health/ready says: 1 or 0',
-        registers: [],
-        async collect() {
-          this.set((await isReady()) ? 1 : 0);
-        },
-      }),
+      },
+      async (gauge) => gauge.set((await this.check()).status === 'ok' ? 1 : 0),
     );
   }
 
