@@ -289,7 +289,7 @@ describe('sign-in', () => {
       { ...failureEntry, times: '10' },
       successEntry,
     ]);
-    await service.database.query("update sign_in_failures set until = now() - interval '1 second'");
+    await service.database.query("update counts set until = now() - interval '1 second'");
     expect((await stranger.signIn(victim.email, PASSWORD)).status).toBe(303);
   });
 

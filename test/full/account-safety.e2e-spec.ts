@@ -156,7 +156,7 @@ describe('wrong sign-in codes', () => {
     };
   }
 
-  const endPauses = () => service.database.query('delete from sign_in_failures');
+  const endPauses = () => service.database.query('delete from counts');
   const countFailures = async (email: string) => {
     const { rows } = await service.database.query<{ code_failures: number }>(
       'select code_failures from second_factors where user_id = $1',

@@ -141,14 +141,6 @@ select count(*)::int from forgotten
 $$;
 revoke execute on function es.forget_audit_addresses from public;
 
--- How often something was repeated in its hour; only the 1st, 10th, 100th … becomes an audit entry.
-create table audit_repetitions (
-  key bytea primary key,
-  times bigint not null,
-  until timestamptz not null
-);
-create index audit_repetitions_until on audit_repetitions (until);
-
 -- The maintenance that is on, during which requests that write are refused. Without a row it is off.
 create table maintenance (
   singleton boolean primary key default true check (singleton),
@@ -157,14 +149,15 @@ create table maintenance (
   since timestamptz not null default now()
 );
 
--- Counts for limits of a day.
-create table daily_counts (
+-- How often something happened within a window that began with its first time: messages of a day, failed sign-ins, what
+-- is audited only the 1st, 10th, 100th … time.
+create table counts (
   -- a keyed hash of what is counted
   key bytea primary key check (octet_length(key) = 32),
   count int not null,
   until timestamptz not null
 );
-create index daily_counts_until on daily_counts (until);
+create index counts_until on counts (until);
 
 -- Backups that were completed, for the alert about the age of the last one.
 create table backups (

@@ -249,14 +249,6 @@ create table address_changes (
 create index address_changes_expired on address_changes (expires_at);
 create index address_changes_user on address_changes (user_id, created_at);
 
--- Counted for an address whether there is such a user or not, under a keyed hash.
-create table sign_in_failures (
-  key bytea primary key,
-  failures int not null,
-  until timestamptz not null
-);
-create index sign_in_failures_until on sign_in_failures (until);
-
 create table api_retirements (
   id bigint generated always as identity primary key,
   version text not null,

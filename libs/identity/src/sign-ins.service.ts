@@ -274,9 +274,9 @@ export class SignIns {
       const groupTimes = await this.repeated.count(transaction, ['sign-in', method, group]);
       if (userId === null && isWritten(groupTimes)) await audit(groupTimes);
     });
-    if (typeof who === 'string' || failures?.failures !== MAX_FAILURES) return;
+    if (typeof who === 'string' || failures?.count !== MAX_FAILURES) return;
     await this.writes.write(system, (transaction) =>
-      auditUser(transaction, who, 'user.sign_in_paused', { failures: failures.failures }),
+      auditUser(transaction, who, 'user.sign_in_paused', { failures: failures.count }),
     );
   }
 }

@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
 import { query, type Queryable } from '#database/connection.js';
-import { DailyCounts } from '#database/daily-counts.js';
+import { Counts } from '#database/counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -43,7 +43,7 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     pool: Pool,
     session: ProcessSession,
     private readonly keys: MasterKeys,
-    private readonly counts: DailyCounts,
+    private readonly counts: Counts,
     private readonly config: Config,
   ) {
     super(pool, session, TABLE, MAIL_RETRIES);
@@ -81,7 +81,7 @@ export class MailOutbox extends JobQueue<QueuedMail> {
   async addForStranger(transaction: Queryable, mail: Mail): Promise<number | null> {
     if (this.config.mail === null) return null;
     const subject = ['mails to', findMailboxKey(mail.to)];
-    const seconds = await this.counts.count(transaction, subject, MESSAGES_PER_ADDRESS_PER_DAY);
+    const seconds = await this.counts.addUpTo(transaction, subject, MESSAGES_PER_ADDRESS_PER_DAY);
     if (seconds === null) await this.add(transaction, [mail]);
     return seconds;
   }

@@ -35,9 +35,7 @@ export const DATA_KEY_PURPOSES = [
   'admin token checksums',
   'web push',
   'apple passes',
-  'sign-in failures',
-  'audit repetitions',
-  'daily counts',
+  'counts',
   'uploaded files',
   'preview links',
 ] as const;

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
-import { DailyCounts } from '#database/daily-counts.js';
-import { renderDeleteExpired } from '#database/expiring-count.js';
+import { Counts, renderDeleteExpired } from '#database/counts.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
@@ -41,7 +40,7 @@ type Visit = { accountId: number; causationId: string; ip: string };
 export class SignupHolds {
   constructor(
     private readonly pool: Pool,
-    private readonly counts: DailyCounts,
+    private readonly counts: Counts,
     private readonly overrides: CapOverrides,
     private readonly config: Config,
   ) {}
@@ -94,6 +93,6 @@ export class SignupHolds {
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {
-    return (await this.counts.count(this.pool, subject, limit)) === null;
+    return (await this.counts.addUpTo(this.pool, subject, limit)) === null;
   }
 }

@@ -1,17 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { fingerprint } from '#kernel/sealing.js';
-import { query } from '#database/connection.js';
-import { renderCount } from '#database/expiring-count.js';
-import { MasterKeys } from '#database/master-keys.js';
+import { Counts, type CountSubject } from '#database/counts.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
   type AuditedWriter,
 } from './audited-writes.service.js';
 
-const COUNT = renderCount('audit_repetitions', 'times', '1 hour');
-
-type Kind = readonly (string | number)[];
 type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
 
 /**
@@ -22,7 +16,7 @@ type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
 export class RepeatedAudits {
   constructor(
     private readonly writes: AuditedWrites,
-    private readonly keys: MasterKeys,
+    private readonly counts: Counts,
   ) {}
 
   /**
@@ -30,12 +24,16 @@ export class RepeatedAudits {
    * @param kind what two occurrences have in common; stored as an HMAC
    * @param audit writes the entry, with the number of occurrences
    */
-  write(by: AuditedWriter, kind: Kind, audit: Audit): Promise<void> {
+  write(by: AuditedWriter, kind: CountSubject, audit: Audit): Promise<void> {
     return this.writes.write(by, (transaction) => this.writeWithin(transaction, kind, audit));
   }
 
   /** Does the same within a transaction. */
-  async writeWithin(transaction: AuditedTransaction, kind: Kind, audit: Audit): Promise<void> {
+  async writeWithin(
+    transaction: AuditedTransaction,
+    kind: CountSubject,
+    audit: Audit,
+  ): Promise<void> {
     const times = await this.count(transaction, kind);
     if (isWritten(times)) await audit(transaction, times);
   }
@@ -44,11 +42,9 @@ export class RepeatedAudits {
    * Counts one more occurrence, without an entry.
    * @returns the number of occurrences within the hour
    */
-  async count(transaction: AuditedTransaction, kind: Kind): Promise<number> {
-    const key = fingerprint(this.keys.getDataKey('audit repetitions'), ...kind);
-    const [row] = await query<{ times: number }>(transaction.manager, COUNT, [key]);
-    if (!row) throw new Error('counting returned nothing');
-    return row.times;
+  async count(transaction: AuditedTransaction, kind: CountSubject): Promise<number> {
+    const { count } = await this.counts.add(transaction.manager, ['audit', ...kind], '1 hour');
+    return count;
   }
 }
 
