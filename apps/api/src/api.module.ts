@@ -5,10 +5,9 @@ import { REQUEST_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { HttpModule } from '#http/http.module.js';
+import { DatabaseWarnings } from '#operations/database-warnings.js';
 import { HealthController } from '#operations/health.controller.js';
 import { ReplicaWarning } from '#operations/replica-warning.js';
-import { RoleWarning } from '#operations/role-warning.js';
-import { ServerLogWarning } from '#operations/server-log-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { CardsModule } from '#cards/cards.module.js';
@@ -111,7 +110,7 @@ export class ApiModule {
         McpModule,
       ],
       controllers: [HealthController],
-      providers: [Readiness, ReplicaWarning, RoleWarning, ServerLogWarning],
+      providers: [DatabaseWarnings, Readiness, ReplicaWarning],
     };
   }
 }

@@ -4,8 +4,7 @@ import { QUEUE_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { BackupMetrics } from '#operations/backup-metrics.js';
-import { RoleWarning } from '#operations/role-warning.js';
-import { ServerLogWarning } from '#operations/server-log-warning.js';
+import { DatabaseWarnings } from '#operations/database-warnings.js';
 import { Readiness } from '#operations/readiness.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
@@ -56,7 +55,7 @@ export class DispatcherModule {
         passes,
         AnnouncementDispatchModule.forRoot(passes),
       ],
-      providers: [AddressUpkeep, BackupMetrics, Readiness, RoleWarning, ServerLogWarning],
+      providers: [AddressUpkeep, BackupMetrics, DatabaseWarnings, Readiness],
     };
   }
 }
