@@ -43,17 +43,10 @@ export type CapShare<M extends number | null = number | null> = {
   max: number | M;
 };
 
-/**
- * Finds maxima of single owners where no cap is checked in a commit, or none may be needed. Known for a second, because some
- * are looked up for each request.
- */
+/** Finds maxima of single owners where no cap is checked in a commit, or none may be needed. */
 @Injectable()
 export class CapOverrides {
-  private readonly cache = new ExpiringCache<string, { max: number | undefined }>({
-    max: MAX_CACHED,
-    ttl: CURRENT_FOR_MS,
-  });
-
+  /** Known for a second, because some are looked up for each request. */
   private readonly shares = new ExpiringCache<string, CapShare>({
     max: MAX_CACHED,
     ttl: CURRENT_FOR_MS,
@@ -67,11 +60,8 @@ export class CapOverrides {
     owner: number,
     usual: M,
   ): Promise<number | M> {
-    const cap = renderCapName(recordKind, owner);
-    const cached = this.cache.get(cap);
-    if (cached) return cached.max ?? usual;
-    const [row] = await query<{ max: number }>(this.pool, { ...FIND, values: [cap] });
-    this.cache.set(cap, { max: row?.max });
+    const values = [renderCapName(recordKind, owner)];
+    const [row] = await query<{ max: number }>(this.pool, { ...FIND, values });
     return row?.max ?? usual;
   }
 
