@@ -5,7 +5,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
 import { inTransaction } from '#database/connection.js';
-import { groupAppends } from '#event-store/port/append-groups.js';
+import { groupAppends } from '#event-store/port/history-writer.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { toReadModelArguments } from '#event-store/postgres/commit-arguments.js';
 import {

@@ -6,7 +6,6 @@ import { BatchSlots } from '#database/batcher.js';
 import type { DatabasePool } from '#database/database-pool.js';
 import type { ProcessSession } from '#database/process-session.js';
 import { retryWhileUnknown } from '#database/retry-while-unknown.js';
-import type { Damage, DamageCounts } from '../port/damage.js';
 import {
   EventStore,
   type Commit,
@@ -17,6 +16,7 @@ import {
   type Subscriber,
   type Write,
 } from '../port/event-store.js';
+import type { Damage, DamageCounts, LogMeasures } from '../port/log-measures.js';
 import {
   abandonIntent,
   assertNoneWaitsForRepair,
@@ -44,7 +44,6 @@ import { EventStoreDbWatch } from './eventstoredb-watch.js';
 import { Lanes } from '../commands/lane.js';
 import { listCapNames } from '../port/caps.js';
 import { RemainingWrites } from './remaining-writes.js';
-import type { LogMeasures } from '../port/log-measures.js';
 import { measureLog } from './measure-log.js';
 import { findPlace } from '../log/history-places.js';
 import { logServerVersion } from './server-version.js';

@@ -1,5 +1,5 @@
 import { ConfigError } from '#kernel/config-error.js';
-import { groupAppends } from '../port/append-groups.js';
+import { groupAppends, type HistoryWriter } from '../port/history-writer.js';
 import {
   BEGINNING,
   ConflictError,
@@ -7,7 +7,6 @@ import {
   type Position,
   type StoredEvent,
 } from '../port/event-store.js';
-import type { HistoryWriter } from '../port/history-writer.js';
 import { isAfter } from '../port/position.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, toUnavailableError } from './eventstoredb-errors.js';

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import type { Damage, DamageCounts } from '../port/damage.js';
+import type { Damage, DamageCounts } from '../port/log-measures.js';
 
 /** An event of somebody else in a stream with a name like ours, as the server names it. */
 export type ForeignEvent = { stream: string; revision: bigint; type: string; createdAt: Date };

@@ -1,8 +1,7 @@
 import type { EventMeta } from '#kernel/aggregate.js';
 import type { BatchSlots } from '#database/batcher.js';
 import type { Cap, CapKind } from './caps.js';
-import type { Damage, DamageCounts } from './damage.js';
-import type { LogMeasures } from './log-measures.js';
+import type { Damage, DamageCounts, LogMeasures } from './log-measures.js';
 import { isAfter, type Position } from './position.js';
 
 export type { Cap, CapKind, Position };

@@ -1,4 +1,12 @@
 /**
+ * What others have done to streams with names like ours on a shared server: one sentence for each stream.
+ * @property notes what harms no record of ours
+ */
+export type Damage = { differences: string[]; notes: string[] };
+
+export type DamageCounts = { foreignStreams: number; trimmedStreams: number };
+
+/**
  * What operators watch of the log.
  * @property lagSeconds how old the first event is that a subscription has not read, by subscription; of none while the log is away
  * @property oldestCommitSeconds since when the oldest commit is only partly written
