@@ -1,5 +1,4 @@
-import type { SealedColumn } from '#database/sealed-column.js';
-import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
+import { type SealedColumn, DATA_KEYS_COLUMN } from '#database/master-keys.js';
 import {
   FORMER_KEYS_COLUMN,
   PERSONAL_KEYS_COLUMN,

@@ -5,8 +5,7 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { getNow } from '#kernel/clock.js';
 import { query } from '#database/connection.js';
-import { MasterKeys } from '#database/master-keys.js';
-import type { SealedColumn } from '#database/sealed-column.js';
+import { MasterKeys, type SealedColumn } from '#database/master-keys.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {

@@ -5,10 +5,9 @@ import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
 import { query, type Queryable } from '#database/connection.js';
 import { Counts } from '#database/counts.js';
-import { MasterKeys } from '#database/master-keys.js';
+import { MasterKeys, type SealedColumn } from '#database/master-keys.js';
 import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
-import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
 import { MESSAGES_PER_ADDRESS_PER_DAY } from './message-limits.service.js';
 

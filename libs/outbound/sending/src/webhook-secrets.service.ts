@@ -2,8 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
-import type { SealedColumn } from '#database/sealed-column.js';
-import { MasterKeys } from '#database/master-keys.js';
+import { type SealedColumn, MasterKeys } from '#database/master-keys.js';
 import type { CustomHeaders } from './webhook-headers.js';
 import {
   createSigningSecret,

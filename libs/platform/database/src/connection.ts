@@ -225,16 +225,17 @@ export function isConnectionLoss(error: unknown): error is Error {
 
 const RELEASED_ERRORS = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
-const NETWORK_ERROR_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
+/** Why a server is not reached, by the code of the error. */
+export const UNREACHABLE = new Map([
+  ['ECONNREFUSED', 'nothing listens there'],
+  ['ENOTFOUND', 'the name of the host is not known'],
+  ['EAI_AGAIN', 'the name of the host cannot be looked up now'],
+  ['ETIMEDOUT', 'no response'],
+  ['EHOSTUNREACH', 'no way to the host'],
+  ['ENETUNREACH', 'no way to its network'],
 ]);
+
+const NETWORK_ERROR_CODES = new Set([...UNREACHABLE.keys(), 'ECONNRESET', 'EPIPE']);
 
 /** Messages of the driver's errors that have no code. */
 const BROKEN_CLIENT =

@@ -3,18 +3,9 @@ import { TypeORMError } from 'typeorm';
 import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { describeTlsError } from '#kernel/tls-errors.js';
-import { isConnectionLoss } from './connection.js';
+import { isConnectionLoss, UNREACHABLE } from './connection.js';
 import { StandbyError } from './database-client.js';
 import { findDatabaseError, isOutageState } from './sqlstate.js';
-
-const NETWORK_ERRORS = new Map([
-  ['ECONNREFUSED', 'nothing listens there'],
-  ['ENOTFOUND', 'the name of the host is not known'],
-  ['EAI_AGAIN', 'the name of the host cannot be looked up now'],
-  ['ETIMEDOUT', 'no response'],
-  ['EHOSTUNREACH', 'no way to the host'],
-  ['ENETUNREACH', 'no way to its network'],
-]);
 
 const WRONG_PASSWORD = '28P01';
 
@@ -52,7 +43,7 @@ function describeConnectError(error: Error): string {
   // One error for each address of a name such as localhost.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
   const code = 'code' in first ? String(first.code) : '';
-  const description = NETWORK_ERRORS.get(code);
+  const description = UNREACHABLE.get(code);
   if (description !== undefined) return `${description} (${code})`;
   const tlsError = describeTlsError(first);
   if (tlsError !== undefined) return tlsError;

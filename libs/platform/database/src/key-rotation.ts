@@ -4,8 +4,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, Keyring, createMasterKey, PREFIX_BYTES, getKeyPrefix } from '#kernel/keyring.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
-import { findSealingKeyRow } from './master-keys.js';
-import type { SealedColumn } from './sealed-column.js';
+import { findSealingKeyRow, type SealedColumn } from './master-keys.js';
 
 const BATCH_SIZE = 500;
 /** Longer than processes take to notice which key seals: each poll of their links reads it. */

@@ -6,8 +6,19 @@ import { type PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { queryAtStartup } from './connection.js';
 import type { ProcessLink } from './process-link.js';
-import type { SealedColumn } from './sealed-column.js';
 import { assertNoUnfinishedRestore } from './unfinished-restore.js';
+
+/** A column whose values are sealed with the master key. Names are SQL identifiers. */
+export type SealedColumn = {
+  /** Label in the progress of a rotation. */
+  name: string;
+  table: string;
+  column: string;
+  id: string;
+  idType: 'bigint' | 'bytea' | 'text' | 'uuid';
+  purpose: string;
+  getContext: (id: unknown) => string;
+};
 
 const DATA_KEYS = 'data keys';
 const getDataKeyContext = (purpose: unknown): string => `data key ${String(purpose)}`;
