@@ -23,6 +23,20 @@ import { TokensService } from './tokens.service.js';
 import { userHandlers } from './user.commands.js';
 import { Users } from './users.service.js';
 
+const SERVICES = [
+  AddressConfirmation,
+  ApiTokens,
+  CompanySignIns,
+  CounterPins,
+  Members,
+  Passwords,
+  SecondFactors,
+  Sessions,
+  SignInFailures,
+  SignIns,
+  Users,
+];
+
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature([ApiTokenRow, MembershipRow, UserRow])],
@@ -30,37 +44,14 @@ import { Users } from './users.service.js';
   providers: [
     { provide: Authenticator, useClass: TokensService },
     TokenUses,
-    ApiTokens,
-    AddressConfirmation,
-    CompanySignIns,
-    CounterPins,
     ...addressHandlers,
     ...identityHandlers,
     ...memberHandlers,
     ...invitationHandlers,
-    Members,
     ...tokenHandlers,
     ...userHandlers,
-    Passwords,
-    SecondFactors,
-    Sessions,
-    SignInFailures,
-    SignIns,
-    Users,
+    ...SERVICES,
   ],
-  exports: [
-    AddressConfirmation,
-    ApiTokens,
-    Authenticator,
-    CompanySignIns,
-    CounterPins,
-    Members,
-    Passwords,
-    SecondFactors,
-    Sessions,
-    SignInFailures,
-    SignIns,
-    Users,
-  ],
+  exports: [Authenticator, ...SERVICES],
 })
 export class IdentityModule {}

@@ -1,6 +1,5 @@
-import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Global, Module, type DynamicModule } from '@nestjs/common';
 import pg from 'pg';
-import { Registry } from 'prom-client';
 import type { DatabasePool } from '#database/database-pool.js';
 import { ProcessLink } from '#database/process-link.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -25,7 +24,13 @@ import { AuditedWrites } from './commands/audited-writes.service.js';
 import { StreamCallbacks } from './commands/stream-callbacks.js';
 import { RepeatedAudits } from './commands/repeated-audits.service.js';
 import { Reprojection } from './read-models/reprojection.service.js';
-import { ReadModels, type PlainTable, type AnyReadModel } from './read-models/read-models.js';
+import {
+  ALL_READ_MODELS,
+  PLAIN_TABLES,
+  ReadModels,
+  type PlainTable,
+  type AnyReadModel,
+} from './read-models/read-models.js';
 import { MultiStreamCommands } from './commands/multi-stream-commands.js';
 import { StartCheck } from './log/start-check.js';
 
@@ -39,6 +44,24 @@ type EventStoreOptions = {
   subjects: Subjects;
 };
 
+const SERVICES = [
+  Reprojection,
+  StartCheck,
+  PastStates,
+  StoredResponses,
+  PersonalKeys,
+  ErasureWatch,
+  LogTimes,
+  Followers,
+  PastCounts,
+  ReadModels,
+  CommandPipeline,
+  MultiStreamCommands,
+  AuditedWrites,
+  RepeatedAudits,
+  CapOverrides,
+];
+
 @Global()
 @Module({})
 export class EventStoreModule {
@@ -46,93 +69,35 @@ export class EventStoreModule {
     return {
       module: EventStoreModule,
       providers: [
-        ...createProviders(readModels, plainTables),
-        StoredResponses,
+        { provide: ALL_READ_MODELS, useValue: readModels },
+        { provide: PLAIN_TABLES, useValue: plainTables },
+        {
+          provide: EventStore,
+          inject: [pg.Pool, PersonalKeys, PlatformConfig, ProcessSession, ProcessLink],
+          useFactory: (
+            pool: DatabasePool,
+            keys: PersonalKeys,
+            config: PlatformConfig,
+            session: ProcessSession,
+            link: ProcessLink,
+          ) => openEventStore(pool, keys, config, readModels, plainTables, session, link),
+        },
+        {
+          provide: EventTypes,
+          useValue: new EventTypes(readModels.map(({ aggregate }) => aggregate)),
+        },
         { provide: Subjects, useValue: subjects },
-        PersonalKeys,
         {
           provide: KnownErasures,
           inject: [PersonalKeys],
           useFactory: ({ erasures }: PersonalKeys) => erasures,
         },
-        ErasureWatch,
-        LogTimes,
-        Followers,
-        PastCounts,
-        ReadModels,
         PipelineMetrics,
         DamageMetrics,
-        CommandPipeline,
-        MultiStreamCommands,
-        AuditedWrites,
-        RepeatedAudits,
-        CapOverrides,
+        StreamCallbacks,
+        ...SERVICES,
       ],
-      exports: [
-        EventStore,
-        EventTypes,
-        StoredResponses,
-        PersonalKeys,
-        KnownErasures,
-        ErasureWatch,
-        LogTimes,
-        Followers,
-        PastStates,
-        PastCounts,
-        Reprojection,
-        StartCheck,
-        ReadModels,
-        CommandPipeline,
-        MultiStreamCommands,
-        AuditedWrites,
-        RepeatedAudits,
-        CapOverrides,
-      ],
+      exports: [EventStore, EventTypes, KnownErasures, ...SERVICES],
     };
   }
-}
-
-/** Creates the providers that work on the streams or read models of every aggregate. */
-function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[]): Provider[] {
-  return [
-    {
-      provide: EventStore,
-      inject: [pg.Pool, PersonalKeys, PlatformConfig, ProcessSession, ProcessLink],
-      useFactory: (
-        pool: DatabasePool,
-        keys: PersonalKeys,
-        config: PlatformConfig,
-        session: ProcessSession,
-        link: ProcessLink,
-      ) => openEventStore(pool, keys, config, allReadModels, plainTables, session, link),
-    },
-    {
-      provide: Reprojection,
-      inject: [pg.Pool, EventStore, PersonalKeys, Registry],
-      useFactory: (pool: pg.Pool, eventStore: EventStore, keys: PersonalKeys, registry: Registry) =>
-        new Reprojection(pool, eventStore, keys, allReadModels, registry),
-    },
-    {
-      provide: StartCheck,
-      inject: [pg.Pool, EventStore],
-      useFactory: (pool: pg.Pool, eventStore: EventStore) =>
-        new StartCheck(pool, eventStore, allReadModels, plainTables),
-    },
-    {
-      provide: EventTypes,
-      useValue: new EventTypes(allReadModels.map(({ aggregate }) => aggregate)),
-    },
-    {
-      provide: StreamCallbacks,
-      inject: [EventStore, ReadModels, PersonalKeys],
-      useFactory: (eventStore: EventStore, readModels: ReadModels, keys: PersonalKeys) =>
-        new StreamCallbacks(eventStore, readModels, keys, allReadModels),
-    },
-    {
-      provide: PastStates,
-      inject: [EventStore, LogTimes, PersonalKeys],
-      useFactory: (eventStore: EventStore, times: LogTimes, keys: PersonalKeys) =>
-        new PastStates(eventStore, times, keys, allReadModels),
-    },
-  ];
 }

@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { createId } from '#kernel/randomness.js';
 import { toRecorded } from '../port/codec.js';
@@ -13,7 +13,12 @@ import {
   type ReadIds,
 } from '../port/event-store.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read-models.js';
+import {
+  ALL_READ_MODELS,
+  ReadModels,
+  toStreamName,
+  type AnyReadModel,
+} from '../read-models/read-models.js';
 
 /** Decides and projects by the name of a stream, for the event store. */
 @Injectable()
@@ -22,7 +27,7 @@ export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
     private readonly eventStore: EventStore,
     private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
-    private readonly allReadModels: AnyReadModel[],
+    @Inject(ALL_READ_MODELS) private readonly allReadModels: AnyReadModel[],
   ) {}
 
   onModuleInit(): void {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
@@ -7,7 +7,7 @@ import { toRecorded } from '../port/codec.js';
 import { EventStore, type Position } from '../port/event-store.js';
 import { LogTimes } from './log-times.service.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { toStreamName, type ReadModel } from '../read-models/read-models.js';
+import { ALL_READ_MODELS, toStreamName, type ReadModel } from '../read-models/read-models.js';
 
 /** How far a caller's clock may be ahead of the database's. */
 const SKEW_MS = 250;
@@ -25,6 +25,7 @@ export class PastStates {
     private readonly eventStore: EventStore,
     private readonly times: LogTimes,
     private readonly keys: PersonalKeys,
+    @Inject(ALL_READ_MODELS)
     private readonly allReadModels: ReadModel<{ accountId: number }, DomainEvent>[],
   ) {}
 

@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
@@ -7,7 +7,13 @@ import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '../port/checkpoint.js'
 import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
 import { toRecorded } from '../port/codec.js';
-import { describeAhead, type PlainTable, type AnyReadModel } from '../read-models/read-models.js';
+import {
+  ALL_READ_MODELS,
+  describeAhead,
+  PLAIN_TABLES,
+  type PlainTable,
+  type AnyReadModel,
+} from '../read-models/read-models.js';
 
 const BATCH = 500;
 const BATCH_SIZE = 20_000;
@@ -23,8 +29,8 @@ export class StartCheck implements OnModuleInit {
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
-    private readonly allReadModels: AnyReadModel[],
-    private readonly plainTables: PlainTable[],
+    @Inject(ALL_READ_MODELS) private readonly allReadModels: AnyReadModel[],
+    @Inject(PLAIN_TABLES) private readonly plainTables: PlainTable[],
   ) {
     eventStore.startCheck = async () => {
       await this.assertNoLostEvents();

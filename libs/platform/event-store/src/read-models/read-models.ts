@@ -54,6 +54,10 @@ export type FollowUp<S, E extends DomainEvent> = {
 /** The read model of any aggregate, for code that works on all of them. */
 export type AnyReadModel = ReadModel<{ accountId: number }, DomainEvent>;
 
+/** Inject the read models of every aggregate, and the tables that have ids and no read model. */
+export const ALL_READ_MODELS = Symbol('all read models');
+export const PLAIN_TABLES = Symbol('plain tables');
+
 /** The part of a read model that readers of the log need: whose streams it shows. */
 export type StreamKind = {
   aggregate: { name: string };

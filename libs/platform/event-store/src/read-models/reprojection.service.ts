@@ -1,12 +1,12 @@
-import { Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
-import type { EventStore } from '../port/event-store.js';
-import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { toStreamName, type AnyReadModel } from './read-models.js';
+import { EventStore } from '../port/event-store.js';
+import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { ALL_READ_MODELS, toStreamName, type AnyReadModel } from './read-models.js';
 import {
   applyEvent,
   readStreamsForReplay,
@@ -31,6 +31,7 @@ type OutdatedRow = { id: number; revision: number };
  * Reprojects read models that an older projection version made. Commands do that for the ones that they load, but lists
  * and searches read them as they are. Several processes may do it at once: read models only ever move forward.
  */
+@Injectable()
 export class Reprojection {
   private readonly log = new Logger('reprojection');
   private readonly remaining: Gauge<'table'>;
@@ -39,7 +40,7 @@ export class Reprojection {
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly allReadModels: AnyReadModel[],
+    @Inject(ALL_READ_MODELS) private readonly allReadModels: AnyReadModel[],
     registry: Registry,
   ) {
     this.remaining = new Gauge({
