@@ -37,9 +37,9 @@ export async function finishHistory(
   if (config.eventStoreUrl !== null || engine === 'eventstoredb') {
     const source = createDataSource(config, 'restore copy');
     await connectFirst(config.databaseUrl, () => source.initialize());
-    const masterKeys = new MasterKeys(getPool(source), config, undefined, true);
+    const masterKeys = new MasterKeys(getPool(source), config);
     try {
-      await masterKeys.onModuleInit();
+      await masterKeys.load();
       const { eventStoreUrl } = config;
       // Before a move, which starts the catch-up of read models at the end of the log.
       if (engine === 'eventstoredb') await catchUp(getPool(source), masterKeys);

@@ -2,7 +2,7 @@ import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { PlatformConfig } from '#kernel/platform-config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { connectFirst } from './first-connection.js';
@@ -24,6 +24,7 @@ const SERVICES = [
   Counts,
   LeaderLock,
   Maintenance,
+  MasterKeys,
   PoolMetrics,
   ProcessSession,
   QueueMetrics,
@@ -75,19 +76,10 @@ export class DatabaseModule {
             return pool;
           },
         },
-        {
-          provide: MasterKeys,
-          inject: [pg.Pool, PlatformConfig, ProcessLink],
-          useFactory: (pool: pg.Pool, settings: PlatformConfig, link: ProcessLink) =>
-            new MasterKeys(pool, settings, link),
-        },
-        {
-          provide: ProcessLink,
-          useFactory: () => new ProcessLink(config, application),
-        },
+        { provide: ProcessLink, useFactory: () => new ProcessLink(config, application) },
         ...SERVICES,
       ],
-      exports: [pg.Pool, MasterKeys, ProcessLink, ...SERVICES],
+      exports: [pg.Pool, ProcessLink, ...SERVICES],
     };
   }
 }

@@ -1,11 +1,11 @@
-import type { OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { type PlatformConfig } from '#kernel/platform-config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { queryAtStartup } from './connection.js';
-import type { ProcessLink } from './process-link.js';
+import { ProcessLink } from './process-link.js';
 import { assertNoUnfinishedRestore } from './unfinished-restore.js';
 
 /** A column whose values are sealed with the master key. Names are SQL identifiers. */
@@ -62,18 +62,15 @@ type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
  * Holds the master keys of this process, the one that seals, and the data keys of the database. The database records
  * which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
  */
+@Injectable()
 export class MasterKeys implements OnModuleInit {
   private loaded: Loaded | undefined;
 
-  /**
-   * @param link by which a process that seals follows a rotation
-   * @param isRestoring for the restore itself: its database is not finished yet
-   */
+  /** @param link by which a process that seals follows a rotation */
   constructor(
     private readonly pool: Pool,
     private readonly config: PlatformConfig,
     private readonly link?: ProcessLink,
-    private readonly isRestoring = false,
   ) {}
 
   /** Creates an instance without a database, for tests. */
@@ -85,8 +82,13 @@ export class MasterKeys implements OnModuleInit {
 
   /** @throws ConfigError */
   async onModuleInit(): Promise<void> {
+    await assertNoUnfinishedRestore(this.pool);
+    await this.load();
+  }
+
+  /** Loads the keys, also while a restore is not finished. @throws ConfigError */
+  async load(): Promise<void> {
     const { pool, config } = this;
-    if (!this.isRestoring) await assertNoUnfinishedRestore(pool);
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [createMasterKey(key)],
     );
