@@ -58,10 +58,10 @@ export class AuditedWrites {
    * @param work learns from `isRepeated` whether it may have been done before; `audit` writes into the same transaction
    * @throws UnknownOutcomeError when the database stays unavailable
    */
-  async write<A>(
+  async write<R>(
     by: AuditedWriter,
-    work: (transaction: AuditedTransaction) => Promise<A>,
-  ): Promise<A> {
+    work: (transaction: AuditedTransaction) => Promise<R>,
+  ): Promise<R> {
     let tries = 0;
     const attempt = async () => {
       const isRepeated = tries++ > 0;
@@ -89,7 +89,7 @@ export class AuditedWrites {
    * Runs the work in a transaction.
    * @throws NotCommittedError when there is no connection before the commit is sent: nothing was written
    */
-  private async transaction<A>(work: (manager: EntityManager) => Promise<A>): Promise<A> {
+  private async transaction<R>(work: (manager: EntityManager) => Promise<R>): Promise<R> {
     const runner = this.source.createQueryRunner();
     let isCommitting = false;
     try {

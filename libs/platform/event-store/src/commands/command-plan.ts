@@ -33,7 +33,7 @@ export type Decision<E> = {
   sideEffects?: SideEffect[];
 };
 
-export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
+export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, I, R> = {
   readModel: ReadModel<S, E>;
   id: number;
   /** Whether the command creates the stream. It fails when the stream exists; `withNewId` then tries another id. */
@@ -45,17 +45,17 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
    * Loads what the decision needs from outside, before it and again before every retry. Never from the command's own
    * stream: what commands before it in its group have decided is only in the state.
    */
-  load?: (loaded: LoadedReadModel<S> | undefined) => Awaitable<G>;
+  load?: (loaded: LoadedReadModel<S> | undefined) => Awaitable<I>;
   /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
-  decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
+  decide: (state: S | undefined, inputs: I, now: Date) => E[] | Decision<E>;
   /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */
-  respond: (handled: HandledCommand<S, E, G>) => A;
+  respond: (handled: HandledCommand<S, E, I>) => R;
 };
 
-export type HandledCommand<S, E extends DomainEvent, G> = {
+export type HandledCommand<S, E extends DomainEvent, I> = {
   state: S;
   events: RecordedEvent<E>[];
-  inputs: G;
+  inputs: I;
   now: Date;
   /** Finds the state of a stream that was created in the same commit. */
   findNewState: <T extends { accountId: number }, F extends DomainEvent>(

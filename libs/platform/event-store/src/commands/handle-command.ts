@@ -91,9 +91,9 @@ export class CommandPipeline {
    * Runs a command in the lane of its stream.
    * @throws UnavailableError when other processes won every race for ten seconds
    */
-  handleCommand<S extends { accountId: number }, E extends DomainEvent, G, A>(
-    command: CommandPlan<S, E, G, A>,
-  ): Promise<A> {
+  handleCommand<S extends { accountId: number }, E extends DomainEvent, I, R>(
+    command: CommandPlan<S, E, I, R>,
+  ): Promise<R> {
     return new Promise((resolve, reject) => {
       const since = performance.now();
       const pending = { command, since, trace: context.active(), resolve, reject };

@@ -62,20 +62,20 @@ export type FindState = <S extends { accountId: number }, E extends DomainEvent>
 ) => S | undefined;
 
 /** A command that changes several records at once, all of which exist. */
-export type MultiStreamPlan<G, A> = {
+export type MultiStreamPlan<I, R> = {
   context: CommandContext;
   /**
    * Loads what the decision needs, before each try.
    * @property streams all records that the decision may need or change
    */
-  load: () => Promise<G & { streams: StreamRef[] }>;
+  load: () => Promise<I & { streams: StreamRef[] }>;
   /**
    * Decides without side effects.
    * @throws ConflictError when the loaded values are outdated: everything is loaded again
    */
-  decide: (findState: FindState, inputs: G, now: Date) => MultiStreamDecision;
+  decide: (findState: FindState, inputs: I, now: Date) => MultiStreamDecision;
   /** Builds the response to the caller without side effects, before the commit. */
-  respond: (findState: FindState, inputs: G, now: Date) => A;
+  respond: (findState: FindState, inputs: I, now: Date) => R;
   /**
    * Kinds of claims and tables of caps. When another stream holds such a claim or such a cap is reached, something has
    * changed meanwhile, and the command is retried.
@@ -103,7 +103,7 @@ export class MultiStreamCommands {
    * @throws DamagedHistoryError when a commit of one of the records waits for a repair
    * @throws UnavailableError when other commands won every race for ten seconds; then nothing was written
    */
-  async handle<G, A>(plan: MultiStreamPlan<G, A>): Promise<A> {
+  async handle<I, R>(plan: MultiStreamPlan<I, R>): Promise<R> {
     const since = performance.now();
     for (let losses = 1; ; losses++) {
       const inputs = await plan.load();
@@ -125,10 +125,10 @@ export class MultiStreamCommands {
     }
   }
 
-  private async handleOnce<G, A>(
-    plan: MultiStreamPlan<G, A>,
-    inputs: G & { streams: StreamRef[] },
-  ): Promise<A> {
+  private async handleOnce<I, R>(
+    plan: MultiStreamPlan<I, R>,
+    inputs: I & { streams: StreamRef[] },
+  ): Promise<R> {
     const { keyed } = plan.context;
     const loaded = await this.loadStreams(inputs.streams);
     const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
