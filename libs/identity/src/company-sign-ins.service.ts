@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { findEmailKey } from '#kernel/email-address.js';
 import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
@@ -95,7 +94,7 @@ export class CompanySignIns {
         await this.confirmation.confirm(transaction, userId, 'company');
       }
       const { hasSecondFactor } = person;
-      if (!hasSecondFactor && (await this.needsCode(manager, userId))) {
+      if (!hasSecondFactor && (await this.sessions.needsCode(manager, userId))) {
         const pending = { awaitsCode: true, isByCompany: true, userAgent: visitor.userAgent };
         return { kind: 'code', session: await this.sessions.begin(manager, userId, pending) };
       }
@@ -106,14 +105,5 @@ export class CompanySignIns {
       });
       return { kind: 'in', signedIn, hasEndedAccess };
     });
-  }
-
-  /** Tells whether the user needs a second factor and has set it up. Who has not is led to it after the sign-in. */
-  private async needsCode(manager: EntityManager, userId: number): Promise<boolean> {
-    const [factor] = await query(manager, {
-      text: 'select from second_factors where user_id = $1 and confirmed_at is not null',
-      values: [userId],
-    });
-    return factor !== undefined && this.sessions.requiresSecondFactor(manager, userId);
   }
 }

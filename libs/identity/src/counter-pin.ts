@@ -1,4 +1,5 @@
 import { normalizeNumber } from '#kernel/text.js';
+import { isRepeated, isSequence } from './password.js';
 
 export const MIN_PIN_LENGTH = 4;
 export const MAX_PIN_LENGTH = 6;
@@ -20,14 +21,8 @@ export function findPinError(pin: string): string | undefined {
   if (!/^\d+$/.test(pin) || pin.length < MIN_PIN_LENGTH || pin.length > MAX_PIN_LENGTH) {
     return `must be ${MIN_PIN_LENGTH} to ${MAX_PIN_LENGTH} digits`;
   }
-  return isGuessable(pin)
+  // What people try first: one digit, a pair or a half that repeats, and digits that follow one another.
+  return isRepeated(pin) || isSequence(pin)
     ? 'is too easy to guess: use digits that do not repeat or follow one another'
     : undefined;
-}
-
-/** Recognizes what people try first: one digit, a pair or a half that repeats, and digits that follow one another. */
-function isGuessable(pin: string): boolean {
-  if (/^(\d{1,3})\1+$/.test(pin)) return true;
-  const steps = [...pin].slice(1).map((digit, i) => (Number(digit) - Number(pin[i]) + 10) % 10);
-  return new Set(steps).size === 1;
 }

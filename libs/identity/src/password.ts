@@ -107,13 +107,13 @@ function isMadeOf(text: string, words: string[], common: CommonPasswords): boole
 }
 
 /** Tells whether the text repeats a shorter password. */
-function isRepeated(text: string): boolean {
+export function isRepeated(text: string): boolean {
   const unit = /^(.+?)\1+$/su.exec(text)?.[1];
   return unit !== undefined && [...unit].length < MIN_PASSWORD_LENGTH;
 }
 
 /** Recognizes sequences such as 12345678901 or zyxwvutsrq. */
-function isSequence(text: string): boolean {
+export function isSequence(text: string): boolean {
   const codes = [...text].map((character) => character.codePointAt(0) ?? 0);
   const isOnlyDigits = /^\d+$/.test(text);
   const steps = codes.slice(1).map((code, i) => {

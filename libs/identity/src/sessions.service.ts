@@ -25,6 +25,10 @@ const ENDED_DAYS = 30;
 const IN_STORE_WITH_CODES = `exists (select from memberships m
   join second_factor_stores r on r.account_id = m.account_id where m.user_id = u.id)`;
 
+/** Matches users who have set up a second factor. */
+const HAS_CODES = `exists (select from second_factors f
+  where f.user_id = u.id and f.confirmed_at is not null)`;
+
 const FIND = {
   name: 'sessions_find',
   text: `
@@ -35,8 +39,7 @@ const FIND = {
           when u.password_expires_at is not null and not s.by_company then 'password'
           when s.second_factor is null and ($3 or ${IN_STORE_WITH_CODES}) then 'second_factor'
         end as task,
-        exists (select from second_factors f
-          where f.user_id = u.id and f.confirmed_at is not null) as has_codes,
+        ${HAS_CODES} as has_codes,
         s.seen_at < now() - interval '1 minute' as stale
       from sessions s join users u on u.id = s.user_id
       where s.sha256 = $1 and s.awaits_code = $2 and ${ACTIVE} and u.removed_at is null
@@ -217,14 +220,13 @@ export class Sessions {
     return { token, isRepeated };
   }
 
-  /** Tells whether a user needs a second factor: everybody does, or the members of one of their stores. */
-  async requiresSecondFactor(manager: EntityManager, userId: number): Promise<boolean> {
-    if (this.config.requiresSecondFactor) return true;
-    const [row] = await query<{ required: boolean }>(manager, {
-      text: `select ${IN_STORE_WITH_CODES} as required from users u where u.id = $1`,
-      values: [userId],
+  /** Tells whether a user needs a second factor and has set it up. Who has not is led to it after the sign-in. */
+  async needsCode(manager: EntityManager, userId: number): Promise<boolean> {
+    const users = await query(manager, {
+      text: `select from users u where u.id = $1 and ${HAS_CODES} and ($2 or ${IN_STORE_WITH_CODES})`,
+      values: [userId, this.config.requiresSecondFactor],
     });
-    return row?.required === true;
+    return users.length > 0;
   }
 
   async end(manager: EntityManager, sessionId: number): Promise<void> {
