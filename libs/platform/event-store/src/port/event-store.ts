@@ -303,19 +303,7 @@ export abstract class EventStore {
    * Reads several streams, each up to a position of the log (inclusive), for a projection. The events of a stream come
    * in order, in one batch or several.
    */
-  async *readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]> {
-    for (const stream of streams) {
-      let batch: UnpositionedEvent[] = [];
-      for await (const event of this.readStream(stream)) {
-        if (isAfter(event.position, until)) break;
-        batch.push(event);
-        if (batch.length < STREAM_BATCH_SIZE) continue;
-        yield batch;
-        batch = [];
-      }
-      if (batch.length > 0) yield batch;
-    }
-  }
+  abstract readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]>;
 
   /**
    * Finds the revision that each stream had at a position of the log (inclusive). Leaves out streams that had no event
