@@ -1,14 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
-import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { workDaily } from '#event-store/log/follow-log.js';
 import { IDENTITY_CHANNEL } from './user-audit.service.js';
 
-const DAY_MS = 24 * 3_600_000;
 /** Limits the rows of one transaction, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
@@ -87,10 +85,9 @@ export class AddressUpkeep {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+    await workDaily(this.log, signal, async () => {
       await this.deleteOld(signal);
-      onSuccess();
-      await pause(DAY_MS, signal);
+      return false;
     });
   }
 

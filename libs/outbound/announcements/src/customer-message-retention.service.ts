@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { deleteDaily } from '#messages/message-retention.service.js';
+import { workDaily } from '#event-store/log/follow-log.js';
 import { OCCASION_DAYS } from './message-rule.js';
 
 const BATCH_SIZE = 1_000;
@@ -55,7 +55,7 @@ export class CustomerMessageRetention {
   async run(signal: AbortSignal): Promise<void> {
     const { messageRetentionDays: days } = this.config;
     if (days === null) return;
-    await deleteDaily(this.log, signal, async () => {
+    await workDaily(this.log, signal, async () => {
       const ofAnnouncements = await this.deleteOfAnnouncements(days);
       const ofRules = await this.deleteOfRules(days);
       return Math.max(ofAnnouncements, ofRules) === BATCH_SIZE;

@@ -1,13 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { pause } from '#kernel/pause.js';
-import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { workDaily } from '#event-store/log/follow-log.js';
 
-const DAY_MS = 24 * 3_600_000;
 const BATCH_SIZE = 1_000;
-/** Between batches, so that a first clean-up of millions takes no other work's place. */
-const REST_MS = 100;
 
 /** Several processes may do it. */
 const DELETE = {
@@ -32,27 +28,11 @@ export class MessageRetention {
   async run(signal: AbortSignal): Promise<void> {
     const { messageRetentionDays: days } = this.config;
     if (days === null) return;
-    await deleteDaily(this.log, signal, async () => (await this.deleteOld(days)) === BATCH_SIZE);
+    await workDaily(this.log, signal, async () => (await this.deleteOld(days)) === BATCH_SIZE);
   }
 
   /** Deletes a batch. @returns how many it had */
   async deleteOld(days: number): Promise<number> {
     return (await this.pool.query({ ...DELETE, values: [days] })).rowCount ?? 0;
   }
-}
-
-/**
- * Deletes old rows once a day until the signal aborts, whatever happens to the database.
- * @param deleteBatch returns whether there may be more
- */
-export async function deleteDaily(
-  log: Logger,
-  signal: AbortSignal,
-  deleteBatch: () => Promise<boolean>,
-): Promise<void> {
-  await retryUntilAborted(log, signal, async (onSuccess) => {
-    const hasMore = await deleteBatch();
-    onSuccess();
-    await pause(hasMore ? REST_MS : DAY_MS, signal);
-  });
 }

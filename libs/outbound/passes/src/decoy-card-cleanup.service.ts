@@ -1,9 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { pause } from '#kernel/pause.js';
-import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { workDaily } from '#event-store/log/follow-log.js';
 
-const DAY_MS = 24 * 3_600_000;
 /** How many cards one statement deletes, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
@@ -42,11 +40,10 @@ export class DecoyCardCleanup {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+    await workDaily(this.log, signal, async () => {
       const deletedCount = await this.forget(signal);
       if (deletedCount > 0) this.log.log(`${deletedCount} old decoy cards were deleted`);
-      onSuccess();
-      await pause(DAY_MS, signal);
+      return false;
     });
   }
 

@@ -1,12 +1,8 @@
 import { Logger } from '@nestjs/common';
-import { pause } from '#kernel/pause.js';
 import { BEGINNING, type EventStore } from '../port/event-store.js';
-import { retryUntilAborted } from '../log/follow-log.js';
+import { workDaily } from '../log/follow-log.js';
 
-const DAY_MS = 24 * 3_600_000;
 const PAGE = 500;
-/** Between two pages of the log, so that a long history takes no other work's place. */
-const REST_MS = 100;
 const MAX_LINES = 100;
 
 /**
@@ -22,13 +18,12 @@ export class DamageCheck {
   /** Runs until the signal aborts. Several processes may do it. */
   async run(signal: AbortSignal): Promise<void> {
     let position = BEGINNING;
-    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+    await workDaily(this.log, signal, async () => {
       const page = await this.eventStore.readAll(position, PAGE);
       const last = page.at(-1);
       if (last) ({ position } = last);
       else await this.report();
-      onSuccess();
-      await pause(last ? REST_MS : DAY_MS, signal);
+      return last !== undefined;
     });
   }
 

@@ -12,6 +12,8 @@ const RETRY_DELAYS_MS = { first: 500, longest: 30_000 };
  * that gather nothing do, whose commits would be written to disk after theirs.
  */
 const HEAD_START_MS = 20;
+const DAY_MS = 24 * 3_600_000;
+const REST_MS = 100;
 
 export type LogFollower = {
   /** Maximum number of events in a batch. */
@@ -133,4 +135,21 @@ export async function retryUntilAborted(
       delayMs = Math.min(2 * delayMs, RETRY_DELAYS_MS.longest);
     }
   }
+}
+
+/**
+ * Works in parts, at the start and once a day, until the signal aborts, whatever happens to the database. Rests between
+ * the parts, so that a first run over millions of rows takes no other work's place. Several processes may do it.
+ * @param work does a part, and returns whether there may be more
+ */
+export async function workDaily(
+  log: Logger,
+  signal: AbortSignal,
+  work: () => Promise<boolean>,
+): Promise<void> {
+  await retryUntilAborted(log, signal, async (onSuccess) => {
+    const hasMore = await work();
+    onSuccess();
+    await pause(hasMore ? REST_MS : DAY_MS, signal);
+  });
 }
