@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
 const HOSTS_FILE = '/etc/hosts';
@@ -58,19 +59,17 @@ export class NameLookup {
 
   /** Resolves a name within a time limit. @returns no addresses when that was not possible in time */
   async resolveWithin(name: string, milliseconds: number): Promise<string[]> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), milliseconds);
-    });
     try {
-      const resolved = await Promise.race([this.resolve(name), tooLate]);
-      return resolved?.isComplete ? resolved.addresses.map(({ address }) => address) : [];
+      const resolved = await withTimeout(
+        this.resolve(name),
+        milliseconds,
+        () => new UnresolvedNameError(`${name} was not resolved in time`),
+      );
+      return resolved.isComplete ? resolved.addresses.map(({ address }) => address) : [];
     } catch (error) {
       if (!(error instanceof UnresolvedNameError)) throw error;
       // A name that does not resolve is accepted: it may do so later.
       return [];
-    } finally {
-      clearTimeout(timer);
     }
   }
 

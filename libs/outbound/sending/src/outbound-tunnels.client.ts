@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import type { Socket } from 'node:net';
 import type { Config } from '#configuration/config.js';
 import { isProxyException } from '#configuration/proxy-exceptions.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 import { openTunnel, ProxyError } from './proxy-tunnel.client.js';
 import {
   isBlockedAddress,
@@ -52,7 +53,11 @@ export class OutboundTunnels {
     if (parseLiteralAddress(host) !== undefined) return isOutsideAddress(host);
     if (isLocalName(host) || isProxyException(host, proxy.exceptions)) return false;
     if (proxy.resolvesNames) return true;
-    const addresses = await withDeadline(this.findAddresses(host), timeoutMs);
+    const addresses = await withTimeout(
+      this.findAddresses(host),
+      timeoutMs,
+      () => new ProxyError('ETIMEDOUT', 'the name was not resolved in time'),
+    );
     return addresses.some(isOutsideAddress);
   }
 }
@@ -61,17 +66,4 @@ export class OutboundTunnels {
 async function findSystemAddresses(host: string): Promise<string[]> {
   const results = await lookup(host, { all: true });
   return results.map(({ address }) => address);
-}
-
-async function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    const error = new ProxyError('ETIMEDOUT', 'the name was not resolved in time');
-    timer = setTimeout(() => reject(error), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

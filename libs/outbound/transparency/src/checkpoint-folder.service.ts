@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 import { findSuperfluous } from './checkpoint-thinning.js';
 import { openCheckpoint, type TreeHead } from './checkpoint.js';
 
@@ -43,7 +43,7 @@ export class CheckpointFiles {
 
   /** @throws UnreadableCheckpointError */
   findNewest(verifier: Verifier): Promise<StoredCheckpoint | undefined> {
-    return this.withTimeout(async () => {
+    return this.call(async () => {
       const last = (await this.listNames()).at(-1);
       return last === undefined ? undefined : this.readOne(last, verifier);
     });
@@ -51,7 +51,7 @@ export class CheckpointFiles {
 
   /** Writes a checkpoint and syncs it to disk. `latest` is replaced atomically. */
   write(size: number, note: string): Promise<void> {
-    return this.withTimeout(() => this.replace(size, note));
+    return this.call(() => this.replace(size, note));
   }
 
   /**
@@ -60,7 +60,7 @@ export class CheckpointFiles {
    * @returns how many were deleted, and where the next part begins; null: that was the last
    */
   thin(from: string | null, now: Date): Promise<{ deleted: number; next: string | null }> {
-    return this.withTimeout(async () => {
+    return this.call(async () => {
       const all = await this.listNames();
       const start = from === null ? 0 : all.findIndex((name) => name >= from);
       const names = start < 0 ? [] : all.slice(start, start + THINNING_BATCH_SIZE);
@@ -78,21 +78,15 @@ export class CheckpointFiles {
    * Bounds the time of a call. A folder on another machine may stop responding, and such a call cannot be aborted. Only
    * one runs at a time, because each hanging call occupies one of the few threads for files.
    */
-  private async withTimeout<R>(work: () => Promise<R>): Promise<R> {
+  private async call<R>(work: () => Promise<R>): Promise<R> {
     if (this.pending) throw new Error(`${this.dir} still does not respond`);
     const result = work().finally(() => (this.pending = undefined));
     this.pending = result;
-    const abortTimeout = new AbortController();
-    const timeout = wait(FILE_TIMEOUT_MS, undefined, { signal: abortTimeout.signal }).then(() => {
-      throw new Error(`${this.dir} did not respond within ${FILE_TIMEOUT_MS / 1000} s`);
-    });
-    try {
-      return await Promise.race([result, timeout]);
-    } finally {
-      abortTimeout.abort();
-      timeout.catch(() => undefined);
-      result.catch(() => undefined);
-    }
+    return withTimeout(
+      result,
+      FILE_TIMEOUT_MS,
+      () => new Error(`${this.dir} did not respond within ${FILE_TIMEOUT_MS / 1000} s`),
+    );
   }
 
   private async replace(size: number, note: string): Promise<void> {

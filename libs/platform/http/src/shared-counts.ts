@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import type { Awaitable } from '#kernel/awaitable.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { describeTlsError } from '#kernel/tls-errors.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 import {
   createCount,
   LocalCounts,
@@ -83,7 +84,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   /** Connects to Redis. The service runs without it too, so it does not wait long. */
   async open(): Promise<void> {
     try {
-      await withTimeout(REDIS_CONNECT_TIMEOUT_MS, this.redis.connect());
+      await withTimeout(this.redis.connect(), REDIS_CONNECT_TIMEOUT_MS);
     } catch (error) {
       this.fallBack(error);
     }
@@ -112,7 +113,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     windows: readonly W[],
   ): Promise<WindowCount<W>> {
     try {
-      const [isExceeded, ...counts] = await withTimeout(REDIS_TIMEOUT_MS, this.run(windows));
+      const [isExceeded, ...counts] = await withTimeout(this.run(windows), REDIS_TIMEOUT_MS);
       const index = isExceeded === 1 ? counts.length / 2 - 1 : 0;
       const [hits = 0, msLeft = 0] = counts.slice(2 * index);
       return createCount(windows[index] as W, hits, msLeft, isExceeded === 1);
@@ -143,7 +144,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   private async probe(): Promise<void> {
     try {
       // A write and not a PING: a full Redis responds, but refuses to write.
-      await withTimeout(REDIS_TIMEOUT_MS, this.run([{ key: 'probe', ttl: 1_000, limit: 1 }]));
+      await withTimeout(this.run([{ key: 'probe', ttl: 1_000, limit: 1 }]), REDIS_TIMEOUT_MS);
     } catch {
       // Still unavailable, which has been logged.
       return;
@@ -151,21 +152,5 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     clearInterval(this.retryTimer);
     this.retryTimer = undefined;
     this.log.log('Redis is back: limits are shared again');
-  }
-}
-
-async function withTimeout<R>(timeoutMs: number, result: Promise<R>): Promise<R> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const expire = () => reject(new Error(`no response within ${timeoutMs} ms`));
-    // One more turn of the event loop: a result that arrived while this process was busy is read first.
-    timer = setTimeout(() => setImmediate(expire), timeoutMs);
-  });
-  try {
-    return await Promise.race([result, late]);
-  } finally {
-    clearTimeout(timer);
-    // Results after the deadline are ignored.
-    result.catch(() => undefined);
   }
 }

@@ -1,10 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getMessageWithCause } from '#kernel/errors.js';
 import { FailureLog } from '#kernel/failure-log.js';
 import { addGauge } from '#kernel/gauges.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { runWithWait } from '#database/database-waits.js';
@@ -145,21 +145,7 @@ class Check {
 
   /** Runs as work of no owner: a probe must not wait behind the requests of its network. */
   private runForAll(): Promise<unknown> {
-    const check = runWithWait(undefined, () => withTimeout(this.run()));
+    const check = runWithWait(undefined, () => withTimeout(this.run(), TIMEOUT_MS));
     return check.finally(() => (this.pending = undefined));
   }
-}
-
-async function withTimeout(result: Promise<unknown>): Promise<unknown> {
-  const settled = new AbortController();
-  try {
-    return await Promise.race([result, rejectAfterTimeout(settled.signal)]);
-  } finally {
-    settled.abort();
-  }
-}
-
-async function rejectAfterTimeout(signal: AbortSignal): Promise<never> {
-  await wait(TIMEOUT_MS, undefined, { signal });
-  throw new Error(`no response within ${TIMEOUT_MS} ms`);
 }

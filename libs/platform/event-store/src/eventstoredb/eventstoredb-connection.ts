@@ -5,7 +5,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import type { Position } from '../port/event-store.js';
 import { BatchAppends, type Append } from './batch-appends.js';
 import { findConnectionStringError, renameProtocol } from './connection-string.js';
-import { NoResponseError, RESPONSE_TIMEOUT_MS, withTimeout } from './eventstoredb-errors.js';
+import { NoResponseError, RESPONSE_TIMEOUT_MS, awaitResponse } from './eventstoredb-errors.js';
 import { acceptIdentityOnly, omitIpServerName, shareNoConnections } from './grpc-clients.js';
 import { RareWarnings } from './rare-warnings.js';
 
@@ -58,7 +58,7 @@ export class EventStoreDbConnection {
     if (this.isDisposed) throw new NoResponseError('the connection was closed');
     const { client } = this;
     try {
-      return await withTimeout(request(client), RESPONSE_TIMEOUT_MS);
+      return await awaitResponse(request(client), RESPONSE_TIMEOUT_MS);
     } catch (error) {
       if (error instanceof NoResponseError) this.renew(client);
       throw error;
@@ -112,7 +112,7 @@ export class EventStoreDbConnection {
   private async abandon({ client, appends }: typeof this.current): Promise<void> {
     appends.close();
     // Not for long, if its server is silent.
-    await withTimeout(client.dispose(), DISPOSE_TIMEOUT_MS).catch(() => undefined);
+    await awaitResponse(client.dispose(), DISPOSE_TIMEOUT_MS).catch(() => undefined);
   }
 }
 

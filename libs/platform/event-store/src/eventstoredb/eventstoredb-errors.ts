@@ -1,4 +1,5 @@
 import { EventStoreUnavailableError, getErrorMessage } from '#kernel/errors.js';
+import { withTimeout } from '#kernel/with-timeout.js';
 
 /** Time-out of one append or one page of a read. The client itself has none. */
 export const RESPONSE_TIMEOUT_MS = 5_000;
@@ -88,21 +89,8 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
-/**
- * Rejects when work takes too long. The client sets no deadline for requests it has sent.
- * @throws NoResponseError
- */
-export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
-      reject(new NoResponseError(`no response within ${milliseconds} ms`));
-    }, milliseconds);
-    const stopTimerAnd =
-      <V>(end: (value: V) => void) =>
-      (value: V) => {
-        clearTimeout(late);
-        end(value);
-      };
-    work.then(stopTimerAnd(resolve), stopTimerAnd(reject));
-  });
+/** Bounds the wait for a response: the client sets no deadline for requests it has sent. @throws NoResponseError */
+export function awaitResponse<R>(response: Promise<R>, withinMs: number): Promise<R> {
+  const createError = () => new NoResponseError(`no response within ${withinMs} ms`);
+  return withTimeout(response, withinMs, createError);
 }

@@ -7,7 +7,7 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { findEventStoreRefusal } from './event-store-wait.js';
-import { NoResponseError, toUnavailableError, withTimeout } from './eventstoredb-errors.js';
+import { NoResponseError, toUnavailableError, awaitResponse } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import { RareWarnings } from './rare-warnings.js';
 
@@ -105,7 +105,7 @@ export class EventStoreDbWatch {
   private async look(signal?: AbortSignal): Promise<void> {
     let failure: unknown;
     try {
-      await withTimeout(this.reader.readHead(), SILENT_MS);
+      await awaitResponse(this.reader.readHead(), SILENT_MS);
       if (!this.isOpen) await this.open();
     } catch (error) {
       failure = await this.explain(error);
