@@ -272,7 +272,11 @@ describe('access to the admin API', () => {
     const store = await service.newStore();
     const revoked = await createAdminToken();
     await service.running.execute(new RevokeAdminToken(cli, revoked.tokenId));
-    const expired = await createAdminToken(new Date(Date.now() + 1_000));
+    const expired = await createAdminToken(new Date(Date.now() + 3_600_000));
+    await service.running.database.query(
+      'update admin_tokens set expires_at = now() where id = $1',
+      [expired.tokenId],
+    );
     await eventually(
       () => reads(expired.token, `${API}/users?limit=1`),
       (status) => status === 401,

@@ -84,7 +84,7 @@ describe('a customer card', () => {
   });
 
   it('ASOF-03 Its status is that of the moment', async () => {
-    const expires_at = iso(Date.now() + 2_000);
+    const expires_at = iso(Date.now() + 10_000);
     const { path } = await enrol(store, { card: { expires_at } });
     const time = await moment();
     await eventually(

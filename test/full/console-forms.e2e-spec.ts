@@ -5,6 +5,7 @@ import { AddMember } from '#identity/member.commands.js';
 import {
   expectAccessiblePage,
   keepPicture,
+  keepShown,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
@@ -171,6 +172,7 @@ describe('the buttons of the script', () => {
     await page.getByLabel('Name').fill('till');
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create token' }).click();
+    await page.evaluate(keepShown(3_000));
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     const token = await page.locator('#token').textContent();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { createStaff, signInAtCounter } from '../support/browser/counter.js';
+import { createStaff, LASTING_OUTCOMES, signInAtCounter } from '../support/browser/counter.js';
 import {
   closeContexts,
   expectAccessiblePage,
@@ -51,7 +51,7 @@ afterAll(async () => {
 async function openCounter(script = '', { at = browser, locale = 'en-GB' } = {}): Promise<Page> {
   const context = await at.newContext({ viewport: SIZES.phone, locale });
   contexts.push(context);
-  await context.addInitScript({ content: script });
+  await context.addInitScript({ content: `${LASTING_OUTCOMES}\n${script}` });
   const page = await context.newPage();
   const { email } = await createStaff(service, store, 'Mira');
   await signInAtCounter(page, `${PUBLIC_URL}/counter/${store.accountId}`, email);

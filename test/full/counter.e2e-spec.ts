@@ -14,7 +14,12 @@ import {
   startChromium,
 } from '../support/browser/chromium.js';
 import { writeFakeCamera, type Scene } from '../support/browser/fake-camera.js';
-import { createStaff, PASSWORD, signInAtCounter } from '../support/browser/counter.js';
+import {
+  createStaff,
+  LASTING_OUTCOMES,
+  PASSWORD,
+  signInAtCounter,
+} from '../support/browser/counter.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -52,6 +57,7 @@ async function openCounter(
     locale = 'en-GB',
     at = browser,
     serviceWorkers = 'allow' as 'allow' | 'block',
+    scripts = [LASTING_OUTCOMES],
   } = {},
 ): Promise<Page> {
   const context = await at.newContext({
@@ -61,12 +67,15 @@ async function openCounter(
     serviceWorkers,
   });
   contexts.push(context);
+  for (const content of scripts) await context.addInitScript({ content });
   const page = await context.newPage();
   await signInAtCounter(page, `${PUBLIC_URL}/counter/${store.accountId}`, email);
   return page;
 }
 
+/** Types a code, once the outcome before it is closed. */
 async function type(page: Page, code: string): Promise<void> {
+  await page.keyboard.press('Escape');
   await page.getByLabel('Code of the card').fill(code);
   await page.getByRole('button', { name: 'Stamp', exact: true }).click();
 }
@@ -93,12 +102,11 @@ describe('the counter in a browser', () => {
   });
 
   it('makes room for the next scan after two seconds, and takes the result away after ten', async () => {
-    const page = await openCounter((await newStaff('Mira')).email);
+    const page = await openCounter((await newStaff('Mira')).email, { scripts: [] });
     const { customerCard } = await enrol(store);
     await type(page, customerCard.code);
-    await page.locator('#result.small').waitFor();
+    await page.locator('#result.small').getByRole('button', { name: 'Undo' }).waitFor();
     await keepPicture(page, 'counter-small');
-    await page.locator('#result').getByRole('button', { name: 'Undo' }).waitFor();
     await page.locator('#result').waitFor({ state: 'hidden' });
     expect(await page.locator('#result').innerHTML()).toBe('');
   });
@@ -182,6 +190,9 @@ describe('the counter in a browser', () => {
     await page.getByText('3 waiting').waitFor();
     await type(page, limited.customerCard.code);
     await page.getByText('4 waiting').waitFor();
+    await page.locator('#result').getByText(limited.customerCard.code).waitFor();
+    // The stored page stays while somebody looks at an outcome.
+    await page.keyboard.press('Escape');
     for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(0);
     const before = Date.now();
     await page.context().setOffline(false);
@@ -280,7 +291,7 @@ describe('the counter in a browser', () => {
     });
     await page.context().setOffline(false);
     await page.getByText('1 waiting').waitFor();
-    await page.context().unroute('**/batch');
+    await page.context().unrouteAll({ behavior: 'wait' });
     await page.locator('#waiting').waitFor({ state: 'hidden' });
     for (const { path } of [first, second]) expect((await readCard(path)).stamps_count).toBe(1);
   });
@@ -480,7 +491,10 @@ describe('the camera', () => {
     const film = join(folder, `${randomUUID()}.y4m`);
     const more = await writeFakeCamera(film, scenes, perSecond);
     const withCamera = await startChromium({ 'cards.localhost': service.baseUrl }, more);
-    const page = await openCounter((await newStaff('Mira')).email, { at: withCamera });
+    const page = await openCounter((await newStaff('Mira')).email, {
+      at: withCamera,
+      scripts: [],
+    });
     return [withCamera, page];
   }
 
@@ -490,7 +504,7 @@ describe('the camera', () => {
     try {
       await page.locator('#result').getByText('1 of 10').waitFor();
       await keepPicture(page, 'counter-camera-outcome');
-      await page.locator('#result').waitFor({ state: 'hidden', timeout: 20_000 });
+      await page.locator('#result').waitFor({ state: 'hidden' });
       await keepPicture(page, 'counter-camera');
       expect((await readCard(path)).stamps_count).toBe(1);
     } finally {

@@ -303,7 +303,7 @@ describe('the EventStoreDB emulator, appends', () => {
     const stream = newStream();
     server.fault.delayResponses(60_000);
     await expect(
-      client.appendToStream(stream, event(), { expectedRevision: 'no_stream', deadline: 100 }),
+      client.appendToStream(stream, event(), { expectedRevision: 'no_stream', deadline: 1_000 }),
     ).rejects.toMatchObject({ type: 'deadline-exceeded' });
 
     server.fault.clear();

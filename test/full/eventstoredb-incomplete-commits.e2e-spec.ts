@@ -61,7 +61,7 @@ async function interrupt(
 ): Promise<Incomplete> {
   const earlier = new Set((await findIntents()).map(({ id }) => id));
   const { appended } = server;
-  server.fault.delayResponses(1_000);
+  const release = server.fault.holdResponses('append');
   // Whether it was done cannot be said, so the connection ends.
   const response = store.post(path, body).catch(() => 'lost');
   const isNew = ({ id }: Incomplete) => !earlier.has(id);
@@ -73,6 +73,7 @@ async function interrupt(
   const stream = intents.find(isNew)?.streams.at(at) ?? '';
   server.fault.clear();
   await damage(PREFIX + stream);
+  release();
   expect(await response).toBe('lost');
   const intent = (await findIntents()).find(isNew);
   if (!intent) throw new Error('the intent is gone');

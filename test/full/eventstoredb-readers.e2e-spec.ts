@@ -150,7 +150,7 @@ it('several streams are asked for at once, up to a position of the log, and each
       to: Infinity,
       until,
     }));
-    ownServer.fault.delayResponses(500);
+    const release = ownServer.fault.holdResponses('read');
     const batches: string[][] = [];
     const reading = (async () => {
       for await (const events of reader.readStreams(ranges)) {
@@ -163,6 +163,7 @@ it('several streams are asked for at once, up to a position of the log, and each
     );
     expect(batches).toEqual([]);
     ownServer.fault.clear();
+    release();
     await reading;
     const counts = new Map<string, number>();
     for (const stream of batches.flat()) counts.set(stream, (counts.get(stream) ?? 0) + 1);

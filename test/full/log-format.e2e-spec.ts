@@ -12,7 +12,7 @@ import {
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startCommand, startProgram } from '../support/services/program.js';
 
-const SLOW = 180_000;
+const SLOW = 300_000;
 const UNREACHABLE = 'postgres://u:secret@127.0.0.1:1/none';
 
 type Line = { time: string; level: string; process: string; pid: number; message: string };
@@ -124,13 +124,16 @@ describe('with LOG_FORMAT=json', () => {
       const file = join(folder, 'throw.cjs');
       writeFileSync(
         file,
-        `setTimeout(() => {
+        `const looking = setInterval(() => {
+          // Before, the process has not taken over what Node.js prints.
+          if (process.listenerCount('uncaughtException') === 0) return;
+          clearInterval(looking);
           process.emitWarning('a planted warning');
           setImmediate(() => {
             const cause = Object.assign(new Error('the cause'), { detail: 'Key (email)=(a@b.example)' });
             Promise.reject(new Error('planted', { cause }));
           });
-        }, 1500);`,
+        }, 100);`,
       );
       for (const [name, path] of [
         ['api', API],

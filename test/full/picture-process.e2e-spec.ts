@@ -15,7 +15,7 @@ const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
   memoryBytes: 384 * 1024 * 1024,
-  timeMs: 60_000,
+  timeMs: 240_000,
 };
 const decoding = (limits: Partial<Decoding['limits']> = {}): Decoding => ({
   width: 90,
@@ -87,7 +87,8 @@ describe('the process that decodes pictures', () => {
   });
 
   it('is killed at the time limit even while SIGSTOP pauses it', async () => {
-    const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 2_000 }));
+    // Long enough to find it before.
+    const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 10_000 }));
     const failure = catchError(decoded);
     process.kill(await waitForDecoder(), 'SIGSTOP');
     expect(await failure).toBeInstanceOf(PictureError);
@@ -155,7 +156,7 @@ describe('the process that decodes pictures', () => {
   it('inherits no secret from the environment and sets its oom_score_adj to 1000', async () => {
     process.env['MASTER_KEY_OF_TEST'] = 'secret';
     try {
-      const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 3_000 }));
+      const decoded = decodePicture(slow, decoding({ scans: Infinity }));
       const failure = catchError(decoded);
       const decoder = await waitForDecoder();
       const environment = readFileSync(`/proc/${decoder}/environ`, 'latin1');
@@ -163,8 +164,8 @@ describe('the process that decodes pictures', () => {
       await eventually(
         () => readFileSync(`/proc/${decoder}/oom_score_adj`, 'latin1').trim(),
         (score) => score === '1000',
-        10_000,
       );
+      process.kill(decoder, 'SIGSEGV');
       expect(await failure).toBeInstanceOf(PictureError);
     } finally {
       delete process.env['MASTER_KEY_OF_TEST'];
@@ -194,7 +195,6 @@ describe('the process that decodes pictures', () => {
     await eventually(
       () => isAlive(decoder),
       (alive) => !alive,
-      10_000,
     );
     await rm(folder, { recursive: true });
   });
@@ -210,7 +210,6 @@ describe('the process that decodes pictures', () => {
     await eventually(
       () => open().length,
       (count) => count <= before,
-      10_000,
     );
   });
 });

@@ -7,6 +7,7 @@ import type { RewardJson } from '#rewards/reward.dto.js';
 import {
   expectAccessiblePage,
   keepPicture,
+  keepShown,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
@@ -259,6 +260,7 @@ describe('the pages of posters', () => {
     await expectAccessiblePage(page, 'poster');
     await expectNarrowPage(page);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.evaluate(keepShown(3_000));
     await press(page, 'Copy link');
     await page.getByRole('button', { name: 'Copied' }).waitFor();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(body[0]?.signup_url);

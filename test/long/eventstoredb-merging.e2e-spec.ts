@@ -51,7 +51,7 @@ async function sendAndDie(path: string, body: object): Promise<void> {
   program = secondApi.program;
   const { second } = secondApi;
   const before = server.appended;
-  server.fault.delayResponses(3_000);
+  const release = server.fault.holdResponses('append');
   const lostRequest = second.post(path, body).catch(() => undefined);
   await eventually(
     () => server.appended,
@@ -60,6 +60,7 @@ async function sendAndDie(path: string, body: object): Promise<void> {
   await program.kill('SIGKILL');
   await lostRequest;
   server.fault.clear();
+  release();
   expect(await countIntents()).toBe(1);
 }
 

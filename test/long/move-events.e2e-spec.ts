@@ -109,7 +109,7 @@ describe('npm run move-events', () => {
 
       const before = await readHistory(postgresSettings);
       // Only the first append has been sent until its response comes.
-      server.fault.delayResponses(1_500);
+      const release = server.fault.holdResponses('append');
       const killed = startMove('eventstoredb');
       const exit = once(killed, 'exit');
       await eventually(
@@ -119,6 +119,7 @@ describe('npm run move-events', () => {
       killed.kill('SIGKILL');
       await exit;
       server.fault.clear();
+      release();
       expect(server.appended).toBeLessThan(before.length);
 
       expect(await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb')).toMatchObject({

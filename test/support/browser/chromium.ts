@@ -71,6 +71,16 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
 }
 
 /**
+ * Returns a script that keeps what a page takes away by itself after one of these times, in milliseconds: a test may need
+ * longer to see it than people do.
+ */
+export const keepShown = (...times: number[]): string => `{
+  const { setTimeout } = globalThis;
+  globalThis.setTimeout = (act, ms, ...rest) =>
+    setTimeout(act, ${JSON.stringify(times)}.includes(ms) ? 3600000 : ms, ...rest);
+}`;
+
+/**
  * Closes contexts, and removes them from the list. Their pages are emptied first: Chromium may never close a context while one
  * of its pages loads through a service worker.
  */

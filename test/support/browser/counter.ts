@@ -3,8 +3,12 @@ import type { Page } from 'playwright-core';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { cli, type Client, type LocalService } from '../services/service.js';
+import { keepShown } from './chromium.js';
 
 export const PASSWORD = 'correct horse';
+
+/** Runs before the scripts of a page: an outcome stays until it is closed. */
+export const LASTING_OUTCOMES = keepShown(2_000, 10_000);
 
 /** Creates a user who may stamp in a store. */
 export async function createStaff(

@@ -1,4 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { mock } from 'node:test';
 import { Batcher, BatchSlots } from './batcher.js';
 import { DatabaseWait, runWithWait } from './database-waits.js';
 
@@ -27,6 +28,8 @@ const echo = (items: number[]): Settled =>
   items.map((item) => ({ status: 'fulfilled', value: `result ${item}` }));
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+afterEach(() => mock.timers.reset());
 
 describe('Batcher', () => {
   it('batches items of one turn of the event loop, in order', async () => {
@@ -112,6 +115,7 @@ describe('Batcher', () => {
   });
 
   it('lets batchers take turns on one slot, and adds a slot while a batch is stuck', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
     const slots = new BatchSlots(1, () => 20);
     const [first, second, third] = [0, 1, 2].map(() => createBatcher(slots, 8, { maxRunning: 1 }));
     if (!first || !second || !third) throw new Error('there are three');
@@ -120,7 +124,8 @@ describe('Batcher', () => {
     await nextTurn();
     expect(getGroupCounts()).toEqual([1, 0, 0]);
     results.push(first.batcher.add(2));
-    while (second.groups.length === 0) await nextTurn();
+    mock.timers.tick(20);
+    await nextTurn();
     // The batcher whose batch is stuck waits for that batch.
     expect(getGroupCounts()).toEqual([1, 1, 0]);
     second.groups[0]?.resolve(echo([1]));

@@ -36,6 +36,11 @@ export type Faults = {
   cutReads(count: number, afterEvents?: number): void;
   /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
   delayResponses(ms: number): void;
+  /**
+   * Appends are written at once but answered when the result is called; reads start then. `clear` ends this for later
+   * calls alone.
+   */
+  holdResponses(kind: 'append' | 'read'): () => void;
   /** How long appends take from now on. */
   setDelays(delays: Delay[]): void;
   dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;

@@ -52,6 +52,8 @@ const MEBIBYTE = 1024 * 1024;
 /** The faults that a test has planned for the next calls. */
 class Faults {
   delayMs = 0;
+  /** @type {{ append?: Promise<void>, read?: Promise<void> }} until when new calls wait */
+  releases = {};
   /** @type {Map<string, unknown[]>} */
   #planned = new Map();
 
@@ -65,9 +67,16 @@ class Faults {
     return this.#planned.get(kind)?.shift();
   }
 
+  hold(kind) {
+    let release;
+    this.releases[kind] = new Promise((resolve) => (release = resolve));
+    return release;
+  }
+
   clear() {
     this.#planned.clear();
     this.delayMs = 0;
+    this.releases = {};
   }
 }
 
@@ -193,6 +202,7 @@ export async function startNode(
       if (loss === 'silence') return;
       if (loss === 'drop') return dropConnection(call);
       if (loss === 'cancel') return reply.fail(failures.cancelled());
+      await faults.releases.append;
       const delayMs = faults.delayMs + Math.max(0, arrivedAt + usualMs - performance.now());
       const patience = Math.min(writeTimeoutMs, deadline - Date.now());
       if (delayMs > 0) await pause(Math.min(delayMs, patience));
@@ -309,6 +319,7 @@ export async function startNode(
     let events = 0;
     try {
       if (faults.delayMs > 0) await pause(faults.delayMs);
+      await faults.releases.read;
       for await (const response of responses(log, options, left.signal)) {
         if (left.signal.aborted) return;
         if (response.hasEvent()) requestCounts.events += 1;
@@ -437,6 +448,7 @@ export async function startNode(
       delayResponses: (ms) => {
         faults.delayMs = ms;
       },
+      holdResponses: (kind) => faults.hold(kind),
       dropSubscriptions: (how = 'cancelled') => {
         for (const call of subscriptions) {
           if (how === 'connection') dropConnection(call);
