@@ -194,9 +194,12 @@ describe('wrong sign-in codes', () => {
     const browser = await signIn(own.email);
     const { totp, codes } = await setUpTwoStepSignIn(browser);
     const enterCode = await enterPassword(own.email);
-    for (let i = 0; i < 50; i++) {
+    const wrongCodes = Array.from({ length: 60 }, (_, i) => String(i).padStart(6, '0'))
+      .filter((token) => totp.validate({ token, window: 20 }) === null)
+      .slice(0, 50);
+    for (const [i, code] of wrongCodes.entries()) {
       if (i % 10 === 0) await endPauses();
-      expect(await enterCode(String(i).padStart(6, '0'))).toBe(422);
+      expect(await enterCode(code)).toBe(422);
     }
     await endPauses();
     const generateNextCode = () => totp.generate({ timestamp: Date.now() + 30_000 });

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
 import { Installation, isThere } from '../support/services/installation.js';
-import { findFreePort } from '../support/services/program.js';
+import { findFreePorts } from '../support/services/program.js';
 
 /** An installation that each test starts and stops in another way. */
 let installation: Installation;
@@ -112,7 +112,7 @@ describe('npm start', () => {
   ])(
     'serves the dispatcher’s metrics on METRICS_PORT + %i when HEALTH_PORT is METRICS_PORT + %i',
     async (dispatcherOffset, healthOffset) => {
-      const metrics = await findFreePort();
+      const metrics = await findFreePorts(3);
       const starter = installation.start({
         METRICS_PORT: `${metrics}`,
         HEALTH_PORT: `${metrics + healthOffset}`,

@@ -80,18 +80,28 @@ export function withoutPlace(output: string): string {
  * operating systems take the local ports of outgoing connections, one of which could have it by then.
  */
 export async function findFreePort(): Promise<number> {
+  return findFreePorts(1);
+}
+
+/** Finds so many ports in a row. @returns the first one */
+export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
-    const port = randomInt(11_000, 20_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) =>
-        error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
-      );
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
+    const first = randomInt(11_000, 20_000);
+    const ports = Array.from({ length: count }, (_, i) => first + i);
+    if ((await Promise.all(ports.map(isPortFree))).every((isFree) => isFree)) return first;
   }
+}
+
+async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer();
+  const isFree = await new Promise<boolean>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    );
+    server.listen(port, '127.0.0.1', () => resolve(true));
+  });
+  if (!isFree) return false;
+  server.close();
+  await once(server, 'close');
+  return true;
 }
