@@ -65,7 +65,7 @@ describe('a connection to EventStoreDB', () => {
     const data = { text: 'x'.repeat(20_000) };
     const lost = Array.from({ length: 250 }, () => append(silent, data));
     const before = server.appended;
-    server.fault.delayResponses(300);
+    const release = server.fault.holdResponses('append');
     const stored = Array.from({ length: CALLERS }, () => append(other));
     await eventually(
       () => server.appended - before,
@@ -75,6 +75,7 @@ describe('a connection to EventStoreDB', () => {
     const outcomes = await Promise.allSettled(lost);
     expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
     proxy.unmute();
+    release();
     await Promise.all(stored);
     expect(other.orphanCount).toBe(0);
     await Promise.all([silent.dispose(), other.dispose()]);

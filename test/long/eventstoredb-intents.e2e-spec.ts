@@ -285,12 +285,13 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
     'is given up before its request gets a 503',
     async () => {
       const { card } = await enrol(store);
-      server.fault.delayResponses(4_000);
+      const release = server.fault.holdResponses('read');
       const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
       const creation = store.post(`${store.store}/customers`, { customer, card_id: card.id });
       await eventually(countIntents, (count) => count === 1);
       const allowConnections = await refuseConnections();
       await server.stopListening();
+      release();
       const { countRefused, restore } = watchConnections();
       // Giving the intent up is tried five times a second, and little else needs a connection.
       await eventually(countRefused, (count) => count > 4);
