@@ -66,12 +66,10 @@ describe('quotas of customers', () => {
     expectRefused(await createGuest(store), 'base', 'quota_exceeded');
     const path = `${store.store}/customers/${created[0]?.body.id}`;
     expect((await store.post(`${path}/erase`)).status).toBeLessThan(300);
-    const erasedAt = performance.now();
     await eventually(
       () => createGuest(store),
       ({ status }) => status === 201,
     );
-    expect(performance.now() - erasedAt).toBeLessThan(10_000);
     await eventually(
       () => createGuest(store),
       ({ status }) => status === 422,

@@ -144,17 +144,17 @@ describe('the rate limit behind a proxy', () => {
   });
 
   it('counts sign-ins by IP address, whatever port the proxy adds', async () => {
-    const statuses: number[] = [];
-    for (let port = 1; port <= 60 && !statuses.includes(429); port++) {
-      const { status } = await fetch(`${service.baseUrl}/app/sign-in`, {
+    // At once: one after another, they could take longer than the minute in which they are counted.
+    const responses = Array.from({ length: 60 }, (_, i) =>
+      fetch(`${service.baseUrl}/app/sign-in`, {
         method: 'POST',
         redirect: 'manual',
-        headers: { 'x-forwarded-for': `198.51.100.7:${port}` },
+        headers: { 'x-forwarded-for': `198.51.100.7:${i + 1}` },
         body: new URLSearchParams({ email: 'nobody@example.com', password: 'wrong' }),
-      });
-      statuses.push(status);
-    }
-    expect(statuses.at(-1)).toBe(429);
+      }),
+    );
+    const statuses = (await Promise.all(responses)).map(({ status }) => status);
+    expect(statuses).toContain(429);
   });
 });
 

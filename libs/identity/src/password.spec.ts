@@ -99,8 +99,8 @@ describe('a new password', () => {
     expect(findError(password)).toContain(message);
   });
 
-  it('is checked in under two seconds, however long it is', () => {
-    const startedAt = performance.now();
+  it('is checked in under two seconds of a processor, however long it is', () => {
+    const start = process.cpuUsage();
     for (const text of [
       'ab'.repeat(500),
       `${'a'.repeat(999)}b`,
@@ -109,6 +109,6 @@ describe('a new password', () => {
     ]) {
       findError(text);
     }
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(Math.max(...Object.values(process.cpuUsage(start)))).toBeLessThan(2_000_000);
   });
 });

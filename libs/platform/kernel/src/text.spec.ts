@@ -73,12 +73,12 @@ describe('normalizeText', () => {
     ['spaces', ' '.repeat(200_000)],
     ['invisible characters', '\u200B'.repeat(200_000)],
     ['marks out of order', '\u0315\u0316'.repeat(100_000)],
-  ])('normalizes 200,000 %s in under two seconds', (_, many) => {
-    const startedAt = performance.now();
+  ])('normalizes 200,000 %s in under two seconds of a processor', (_, many) => {
+    const start = process.cpuUsage();
     normalizeText(`${many}a${many}a${many}`);
     normalizeNumber(`${many}a${many}a${many}`);
     normalizePassword(`${many}a${many}a${many}`);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(Math.max(...Object.values(process.cpuUsage(start)))).toBeLessThan(2_000_000);
   });
 });
 
