@@ -95,7 +95,7 @@ it('all channels are listened to on one connection, also on the one that follows
     (count) => count === 4,
   );
   await notify('two');
-  expect(await countLinks()).toBe(1);
+  await eventually(countLinks, (count) => count === 1);
 });
 
 it('a channel is heard no more once that was ended, and one that was added meanwhile is', async () => {

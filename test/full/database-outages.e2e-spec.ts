@@ -199,8 +199,15 @@ describe.each([
   });
 
   it('GET /health/ready of the api responds 503, and GET /health/live 200', async () => {
-    await store.post(`${path}/stamp`, { stamps: 1 });
-    expect(await readReadiness('api')).toEqual(UNREADY);
+    // A refusal counts for some seconds.
+    const readiness = await eventually(
+      async () => {
+        await store.post(`${path}/stamp`, { stamps: 1 });
+        return readReadiness('api');
+      },
+      ({ status }) => status === 503,
+    );
+    expect(readiness).toEqual(UNREADY);
     // The dispatcher notices a failing disk only when it writes.
     const dispatcherStatus = isReadOnly ? 503 : (await readReadiness('dispatcher')).status;
     await eventually(

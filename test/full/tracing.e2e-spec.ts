@@ -139,7 +139,10 @@ describe('tracing', () => {
         (result) => result.length > 0,
       );
       expect(commit?.service).toBe('inkpad-api');
-      expect(spans(({ name }) => name === 'webhook fan-out').length).toBeGreaterThan(0);
+      await eventually(
+        () => spans(({ name }) => name === 'webhook fan-out'),
+        (result) => result.length > 0,
+      );
       for (const secret of ['planted', 'Planted']) expect(collector.text).not.toContain(secret);
     },
     SLOW,
