@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { readSlice, type DatabaseChoice } from '#history/history.service.js';
+import { readSlice, TIMES, type DatabaseChoice } from '#history/history.service.js';
 import { readRedemptions } from '#history/redemptions.service.js';
 import {
   createRedemptionQuery,
@@ -206,6 +206,28 @@ describe('find_history_seq', () => {
     expect(await find(null, '2026-01-01T10:00:00Z')).toBe(600);
     expect(await find(null, '2026-01-01T10:00:01Z')).toBe(601);
     expect(await find(null, '2030-01-01')).toBe(ROWS);
+  });
+});
+
+describe('in a history of 100,000 entries, a past day', () => {
+  const day = [new Date('2026-02-01'), new Date('2026-02-02')];
+
+  it('is where its entries are, although another store has imported what is years older', async () => {
+    await database.query(
+      `insert into history select (jsonb_populate_record(h, jsonb_build_object('seq', $1::bigint,
+           'event_id', gen_random_uuid(), 'account_id', 7, 'recorded_at', '2020-01-01Z'))).*
+       from history h where seq = $1::bigint - 1`,
+      [ROWS],
+    );
+    const read = async (accountId: number) =>
+      (await database.query(TIMES.text, [...day, accountId])).rows[0];
+    const low = 31 * 24 * 60;
+    expect(await read(3)).toEqual({ low, high: low + 24 * 60 });
+    expect(await read(7)).toEqual({ low, high: ROWS });
+    const plan = await explain({ text: TIMES.text, values: [...day, 7] });
+    expect(plan).toMatch(/using history_late on history/);
+    expect(plan).not.toMatch(/Sort|Seq Scan|Bitmap/);
+    await database.query('delete from history where seq = $1', [ROWS]);
   });
 });
 

@@ -341,8 +341,8 @@ create index history_card_links on history (customer_card_id, seq)
 create index history_customer on history (customer_id, seq)
   where customer_id is not null;
 create unique index history_event on history (event_id);
--- By how much the clocks disagree, where they do.
-create index history_late on history ((latest_recorded_at - recorded_at))
+-- By how much the clocks of a store's writers disagree, where they do, or how late its events were imported.
+create index history_late on history (account_id, (latest_recorded_at - recorded_at))
   where latest_recorded_at - recorded_at > interval '1 minute';
 create index history_name on history (account_id, name, seq);
 create index history_redeemed on history (account_id, occurred_at, seq)

@@ -39,15 +39,18 @@ const TAIL = 500;
 /** The usual difference between the clocks of processes; an index finds larger ones. */
 const NO_LATER_THAN = "interval '1 minute'";
 
-/** Numbers between which all entries of a time are, although processes' clocks disagree. */
-const TIMES = {
+/**
+ * Numbers between which all entries of a store and a time are, although processes' clocks disagree. An imported history is
+ * years late, and only its own store may have to look through what others have recorded since.
+ */
+export const TIMES = {
   name: 'history_times',
   text: `select
       find_history_seq(null, $1) as low,
       find_history_seq(null, $2::timestamptz + greatest(${NO_LATER_THAN}, (
         select latest_recorded_at - recorded_at from history
-        where latest_recorded_at - recorded_at > ${NO_LATER_THAN}
-        order by latest_recorded_at - recorded_at desc limit 1))) - 1 as high`,
+        where account_id = $3 and latest_recorded_at - recorded_at > ${NO_LATER_THAN}
+        order by account_id desc, latest_recorded_at - recorded_at desc limit 1))) - 1 as high`,
 };
 
 const BEFORE = { name: 'history_before', text: 'select find_history_seq($1, null) - 1 as seq' };
@@ -126,7 +129,7 @@ export class HistoryService {
           tail,
         );
     }
-    const { low, high } = await this.findBounds(filter, end);
+    const { low, high } = await this.findBounds(accountId, filter, end);
     const listing = { accountId, filter, low, high, end, tail, readFrom };
     return ({ after, limit }) => this.readPage(listing, after, limit);
   }
@@ -285,13 +288,14 @@ export class HistoryService {
   }
 
   private async findBounds(
+    accountId: number,
     { from, to }: HistoryFilter,
     end: number,
   ): Promise<{ low: number; high: number }> {
     if (from === null && to === null) return { low: 0, high: end };
     const [times] = await query<{ low: number; high: number }>(this.pool, {
       ...TIMES,
-      values: [from, to],
+      values: [from, to, accountId],
     });
     return { low: times?.low ?? 0, high: to === null ? end : Math.min(end, times?.high ?? end) };
   }
