@@ -5,7 +5,7 @@ import { Quotas } from '#accounts/quotas.service.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -304,7 +304,7 @@ it(
 );
 
 it('a counter of a day counts no more than its limit, and takes back what did not happen', async () => {
-  const counts = service.app.get(Counts, { strict: false });
+  const counts = service.app.get(WindowCounts, { strict: false });
   const pool = service.app.get(Pool, { strict: false });
   const subject = ['test', 'once'];
   const results = await Promise.all([1, 2, 3, 4].map(() => counts.addUpTo(pool, subject, 2)));

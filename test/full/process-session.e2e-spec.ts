@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { runJob } from '#database/job-runner.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessLink } from '#database/process-link.js';
@@ -242,7 +242,7 @@ describe('jobs', () => {
       const config = testConfig(database.url, settings);
       const keys = new MasterKeys(pool, config);
       await keys.onModuleInit();
-      const outbox = new MailOutbox(pool, session, keys, new Counts(keys), config);
+      const outbox = new MailOutbox(pool, session, keys, new WindowCounts(keys), config);
       const metrics = new MessageMetrics(pool, new Registry());
       const handler = new MailQueue(outbox, new SmtpClient(config), metrics).createHandler();
       await outbox.add(pool, [{ to: 'dora@mail.example', subject: 'Hello', text: 'Hello' }]);

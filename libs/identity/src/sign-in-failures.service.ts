@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Queryable } from '#database/connection.js';
-import { Counts, type Count, type CountSubject } from '#database/counts.js';
+import { WindowCounts, type Count, type CountSubject } from '#database/window-counts.js';
 
 export const MAX_FAILURES = 10;
 
@@ -16,7 +16,7 @@ export type FailureCount = Count & { subject: CountSubject };
 export class SignInFailures {
   constructor(
     private readonly pool: Pool,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
   ) {}
 
   /**

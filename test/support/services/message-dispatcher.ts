@@ -6,7 +6,7 @@ import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -49,7 +49,7 @@ export class MessageFollower {
     this.pool = get(Pool);
     this.store = get(EventStore);
     const session = get(ProcessSession);
-    const messages = new CardMessages(this.pool, session, get(Counts));
+    const messages = new CardMessages(this.pool, session, get(WindowCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
     const contents = new CardMessageContents(this.pool, get(ReadModels), config);
@@ -64,7 +64,7 @@ export class MessageFollower {
       get(CapOverrides),
       config,
     );
-    const outbox = new MailOutbox(this.pool, session, get(MasterKeys), get(Counts), config);
+    const outbox = new MailOutbox(this.pool, session, get(MasterKeys), get(WindowCounts), config);
     const mails = new MailQueue(outbox, smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config, get(QueueMetrics));
     const follower = new CardMessagesFollower(get(Followers), messages);

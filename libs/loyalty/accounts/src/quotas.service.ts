@@ -5,7 +5,7 @@ import { QUOTA_NAMES, type QuotaChanges, type QuotaName } from '#configuration/s
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query, type Queryable } from '#database/connection.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
@@ -68,7 +68,7 @@ export class Quotas {
   constructor(
     private readonly pool: Pool,
     private readonly writes: AuditedWrites,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
     private readonly caps: CapOverrides,
     private readonly config: Config,
   ) {}

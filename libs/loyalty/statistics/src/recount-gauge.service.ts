@@ -18,10 +18,15 @@ export class RecountGauge {
         name: 'inkpad_statistics_failing_stores',
         help: 'Stores whose statistics could not be counted and stay as they are until they are counted anew',
       },
-      shareReads(new Logger('statistics'), 0, async (gauge: Gauge) => {
-        const { rows } = await pool.query<{ count: number }>(FAILING);
-        gauge.set(rows[0]?.count ?? 0);
-      }),
+      shareReads(
+        new Logger('statistics'),
+        'the stores that could not be counted',
+        0,
+        async (gauge: Gauge) => {
+          const { rows } = await pool.query<{ count: number }>(FAILING);
+          gauge.set(rows[0]?.count ?? 0);
+        },
+      ),
     );
   }
 }

@@ -6,7 +6,7 @@ import { DamagedHistoryError, NotFoundError, RejectedError } from '#kernel/error
 import { Config } from '#configuration/config.js';
 import { Batcher } from '#database/batcher.js';
 import { inTransaction } from '#database/connection.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
 import { Maintenance } from '#database/maintenance.service.js';
@@ -91,7 +91,7 @@ export class CustomerMessageSending {
     private readonly pictures: CardMessagePictures,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
     private readonly overrides: CapOverrides,
     private readonly maintenance: Maintenance,
     private readonly commands: CommandBus,

@@ -84,7 +84,9 @@ export class DispatchGauges {
     private readonly eventStore: EventStore,
     registry: Registry,
   ) {
-    const collect = shareReads(this.log, READ_INTERVAL_MS, () => this.read());
+    const collect = shareReads(this.log, 'the queues of webhooks', READ_INTERVAL_MS, () =>
+      this.read(),
+    );
     const { due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo } = this;
     for (const one of [due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo]) {
       registry.registerMetric(Object.assign(one, { collect }));

@@ -55,7 +55,7 @@ export class GeocodingWorker {
         name: 'inkpad_geocoding_oldest_due_seconds',
         help: 'Seconds that the oldest due address has been waiting to be looked up',
       },
-      shareReads(this.log, 0, async (gauge: Gauge) => {
+      shareReads(this.log, 'the addresses that wait', 0, async (gauge: Gauge) => {
         const { rows } = await pool.query<{ seconds: number | null }>(OLDEST_DUE);
         gauge.set(rows[0]?.seconds ?? 0);
       }),

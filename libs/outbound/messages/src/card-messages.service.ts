@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { inTransaction } from '#database/connection.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
 import { takeStep, type Step } from '#event-store/port/checkpoint.js';
@@ -107,7 +107,7 @@ export class CardMessages extends JobQueue<QueuedMessage> {
   constructor(
     pool: Pool,
     session: ProcessSession,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
   ) {
     super(pool, session, TABLE, MAIL_RETRIES);
   }

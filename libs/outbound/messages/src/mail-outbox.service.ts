@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
 import { query, type Queryable } from '#database/connection.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { MasterKeys, type SealedColumn } from '#database/master-keys.js';
 import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -42,7 +42,7 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     pool: Pool,
     session: ProcessSession,
     private readonly keys: MasterKeys,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
     private readonly config: Config,
   ) {
     super(pool, session, TABLE, MAIL_RETRIES);

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
-import type { Counts } from '#database/counts.js';
+import type { WindowCounts } from '#database/window-counts.js';
 import { LOCKS } from '#database/locks.js';
 import type { CapOverrides, CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
@@ -64,7 +64,7 @@ export async function findLimits(
  */
 export function reserveMessage(
   pool: pg.Pool,
-  counts: Counts,
+  counts: WindowCounts,
   { table, id, channel, to }: LimitedMessage,
   { store, address }: MessageLimits,
 ): Promise<ReachedLimit | null> {
@@ -91,7 +91,7 @@ export function reserveMessage(
 /** Releases the reservation of a message when nothing was handed over, unless another process has sent it since. */
 export async function releaseReservation(
   pool: pg.Pool,
-  counts: Counts,
+  counts: WindowCounts,
   { table, id, channel, to }: LimitedMessage,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {

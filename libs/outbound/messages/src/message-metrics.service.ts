@@ -35,7 +35,7 @@ export class MessageMetrics {
         help: 'Age of the oldest e-mail or SMS that waits to be sent',
         labelNames: ['kind'],
       },
-      shareReads(new Logger('metrics'), POLL_INTERVAL_MS, async (gauge) => {
+      shareReads(new Logger('metrics'), 'the ages of messages', POLL_INTERVAL_MS, async (gauge) => {
         const { rows } = await pool.query<{ kind: MessageKind; seconds: number | null }>(
           SELECT_AGES,
         );

@@ -7,7 +7,7 @@ import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { connectFirst } from './first-connection.js';
 import { createDataSourceOptions, getPool, type QUEUE_LIMITS } from './data-source.js';
-import { Counts } from './counts.js';
+import { WindowCounts } from './window-counts.js';
 import { LeaderLock } from './leader-lock.js';
 import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
@@ -21,7 +21,7 @@ import { ServerWatch, synchronizeClock } from './server-watch.js';
 import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
 const SERVICES = [
-  Counts,
+  WindowCounts,
   LeaderLock,
   Maintenance,
   MasterKeys,

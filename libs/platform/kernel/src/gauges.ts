@@ -18,11 +18,13 @@ export function addGauge<L extends string = never>(
 }
 
 /**
- * Shares what gauges read, such as from the database, between scrapes at the same time and soon after. While it fails,
- * the gauges keep their values.
+ * Shares what gauges read, such as from the database, between scrapes within an interval. While it fails, the gauges keep
+ * their values.
+ * @param subject what is read, for the log
  */
 export function shareReads<A extends unknown[]>(
   log: Logger,
+  subject: string,
   everyMs: number,
   read: (...gauges: A) => Promise<void>,
 ): (...gauges: A) => Promise<void> {
@@ -32,7 +34,7 @@ export function shareReads<A extends unknown[]>(
     if (performance.now() - readAt < everyMs) return reading;
     readAt = performance.now();
     reading = read(...gauges).catch((error: unknown) =>
-      log.warn(`gauges could not be read: ${getErrorMessage(error)}`),
+      log.warn(`${subject} could not be read: ${getErrorMessage(error)}`),
     );
     return reading;
   };

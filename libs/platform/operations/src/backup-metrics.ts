@@ -16,10 +16,15 @@ export class BackupMetrics {
         name: 'inkpad_backup_timestamp_seconds',
         help: 'Moment that the last complete backup holds; 0 before the first',
       },
-      shareReads(new Logger('metrics'), READ_INTERVAL_MS, async (gauge: Gauge) => {
-        const { rows } = await pool.query<{ seconds: number | null }>(LAST_BACKUP);
-        gauge.set(rows[0]?.seconds ?? 0);
-      }),
+      shareReads(
+        new Logger('metrics'),
+        'the last backup',
+        READ_INTERVAL_MS,
+        async (gauge: Gauge) => {
+          const { rows } = await pool.query<{ seconds: number | null }>(LAST_BACKUP);
+          gauge.set(rows[0]?.seconds ?? 0);
+        },
+      ),
     );
   }
 }

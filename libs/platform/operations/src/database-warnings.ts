@@ -13,13 +13,11 @@ export class DatabaseWarnings implements OnApplicationBootstrap {
   constructor(private readonly pool: Pool) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    try {
-      await this.warnOfRole();
-      await this.warnOfLog();
-    } catch (error) {
-      // Readiness reports what is wrong with the database.
-      this.log.debug(`role and settings could not be read: ${getErrorMessage(error)}`);
-    }
+    // Readiness reports what is wrong with the database.
+    const ignore = (error: unknown) =>
+      this.log.debug(`role or settings could not be read: ${getErrorMessage(error)}`);
+    await this.warnOfRole().catch(ignore);
+    await this.warnOfLog().catch(ignore);
   }
 
   private async warnOfRole(): Promise<void> {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
-import { Counts, renderDeleteExpired } from '#database/counts.js';
+import { WindowCounts, renderDeleteExpired } from '#database/window-counts.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
@@ -40,7 +40,7 @@ type Visit = { accountId: number; causationId: string; ip: string };
 export class SignupHolds {
   constructor(
     private readonly pool: Pool,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
     private readonly overrides: CapOverrides,
     private readonly config: Config,
   ) {}

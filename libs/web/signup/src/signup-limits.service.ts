@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { Counts } from '#database/counts.js';
+import { WindowCounts } from '#database/window-counts.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { getAddressKey, getNetworkKey } from '#http/rate-limit.js';
 import { CustomerQuota } from '#customers/customer-quota.service.js';
@@ -21,7 +21,7 @@ const ADDRESSES_PER_POSTER = 6;
 export class SignupLimits {
   constructor(
     @Inject(getStorageToken()) private readonly storage: ThrottlerStorage,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
     private readonly quota: CustomerQuota,
     private readonly pool: Pool,
     private readonly metrics: HttpMetrics,

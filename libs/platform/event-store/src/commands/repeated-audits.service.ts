@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Counts, type CountSubject } from '#database/counts.js';
+import { WindowCounts, type CountSubject } from '#database/window-counts.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
@@ -16,7 +16,7 @@ type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
 export class RepeatedAudits {
   constructor(
     private readonly writes: AuditedWrites,
-    private readonly counts: Counts,
+    private readonly counts: WindowCounts,
   ) {}
 
   /**

@@ -36,7 +36,7 @@ export type Count = { count: number; seconds: number };
  * as somebody's address, is stored as a keyed hash, which later counts remove once its window is over.
  */
 @Injectable()
-export class Counts {
+export class WindowCounts {
   constructor(private readonly keys: MasterKeys) {}
 
   /** Counts one event. @param window the length of the window if this is its first event */
