@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { UnsupportedBodyError } from '#kernel/errors.js';
+import { CatalogueError } from '#kernel/errors.js';
 import { findTypeParameter } from '#http/content-type.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
@@ -202,14 +202,18 @@ export class ImportsController {
   }
 }
 
-/** @throws UnsupportedBodyError */
+/** @throws CatalogueError for a charset that is not known */
 function readEncoding(charset: string | undefined): string | null {
   if (charset === undefined) return null;
   const encoding = findEncoding(charset);
   if (encoding === undefined) {
-    throw new UnsupportedBodyError(
+    throw new CatalogueError(
+      'unsupported_media_type',
       `The charset ${charset.slice(0, 40)} is not known`,
-      'Send the file in UTF-8, or name its encoding as web pages do, such as windows-1250.',
+      {
+        resolution:
+          'Send the file in UTF-8, or name its encoding as web pages do, such as windows-1250.',
+      },
     );
   }
   return encoding;

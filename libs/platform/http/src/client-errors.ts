@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Awaitable } from '#kernel/awaitable.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { getErrorMessage } from '#kernel/errors.js';
+import { CatalogueError, getErrorMessage } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { createErrorResponse, toErrorJson } from './error-response.js';
 import type { OpenRequests } from './open-requests.js';
@@ -74,7 +74,7 @@ export class ClientErrors {
   private renderResponse(error: NodeJS.ErrnoException, usage: Usage | undefined): string {
     const code = CODES[error.code ?? ''] ?? NOT_HTTP;
     const requestId = createId();
-    const response = createErrorResponse(code);
+    const response = createErrorResponse(new CatalogueError(code));
     const body = JSON.stringify(toErrorJson(response, requestId, this.config.publicUrl));
     const { status } = response;
     const headers = {

@@ -1,6 +1,6 @@
-import { fillPlaceholders, PLATFORM_ERRORS, type ErrorCode } from '#kernel/error-catalogue.js';
-import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
-import type { VersioningJson } from './versioning.js';
+import { PLATFORM_ERRORS } from '#kernel/error-catalogue.js';
+import type { CatalogueError, ExistingRecord, FieldErrors } from '#kernel/errors.js';
+import { VersionSunsetError, type VersioningJson } from './versioning.js';
 
 /** Path of the page that describes the error codes. */
 export const ERROR_PAGE = '/docs/errors';
@@ -14,29 +14,17 @@ export type ErrorResponse = {
   existing?: ExistingRecord;
   /** Null: from the beginning. */
   resumeAfter?: string | null;
-  resolution?: string;
-  retryAfterSeconds?: number;
-  versioning?: VersioningJson;
+  resolution?: string | undefined;
+  retryAfterSeconds?: number | undefined;
+  versioning?: VersioningJson | undefined;
 };
 
-/**
- * Creates a response from the catalogue, with overrides.
- * @param values of the placeholders in braces
- */
-export function createErrorResponse(
-  code: ErrorCode,
-  overrides: Partial<Omit<ErrorResponse, 'status' | 'code'>> = {},
-  values: Record<string, string | number> = {},
-): ErrorResponse {
-  const { status, error, resolution, retryAfterSeconds, meaning } = PLATFORM_ERRORS[code];
-  return {
-    status,
-    code,
-    error: error ?? meaning,
-    ...(resolution !== undefined && { resolution: fillPlaceholders(resolution, values) }),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    ...overrides,
-  };
+/** Creates the response to an error of the catalogue. */
+export function createErrorResponse(error: CatalogueError): ErrorResponse {
+  const { errorCode: code, message, resolution, retryAfterSeconds } = error;
+  const { status } = PLATFORM_ERRORS[code];
+  const versioning = error instanceof VersionSunsetError ? error.versioning : undefined;
+  return { status, code, error: message, resolution, retryAfterSeconds, versioning };
 }
 
 export type ErrorJson = ReturnType<typeof toErrorJson>;

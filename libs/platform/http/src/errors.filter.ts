@@ -10,22 +10,12 @@ import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
+  CatalogueError,
   CursorAheadError,
-  DamagedHistoryError,
-  ForbiddenError,
-  InProgressError,
   InvalidFieldsError,
-  InvalidHostError,
   MaintenanceError,
-  MethodNotAllowedError,
-  NotAcceptableError,
-  NotFoundError,
-  RateLimitedError,
   RejectedError,
   TakenError,
-  UnauthorizedError,
-  UnavailableError,
-  UnsupportedBodyError,
   getErrorMessage,
   getMessageWithCause,
   UnknownOutcomeError,
@@ -33,7 +23,6 @@ import {
 import { isConnectionLoss, isOutage, isTransient } from '#database/connection.js';
 import { isFailureToConnect } from '#database/database-client.js';
 import type { StoredResponse } from '#event-store/commands/stored-responses.js';
-import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import type { AuthenticatedRequest } from './caller.js';
 import {
   createErrorResponse,
@@ -44,28 +33,28 @@ import {
 } from './error-response.js';
 import { negotiateMediaType } from './negotiation.js';
 import { getPath } from './path.js';
-import { VersionSunsetError } from './versioning.js';
 
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 
 const log = new Logger('Errors');
 
-/** Responses to errors that Fastify finds before a route runs. */
-const EARLY_ERRORS: Record<string, ErrorResponse> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: createErrorResponse('malformed_json'),
-  FST_ERR_CTP_BODY_TOO_LARGE: createErrorResponse('payload_too_large'),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: createErrorResponse('unsupported_media_type'),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: createErrorResponse('malformed_json', {
-    error: 'The body is not as long as Content-Length says',
-  }),
-  FST_ERR_BAD_URL: createErrorResponse('not_found'),
-  FST_ERR_MAX_PARAM_LENGTH: createErrorResponse('not_found'),
+/** What errors mean that Fastify finds before a route runs. */
+const EARLY_ERRORS: Record<string, CatalogueError> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: new CatalogueError('malformed_json'),
+  FST_ERR_CTP_BODY_TOO_LARGE: new CatalogueError('payload_too_large'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: new CatalogueError('unsupported_media_type'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: new CatalogueError(
+    'malformed_json',
+    'The body is not as long as Content-Length says',
+  ),
+  FST_ERR_BAD_URL: new CatalogueError('not_found'),
+  FST_ERR_MAX_PARAM_LENGTH: new CatalogueError('not_found'),
 };
 
-const CUT_OFF = createErrorResponse('malformed_request', {
-  error: 'The request ended before all of it had arrived',
-});
+const CUT_OFF = createErrorResponse(
+  new CatalogueError('malformed_request', 'The request ended before all of it had arrived'),
+);
 
 /** Replays a rejection that is stored under an Idempotency-Key. */
 export class StoredRefusal extends Error {
@@ -160,9 +149,9 @@ export function renderOperationError(
   publicUrl: string,
 ): StoredResponse {
   if (error instanceof UnknownOutcomeError || mayBeCommitted(error)) throw error;
-  const response = toErrorResponse(error);
+  const response = renderRefusal(error, requestId, publicUrl);
   logFailure(error, response.status, requestId);
-  return { status: response.status, body: toErrorJson(response, requestId, publicUrl) };
+  return response;
 }
 
 /** Tells whether the connection was lost during a plain write, which may have been committed. */
@@ -180,12 +169,12 @@ function logFailure(error: unknown, status: number, requestId: string): void {
 
 /** Renders the rejection that is stored under an Idempotency-Key. */
 export function renderRefusal(
-  error: RejectedError,
-  request: AuthenticatedRequest,
+  error: unknown,
+  requestId: string,
   publicUrl: string,
 ): StoredResponse {
   const response = toErrorResponse(error);
-  return { status: response.status, body: toErrorJson(response, request.requestId, publicUrl) };
+  return { status: response.status, body: toErrorJson(response, requestId, publicUrl) };
 }
 
 /** Sets status and headers of a response that is about to be sent. @returns the body to send instead of its own */
@@ -236,10 +225,6 @@ function negotiate(
   return type === PROBLEM_TYPE ? { ...problem, ...body } : body;
 }
 
-function renderUnsupportedBody({ message, resolution }: UnsupportedBodyError): ErrorResponse {
-  return createErrorResponse('unsupported_media_type', { error: message, resolution });
-}
-
 function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
@@ -254,63 +239,21 @@ function toErrorResponse(error: unknown): ErrorResponse {
       ...(resolution && { resolution }),
     };
   }
-  if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
-    return createErrorResponse('idempotency_in_progress');
-  }
-  if (error instanceof NotFoundError)
-    return createErrorResponse('not_found', { error: error.message });
-  if (error instanceof UnauthorizedError) return createErrorResponse('unauthorized');
-  if (error instanceof ForbiddenError) {
-    const { message, resolution } = error;
-    return createErrorResponse('forbidden', { error: message, resolution });
-  }
-  if (error instanceof RateLimitedError) {
-    const { retryAfterSeconds } = error;
-    return createErrorResponse(
-      'rate_limited',
-      { retryAfterSeconds },
-      { seconds: retryAfterSeconds },
-    );
-  }
-  if (error instanceof VersionSunsetError) {
-    return createErrorResponse('version_sunset', { versioning: error.versioning });
-  }
-  if (error instanceof MethodNotAllowedError) {
-    const values = { allowed: error.allowed.join(', ') };
-    return createErrorResponse('method_not_allowed', { error: error.message }, values);
-  }
-  if (error instanceof NotAcceptableError) return createErrorResponse('not_acceptable');
-  if (error instanceof UnsupportedBodyError) return renderUnsupportedBody(error);
-  if (error instanceof InvalidHostError) {
-    return createErrorResponse('malformed_request', {
-      error: error.message,
-      resolution: 'Send the header Host once: the name or address of the service, and its port.',
-    });
-  }
-  if (error instanceof MaintenanceError)
-    return createErrorResponse('maintenance', { error: error.message });
-  if (error instanceof UnavailableError || error instanceof DamagedHistoryError)
-    return renderUnavailability(error);
-  if (isOutage(error))
-    return createErrorResponse('unavailable', { error: 'The database cannot do this now' });
-  if (isTransient(error)) return createErrorResponse('unavailable');
+  return createErrorResponse(toCatalogueError(error));
+}
+
+function toCatalogueError(error: unknown): CatalogueError {
+  if (error instanceof CatalogueError) return error;
+  if (isOutage(error)) return new CatalogueError('unavailable', 'The database cannot do this now');
+  if (isTransient(error)) return new CatalogueError('unavailable');
   const early = findEarlyError(error) ?? (error instanceof Error && findEarlyError(error.cause));
   if (early) return early;
-  if (error instanceof HttpException && error.getStatus() === 404)
-    return createErrorResponse('not_found');
-  return createErrorResponse('internal');
+  const isNotFound = error instanceof HttpException && error.getStatus() === 404;
+  return new CatalogueError(isNotFound ? 'not_found' : 'internal');
 }
 
-function renderUnavailability(error: UnavailableError | DamagedHistoryError): ErrorResponse {
-  const { message } = error;
-  if (error instanceof DamagedHistoryError)
-    return createErrorResponse('history_damaged', { error: message });
-  const { retryAfterSeconds, resolution } = error;
-  return createErrorResponse('unavailable', { error: message, retryAfterSeconds, resolution });
-}
-
-/** Finds the response to an error of Fastify, which Nest may have wrapped. */
-function findEarlyError(error: unknown): ErrorResponse | undefined {
+/** Finds what an error of Fastify means, which Nest may have wrapped. */
+function findEarlyError(error: unknown): CatalogueError | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return EARLY_ERRORS[String(error.code)];
 }

@@ -139,7 +139,8 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
       if (isRefusal) {
-        await this.responses.save(keyed, renderRefusal(failure, request, this.config.publicUrl));
+        const refusal = renderRefusal(failure, request.requestId, this.config.publicUrl);
+        await this.responses.save(keyed, refusal);
       } else if (failure === undefined && !keyed.releasesKey) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
         await this.responses.save(keyed, { status: reply.statusCode, body });

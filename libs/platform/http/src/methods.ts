@@ -1,6 +1,6 @@
 import { NotFoundException } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { MethodNotAllowedError } from '#kernel/errors.js';
+import { CatalogueError } from '#kernel/errors.js';
 import { getPath, getRoute } from './path.js';
 
 /**
@@ -22,7 +22,10 @@ export function respondToMethod(
   }
   if (!isOptions && !is404 && allowed.includes(request.method)) return false;
   reply.header('allow', allowed.join(', '));
-  if (!isOptions) throw new MethodNotAllowedError(request.method, allowed);
+  if (!isOptions) {
+    const values = { method: request.method, allowed: allowed.join(', ') };
+    throw new CatalogueError('method_not_allowed', undefined, { values });
+  }
   void reply.status(204).send();
   return true;
 }

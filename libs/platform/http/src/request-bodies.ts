@@ -1,7 +1,7 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import { UnsupportedBodyError } from '#kernel/errors.js';
+import { CatalogueError } from '#kernel/errors.js';
 import { getBodyKind, ignoresOtherBodies, isExpectedBody } from './body-kinds.js';
 import { getRouteAccess } from './route-access.js';
 
@@ -12,8 +12,10 @@ const BODY_HEADERS = [
   'content-length',
   'transfer-encoding',
 ] as const;
-const UNCOMPRESSED =
-  'Send the body as it is, without Content-Encoding and any Transfer-Encoding but chunked.';
+const UNCOMPRESSED = {
+  resolution:
+    'Send the body as it is, without Content-Encoding and any Transfer-Encoding but chunked.',
+};
 /** Codings that leave the body unchanged. */
 const IDENTITY_CODINGS = new Set(['', 'identity']);
 
@@ -34,7 +36,9 @@ export function installBodyChecks(server: FastifyInstance): void {
       } else if (isCompressed(request)) {
         // RFC 9110, section 12.5.3: it tells clients that not the media type was refused.
         reply.header('accept-encoding', 'identity');
-        return done(new UnsupportedBodyError('The body is compressed', UNCOMPRESSED));
+        return done(
+          new CatalogueError('unsupported_media_type', 'The body is compressed', UNCOMPRESSED),
+        );
       } else if (!isExpectedBody(request)) {
         const type = request.headers['content-type'] ?? 'none';
         return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(type));

@@ -9,8 +9,8 @@ import type { Awaitable } from '#kernel/awaitable.js';
 import { getNow } from '#kernel/clock.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
+  CatalogueError,
   ForbiddenError,
-  InvalidHostError,
   MaintenanceError,
   NotFoundError,
   RateLimitedError,
@@ -341,15 +341,18 @@ export class RequestGuard {
  * the other one.
  */
 function assertHost({ headers: { host }, raw }: FastifyRequest): void {
-  if (host === undefined && raw.httpVersion === '1.1') {
-    throw new InvalidHostError('The request has no header Host');
-  }
+  const isMissing = host === undefined && raw.httpVersion === '1.1';
+  if (isMissing) throw createHostError('The request has no header Host');
   if (countFields(raw, 'host') > 1) {
-    throw new InvalidHostError('The request has more than one header Host');
+    throw createHostError('The request has more than one header Host');
   }
-  if (host !== undefined && !HOST.test(host)) {
-    throw new InvalidHostError('The header Host is not a host');
-  }
+  if (host !== undefined && !HOST.test(host))
+    throw createHostError('The header Host is not a host');
+}
+
+function createHostError(message: string): CatalogueError {
+  const resolution = 'Send the header Host once: the name or address of the service, and its port.';
+  return new CatalogueError('malformed_request', message, { resolution });
 }
 
 function refuseInMaintenance(row: MaintenanceRow | undefined): true {

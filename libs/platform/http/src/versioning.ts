@@ -1,5 +1,5 @@
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { ERRORS } from '#kernel/error-catalogue.js';
+import { CatalogueError } from '#kernel/errors.js';
 
 export const VERSION_POLICY = '/docs/versioning';
 
@@ -18,9 +18,9 @@ export type VersioningJson = {
   sunset_date?: string;
 };
 
-export class VersionSunsetError extends Error {
+export class VersionSunsetError extends CatalogueError {
   constructor(readonly versioning: VersioningJson) {
-    super(ERRORS.version_sunset.error);
+    super('version_sunset');
   }
 }
 

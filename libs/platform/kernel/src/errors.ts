@@ -1,12 +1,37 @@
-import { ERRORS, fillPlaceholders } from './error-catalogue.js';
+import { ERRORS, fillPlaceholders, PLATFORM_ERRORS, type ErrorCode } from './error-catalogue.js';
 
 /** Messages by field name; `base` is an error of the whole record (ERR-07). */
 export type FieldErrors = Record<string, string[]>;
 
-/** Reports that a record does not exist, or that the caller may not know of it. Becomes a 404. */
-export class NotFoundError extends Error {
+/** @property values of the placeholders in the catalogue's texts */
+type ErrorDetails = ErrorOptions & {
+  resolution?: string | undefined;
+  retryAfterSeconds?: number;
+  values?: Record<string, string | number>;
+};
+
+/** Reports an error of the catalogue, which says the status and whatever the error does not say itself. */
+export class CatalogueError extends Error {
+  readonly resolution: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    readonly errorCode: ErrorCode,
+    message?: string,
+    { resolution, retryAfterSeconds, values = {}, ...options }: ErrorDetails = {},
+  ) {
+    const entry = PLATFORM_ERRORS[errorCode];
+    super(message ?? fillPlaceholders(entry.error ?? entry.meaning, values), options);
+    const advice = resolution ?? entry.resolution;
+    this.resolution = advice && fillPlaceholders(advice, values);
+    this.retryAfterSeconds = retryAfterSeconds ?? entry.retryAfterSeconds;
+  }
+}
+
+/** Reports that a record does not exist, or that the caller may not know of it. */
+export class NotFoundError extends CatalogueError {
   constructor(name: string) {
-    super(`${name} not found`);
+    super('not_found', `${name} not found`);
   }
 }
 
@@ -61,89 +86,53 @@ export class CursorAheadError extends RejectedError {
 /** Reports invalid fields. Not stored under an Idempotency-Key (RETRY-16). */
 export class InvalidFieldsError extends RejectedError {}
 
-/** Reports that a request with the same Idempotency-Key is still running. Becomes a 409. */
-export class InProgressError extends Error {
+/** Reports that a request with the same Idempotency-Key is still running. */
+export class InProgressError extends CatalogueError {
   constructor() {
-    super(ERRORS.idempotency_in_progress.error);
+    super('idempotency_in_progress');
   }
 }
 
-/** Reports a missing or invalid token. Becomes a 401. */
-export class UnauthorizedError extends Error {
+/** Reports a missing or invalid token. */
+export class UnauthorizedError extends CatalogueError {
   constructor() {
-    super(ERRORS.unauthorized.error);
+    super('unauthorized');
   }
 }
 
-/** Reports that the caller's role, or a restriction of their token, does not allow the operation. Becomes a 403. */
-export class ForbiddenError extends Error {
-  constructor(
-    message: string = ERRORS.forbidden.error,
-    readonly resolution: string = ERRORS.forbidden.resolution,
-  ) {
-    super(message);
+/** Reports that the caller's role, or a restriction of their token, does not allow the operation. */
+export class ForbiddenError extends CatalogueError {
+  constructor(message?: string, resolution?: string) {
+    super('forbidden', message, { resolution });
   }
 }
 
-/** Reports that a rate limit is exceeded. Becomes a 429. */
-export class RateLimitedError extends Error {
-  constructor(readonly retryAfterSeconds: number) {
-    super(ERRORS.rate_limited.error);
+/** Reports that a rate limit is exceeded. */
+export class RateLimitedError extends CatalogueError {
+  constructor(override readonly retryAfterSeconds: number) {
+    super('rate_limited', undefined, { values: { seconds: retryAfterSeconds } });
   }
 }
 
-/** Reports a method that the path does not have. Becomes a 405. */
-export class MethodNotAllowedError extends Error {
-  constructor(
-    method: string,
-    readonly allowed: string[],
-  ) {
-    super(fillPlaceholders(ERRORS.method_not_allowed.error, { method }));
-  }
-}
-
-/** Reports that the header Accept does not allow the response. Becomes a 406. */
-export class NotAcceptableError extends Error {}
-
-/** Reports a Host header that RFC 9112, section 3.2 refuses. Becomes a 400. */
-export class InvalidHostError extends Error {}
-
-/** Reports a body in a coding such as gzip, or in a charset that is not known. Becomes a 415. */
-export class UnsupportedBodyError extends Error {
-  constructor(
-    message: string,
-    readonly resolution: string,
-  ) {
-    super(message);
-  }
-}
-
-/** Reports that a dependency or room for the request is unavailable and nothing was written. Becomes a 503. */
-export class UnavailableError extends Error {
-  readonly retryAfterSeconds: number;
-  readonly resolution: string;
-
-  /** @param options with `retryAfterSeconds` where the usual second is too short, and advice where repeating is none */
-  constructor(
-    message?: string,
-    options: ErrorOptions & { retryAfterSeconds?: number; resolution?: string } = {},
-  ) {
-    super(message, options);
-    this.retryAfterSeconds = options.retryAfterSeconds ?? ERRORS.unavailable.retryAfterSeconds;
-    this.resolution = options.resolution ?? ERRORS.unavailable.resolution;
+/** Reports that a dependency or room for the request is unavailable and nothing was written. */
+export class UnavailableError extends CatalogueError {
+  /** @param details with `retryAfterSeconds` where the usual second is too short, and advice where repeating is none */
+  constructor(message?: string, details?: ErrorDetails) {
+    super('unavailable', message, details);
   }
 }
 
 /**
- * Reports that the history of a record lacks events, or has somebody else's between its own. Becomes a 503, which no
- * repetition ends: only whoever runs the service can repair it.
+ * Reports that the history of a record lacks events, or has somebody else's between its own. No repetition ends that: only
+ * whoever runs the service can repair it.
  */
-export class DamagedHistoryError extends Error {
+export class DamagedHistoryError extends CatalogueError {
   /** @param reason for the log, which names the stream */
   constructor(what: 'change' | 'past', reason: string) {
     super(
+      'history_damaged',
       what === 'change'
-        ? ERRORS.history_damaged.error
+        ? undefined
         : 'The history of this record is not complete, so its past cannot be read',
       { cause: new Error(reason) },
     );
@@ -156,11 +145,12 @@ export class EventStoreUnavailableError extends UnavailableError {}
 /** Reports that a queue of this process is too long, or that nobody waits in it any more. Says nothing about a server. */
 export class OverloadError extends UnavailableError {}
 
-/** Reports that maintenance mode is on, and nothing may be changed. Becomes a 503. */
-export class MaintenanceError extends Error {
+/** Reports that maintenance mode is on, and nothing may be changed. */
+export class MaintenanceError extends CatalogueError {
   /** @param reason as the operator gave it */
   constructor(reason: string | null) {
-    super(reason === null ? ERRORS.maintenance.error : `${ERRORS.maintenance.error}: ${reason}`);
+    const { error } = ERRORS.maintenance;
+    super('maintenance', reason === null ? error : `${error}: ${reason}`);
   }
 }
 

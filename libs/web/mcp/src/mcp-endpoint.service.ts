@@ -3,10 +3,10 @@ import type * as McpSdk from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import {
+  CatalogueError,
   ForbiddenError,
   getErrorMessage,
   InvalidFieldsError,
-  NotAcceptableError,
 } from '#kernel/errors.js';
 import { WORKS_IN_MAINTENANCE } from '#http/route-access.js';
 import { readBody } from '#http/dtos.js';
@@ -102,7 +102,7 @@ export class McpEndpoint {
   /**
    * Reads what the token may do, before any byte of the body. A token that the API refuses gets the response of the API.
    * @throws ForbiddenError for a page of another site, whose host name may lead here (DNS rebinding)
-   * @throws NotAcceptableError for a client that takes no JSON
+   * @throws CatalogueError for a client that takes no JSON
    */
   private async admit(
     server: FastifyInstance,
@@ -128,7 +128,7 @@ export class McpEndpoint {
       return;
     }
     if (negotiateMediaType(request, reply, [JSON_TYPE]) === undefined) {
-      throw new NotAcceptableError();
+      throw new CatalogueError('not_acceptable');
     }
     request.mcpToken = body as TokenJson;
   }

@@ -1,4 +1,5 @@
 import type { EventMeta } from '#kernel/aggregate.js';
+import { InProgressError } from '#kernel/errors.js';
 import type { BatchSlots } from '#database/batcher.js';
 import type { Cap, CapKind } from './caps.js';
 import type { Damage, DamageCounts, LogMeasures } from './log-measures.js';
@@ -129,10 +130,10 @@ export class ClaimTakenError extends Error {
 }
 
 /** Reports that another request has taken over an Idempotency-Key; nothing was written. */
-export class KeyTakenOverError extends Error {
+export class KeyTakenOverError extends InProgressError {
   /** @param holders those that have lost their keys */
   constructor(readonly holders: string[]) {
-    super('another request with this Idempotency-Key has taken over');
+    super();
   }
 }
 
