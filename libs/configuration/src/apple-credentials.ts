@@ -1,4 +1,6 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { trimSlashes } from '#kernel/platform-config.js';
+import type { Settings } from './settings.js';
 
 /** Keys and certificates that sign passes and authenticate to Apple's push service. */
 export type AppleCredentials = {
@@ -22,18 +24,10 @@ export type AppleCredentials = {
   };
 };
 
-/** Settings as read from the environment; PEM texts have real line ends. */
-export type AppleSettings = {
-  PUBLIC_URL?: string;
-  APPLE_PASS_CERT?: string;
-  APPLE_PASS_KEY?: string;
-  APPLE_PASS_KEY_PASSPHRASE?: string;
-  APPLE_WWDR_CERT?: string;
-  APNS_URL: string;
-  APNS_CA_CERT?: string;
-  APNS_KEY?: string;
-  APNS_KEY_ID?: string;
-};
+type AppleSettings = Pick<
+  Settings,
+  'PUBLIC_URL' | Extract<keyof Settings, `APPLE_${string}` | `APNS_${string}`>
+>;
 
 const REQUIRED_SETTINGS = ['APPLE_PASS_CERT', 'APPLE_PASS_KEY', 'APPLE_WWDR_CERT'] as const;
 const DEPENDENT_SETTINGS = ['APPLE_PASS_KEY_PASSPHRASE', 'APNS_KEY'] as const;
@@ -86,7 +80,7 @@ export function readAppleCredentials(
       wwdr: APPLE_WWDR_CERT,
       expiresAt: new Date(Math.min(...expiryTimes)),
       push: {
-        url: settings.APNS_URL.replace(/\/+$/, ''),
+        url: trimSlashes(settings.APNS_URL),
         ca: settings.APNS_CA_CERT ?? null,
         token,
       },

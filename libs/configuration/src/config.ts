@@ -1,13 +1,11 @@
-import { validateSync } from 'class-validator';
 import { domainToASCII } from 'node:url';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig, trimSlashes, type SettingsScope } from '#kernel/platform-config.js';
-import { parsers } from '#kernel/setting-decorators.js';
+import { Invalid, parsers } from '#kernel/setting-decorators.js';
 import { isBlankText, trimText } from '#kernel/text.js';
-import { readAppleCredentials, type AppleSettings } from './apple-credentials.js';
+import { readAppleCredentials } from './apple-credentials.js';
 import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
-import { PUSH_SERVICES } from './name-lists.js';
-import { NO_EXCEPTIONS } from './proxy-exceptions.js';
+import { NO_EXCEPTIONS, PUSH_SERVICES } from './host-lists.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { findCrossFieldErrors } from './setting-errors.js';
@@ -87,7 +85,7 @@ export class Config extends PlatformConfig<Settings> {
   /** Null: Google Wallet is not configured. */
   readonly google = readGoogleWallet(this.env);
   /** Null: Apple Wallet is not configured. */
-  readonly apple = readAppleCredentials(this.env as AppleSettings, new Date()).credentials;
+  readonly apple = readAppleCredentials(this.env, new Date()).credentials;
   /** OpenID provider for signing in; null: passwords only. */
   readonly oidc = readOidc(this.env);
   /** Whether every user needs a second factor; else those of stores that require it. */
@@ -134,19 +132,14 @@ export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope
         .filter(([, text]) => !isBlankText(text)),
     ),
   );
-  const settings = parseSettings(texts);
-  const invalid = validateSync(settings).flatMap(({ property, constraints = {} }) =>
-    Object.values(constraints).map((message) => `${property}: ${message}`),
-  );
+  const { settings, errors: invalid } = parseSettings(texts);
   const errors = [
     ...fileErrors,
     ...invalid,
     ...findCrossFieldErrors(texts, scope),
     ...findGeocoderErrors(texts),
     // How they fit together can be said only once each can be read.
-    ...(invalid.length > 0
-      ? []
-      : readAppleCredentials(settings as AppleSettings, new Date()).errors),
+    ...(invalid.length > 0 ? [] : readAppleCredentials(settings, new Date()).errors),
   ];
   if (errors.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${errors.join('\n  ')}`);
@@ -213,12 +206,15 @@ function readGoogleWallet(env: Settings): GoogleWallet | null {
   };
 }
 
-/** Parses the settings. class-validator reports later what could not be parsed. */
-function parseSettings(environment: Record<string, string | undefined>): Settings {
+function parseSettings(environment: Record<string, string | undefined>) {
   const settings = new Settings();
+  const errors: string[] = [];
   for (const [name, parse] of parsers) {
     const text = environment[name];
-    if (text !== undefined) Object.assign(settings, { [name]: parse(text) });
+    if (text === undefined) continue;
+    const value = parse(text);
+    if (value instanceof Invalid) errors.push(`${name}: ${value.message}`);
+    else Object.assign(settings, { [name]: value });
   }
-  return settings;
+  return { settings, errors };
 }

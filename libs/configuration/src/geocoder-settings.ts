@@ -1,4 +1,6 @@
+import { trimSlashes } from '#kernel/platform-config.js';
 import { VERSION } from '#kernel/version.js';
+import type { Settings } from './settings.js';
 
 export const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
 
@@ -19,20 +21,12 @@ export type GeocoderChoice = 'offline' | 'none' | GeocoderServer;
 /** OpenStreetMap's public server blocks clients without a contact, and everybody behind the same address. */
 const NEEDS_CONTACT = /(^|\.)openstreetmap\.org$/;
 
-export type GeocoderSettings = {
-  GEOCODER: (typeof GEOCODERS)[number];
-  GEOCODER_URL?: string;
-  GEOCODER_KEY?: string;
-  GEOCODER_CONTACT?: string;
-  GEOCODER_REQUESTS_PER_SECOND: number;
-};
-
-export function readGeocoder(settings: GeocoderSettings): GeocoderChoice {
+export function readGeocoder(settings: Settings): GeocoderChoice {
   const { GEOCODER: protocol, GEOCODER_URL: url, GEOCODER_CONTACT: contact } = settings;
   if (protocol === 'offline' || protocol === 'none') return protocol;
   return {
     protocol,
-    url: (url ?? '').replace(/\/+$/, ''),
+    url: trimSlashes(url ?? ''),
     key: settings.GEOCODER_KEY ?? null,
     userAgent: `Inkpad/${VERSION}${contact === undefined ? '' : ` (${contact})`}`,
     requestsPerSecond: settings.GEOCODER_REQUESTS_PER_SECOND,

@@ -11,22 +11,16 @@ export type ServiceAccount = {
   tokenUrl: string;
 };
 
-/** Parses the setting with that key. */
-export function parseGoogleKey(text: string): ServiceAccount | Invalid {
-  const account = parseServiceAccount(text);
-  return typeof account === 'string' ? new Invalid(account) : account;
-}
-
 const MIN_KEY_BITS = 2048;
 
-/**
- * Parses the JSON file that the Google Cloud console creates.
- * @returns an error message without any of its content, if the text is not valid
- */
-export function parseServiceAccount(text: string): ServiceAccount | string {
+/** Parses the JSON file that the Google Cloud console creates. What is invalid is named without any of its content. */
+export function parseServiceAccount(text: string): ServiceAccount | Invalid {
   const json = parseJsonObject(text);
-  if (!json)
-    return 'must be the JSON of a service account key, as the Google Cloud console makes it';
+  if (!json) {
+    return new Invalid(
+      'must be the JSON of a service account key, as the Google Cloud console makes it',
+    );
+  }
   const {
     type,
     client_email: email,
@@ -34,18 +28,19 @@ export function parseServiceAccount(text: string): ServiceAccount | string {
     private_key: pem,
     token_uri: tokenUri,
   } = json;
-  if (type !== 'service_account') return 'is not the key of a service account ("type" says so)';
-  if (typeof email !== 'string' || !email.includes('@')) return 'lacks "client_email"';
-  if (typeof keyId !== 'string' || keyId === '') return 'lacks "private_key_id"';
+  if (type !== 'service_account')
+    return new Invalid('is not the key of a service account ("type" says so)');
+  if (typeof email !== 'string' || !email.includes('@')) return new Invalid('lacks "client_email"');
+  if (typeof keyId !== 'string' || keyId === '') return new Invalid('lacks "private_key_id"');
   const tokenUrl = typeof tokenUri === 'string' ? parseAbsoluteUrl(tokenUri) : undefined;
   if (!tokenUrl || !/^https?:$/.test(tokenUrl.protocol) || tokenUrl.hostname.endsWith('.')) {
-    return 'lacks "token_uri", or it is no URL';
+    return new Invalid('lacks "token_uri", or it is no URL');
   }
   const privateKey = typeof pem === 'string' ? parsePrivateKey(pem) : undefined;
-  if (!privateKey) return 'has no "private_key" that can be read';
+  if (!privateKey) return new Invalid('has no "private_key" that can be read');
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0;
   if (privateKey.asymmetricKeyType !== 'rsa' || bits < MIN_KEY_BITS) {
-    return `has a "private_key" that is not RSA with at least ${MIN_KEY_BITS} bits`;
+    return new Invalid(`has a "private_key" that is not RSA with at least ${MIN_KEY_BITS} bits`);
   }
   return { email, keyId, privateKey, tokenUrl: tokenUrl.href };
 }

@@ -1,27 +1,24 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { Invalid, Setting, UrlSetting } from '#kernel/setting-decorators.js';
+import { Invalid, Setting } from '#kernel/setting-decorators.js';
 
 /** A network: its address and how many bits of it count. */
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-export type MailServer = {
+/**
+ * A mail server, or a proxy that opens tunnels.
+ * @property tls from the first byte on; else a mail server gets it as soon as it offers it
+ */
+export type ServerAccess = {
   host: string;
   port: number;
-  /** TLS from the first byte on; else as soon as the server offers it. */
   tls: boolean;
   login: { user: string; password: string } | null;
 };
 
-/** A server that opens tunnels to others. */
-export type OutboundProxy = {
-  host: string;
-  port: number;
-  /** TLS to the proxy itself. */
-  tls: boolean;
-  login: { user: string; password: string } | null;
-};
+/** The files of fonts for posters. */
+export type PosterFontFiles = { regular: string; bold: string };
 
 export function Certificate(): PropertyDecorator {
   return Setting(parseCertificate, 'must be a certificate in PEM (-----BEGIN CERTIFICATE-----)');
@@ -30,22 +27,6 @@ export function Certificate(): PropertyDecorator {
 /** Declares ranges of IP addresses. @param example for the message */
 export function Ranges(example: string): PropertyDecorator {
   return Setting(parseRanges, `must be ranges such as ${example}, separated by commas`);
-}
-
-export function MailUrl(...protocols: string[]): PropertyDecorator {
-  return UrlSetting(
-    protocols,
-    parseMailServer,
-    'must name a host, and have %40 and the like for special characters of name and password',
-  );
-}
-
-export function ProxyUrl(): PropertyDecorator {
-  return UrlSetting(
-    ['http:', 'https:'],
-    parseProxy,
-    'must name a host alone, and have %40 and the like for special characters of name and password',
-  );
 }
 
 /** Parses PEM; in a text of one line, `\\n` stands for the end of a line. */
@@ -67,6 +48,11 @@ function parseCertificate(text: string): string | undefined {
 export function parseFactor(text: string): number | undefined {
   const factor = Number(text);
   return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
+}
+
+export function parsePosterFonts(text: string): PosterFontFiles | undefined {
+  const [regular = '', bold = regular, ...others] = text.split(',').map((file) => file.trim());
+  return regular === '' || bold === '' || others.length > 0 ? undefined : { regular, bold };
 }
 
 /** Tells whether an address is in one of these ranges. */
@@ -94,11 +80,11 @@ function isMapped([address, bits]: AddressRange): boolean {
   return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
 }
 
-function parseMailServer(url: URL): MailServer | undefined {
+export function parseMailServer(url: URL): ServerAccess | undefined {
   return parseServer(url, url.protocol === 'smtps:', { tls: 465, plain: 587 });
 }
 
-function parseProxy(url: URL): OutboundProxy | undefined {
+export function parseProxy(url: URL): ServerAccess | undefined {
   if (url.pathname !== '/' || url.search !== '') return undefined;
   return parseServer(url, url.protocol === 'https:', { tls: 443, plain: 80 });
 }
@@ -107,7 +93,7 @@ function parseServer(
   { hostname, port, username, password }: URL,
   tls: boolean,
   defaultPorts: { tls: number; plain: number },
-): MailServer | undefined {
+): ServerAccess | undefined {
   if (hostname === '') return undefined;
   try {
     return {

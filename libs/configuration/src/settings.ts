@@ -9,23 +9,23 @@ import {
   Setting,
   Text,
   Url,
+  UrlSetting,
   WholeNumber,
 } from '#kernel/setting-decorators.js';
 import { GEOCODERS } from './geocoder-settings.js';
-import { NameList } from './name-lists.js';
-import { parsePosterFonts, type PosterFontFiles } from './poster-font-files.js';
-import { ProxyExceptionList, type ProxyExceptions } from './proxy-exceptions.js';
-import { parseGoogleKey, type ServiceAccount } from './service-account.js';
+import { parseNames, parseProxyExceptions, type ProxyExceptions } from './host-lists.js';
+import { parseServiceAccount, type ServiceAccount } from './service-account.js';
 import {
   Certificate,
-  MailUrl,
   parseFactor,
+  parseMailServer,
   parsePem,
-  ProxyUrl,
+  parsePosterFonts,
+  parseProxy,
   Ranges,
   type AddressRange,
-  type MailServer,
-  type OutboundProxy,
+  type PosterFontFiles,
+  type ServerAccess,
 } from './setting-decorators.js';
 import { DEFAULT_QUOTAS, parseStoreQuotas, QUOTA_NAMES, type StoreQuotas } from './store-quotas.js';
 
@@ -93,8 +93,12 @@ export class Settings extends PlatformSettings {
     An HTTP proxy for what leaves your network, by CONNECT: http://name:secret@proxy.internal:3128.
   `)
   @Secret()
-  @ProxyUrl()
-  OUTBOUND_PROXY_URL?: OutboundProxy;
+  @UrlSetting(
+    ['http:', 'https:'],
+    parseProxy,
+    'must name a host alone, and have %40 and the like for special characters of name and password',
+  )
+  OUTBOUND_PROXY_URL?: ServerAccess;
   @Describe(`
     Lets the proxy resolve all names, for networks without public DNS. Inkpad then checks no address
     of a receiver's name: the proxy must refuse those of your network.
@@ -102,13 +106,13 @@ export class Settings extends PlatformSettings {
   @Flag()
   OUTBOUND_PROXY_RESOLVES_NAMES = false;
   @Describe(`Hosts outside to reach without the proxy, as in NO_PROXY: mail.example,192.0.2.0/24.`)
-  @ProxyExceptionList()
+  @Setting(parseProxyExceptions, 'must be names, addresses or ranges, separated by commas')
   OUTBOUND_NO_PROXY?: ProxyExceptions;
   @Describe(`
     Push services of browsers besides those of Google, Mozilla, Apple and Microsoft, at which web cards
     may send notifications: push.example,.push.example.
   `)
-  @NameList()
+  @Setting(parseNames, 'must be names of hosts, separated by commas')
   WEB_PUSH_SERVICES: string[] = [];
   @Describe(`Days to retain events, and deliveries once they are delivered or failed.`)
   @WholeNumber(1, 3650)
@@ -139,8 +143,12 @@ export class Settings extends PlatformSettings {
     characters in the password.
   `)
   @Secret()
-  @MailUrl('smtp:', 'smtps:')
-  SMTP_URL?: MailServer;
+  @UrlSetting(
+    ['smtp:', 'smtps:'],
+    parseMailServer,
+    'must name a host, and have %40 and the like for special characters of name and password',
+  )
+  SMTP_URL?: ServerAccess;
   @Describe(`Sender of these e-mails, e.g. Inkpad <inkpad@shop.example>. Required with SMTP_URL.`)
   @Matching(
     /^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
@@ -226,7 +234,7 @@ export class Settings extends PlatformSettings {
   @Matching(/^\d{4,25}$/, 'must be the number that the Google Pay & Wallet console shows')
   GOOGLE_WALLET_ISSUER_ID?: string;
   @Secret()
-  @Setting(parseGoogleKey, 'must be the JSON of a service account key')
+  @Setting(parseServiceAccount, 'must be the JSON of a service account key')
   GOOGLE_WALLET_KEY?: ServiceAccount;
   @Describe(`
     Ends the ids of classes and objects. Installations that share an issuer, such as staging,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailbox } from '#kernel/email-address.js';
-import type { MailServer } from '#configuration/setting-decorators.js';
+import type { ServerAccess } from '#configuration/setting-decorators.js';
 import { createCheckedBody } from '#sending/outbound-http.client.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { ProxyError } from '#sending/proxy-tunnel.client.js';
@@ -96,7 +96,7 @@ function renderUnsubscribe({ unsubscribeUrl }: Mail): Record<string, string> {
 }
 
 /** Sends credentials over TLS only; without credentials, uses TLS if the server offers it. */
-function toTransportOptions({ host, port, tls, login }: MailServer) {
+function toTransportOptions({ host, port, tls, login }: ServerAccess) {
   return {
     host,
     port,

@@ -2,7 +2,7 @@ import type { LookupFunction, Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import type { Config } from '#configuration/config.js';
-import { isProxyException } from '#configuration/proxy-exceptions.js';
+import { isProxyException } from '#configuration/host-lists.js';
 import {
   getErrorCode,
   NameLookup,

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import type { Socket } from 'node:net';
 import type { Config } from '#configuration/config.js';
-import { isProxyException } from '#configuration/proxy-exceptions.js';
+import { isProxyException } from '#configuration/host-lists.js';
 import { withTimeout } from '#kernel/with-timeout.js';
 import { openTunnel, ProxyError } from './proxy-tunnel.client.js';
 import {

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
-import type { OutboundProxy } from '#configuration/setting-decorators.js';
+import type { ServerAccess } from '#configuration/setting-decorators.js';
 import { USER_AGENT } from './user-agent.js';
 
 type ProxyErrorCode = 'PROXY_UNREACHABLE' | 'PROXY_REFUSED' | 'EHOSTUNREACH' | 'ETIMEDOUT';
@@ -26,7 +26,7 @@ const UNREACHABLE_STATUSES = new Set([502, 503, 504]);
  * @throws ProxyError
  */
 export function openTunnel(
-  proxy: OutboundProxy,
+  proxy: ServerAccess,
   host: string,
   port: number,
   timeoutMs: number,
@@ -74,7 +74,7 @@ function describeStatus(status: number): string {
     : `it responded with ${status}`;
 }
 
-function toAuthorization({ login }: OutboundProxy): Record<string, string> {
+function toAuthorization({ login }: ServerAccess): Record<string, string> {
   if (login === null) return {};
   const credentials = Buffer.from(`${login.user}:${login.password}`).toString('base64');
   return { 'proxy-authorization': `Basic ${credentials}` };

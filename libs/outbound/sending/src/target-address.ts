@@ -2,8 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
-import { isListedName } from '#configuration/name-lists.js';
-import { isProxyException } from '#configuration/proxy-exceptions.js';
+import { isListedName, isProxyException } from '#configuration/host-lists.js';
 import { isInRanges } from '#configuration/setting-decorators.js';
 
 /** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */

@@ -1,22 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { ValidateBy } from 'class-validator';
 import { describeFileError } from './file-errors.js';
 import { parseAbsoluteUrl } from './absolute-url.js';
 import { parseSigner } from './signed-note.js';
 
-/** Replaces a value that is not valid, with the reason. */
+/** Says why a text is not valid, where its parser knows more than that. */
 export class Invalid {
   constructor(readonly message: string) {}
 }
 
+/** Parsers by the names of the settings; each returns `Invalid` for a text that cannot be used. */
 export const parsers = new Map<string, (text: string) => unknown>();
-const isParsed = ValidateBy({
-  name: 'setting',
-  validator: {
-    validate: (value) => !(value instanceof Invalid),
-    defaultMessage: (about) => (about?.value as Invalid | undefined)?.message ?? '',
-  },
-});
 
 /** Texts of .env.example by the name of the first setting that they describe. */
 export const descriptions = new Map<string, string>();
@@ -49,10 +42,7 @@ function withKind(kind: 'number' | 'flag', setting: PropertyDecorator): Property
  * @param message for such a text
  */
 export function Setting(parse: (text: string) => unknown, message: string): PropertyDecorator {
-  return (target, name) => {
-    parsers.set(String(name), (text) => parse(text) ?? new Invalid(message));
-    isParsed(target, name);
-  };
+  return (_, name) => void parsers.set(String(name), (text) => parse(text) ?? new Invalid(message));
 }
 
 export function Text(): PropertyDecorator {

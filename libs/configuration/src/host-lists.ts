@@ -1,8 +1,20 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
-import { isListableName, isListedName } from './name-lists.js';
-import { Setting } from '#kernel/setting-decorators.js';
 import { isInRanges, parseRanges, type AddressRange } from './setting-decorators.js';
+
+const NAME = /^\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
+
+/**
+ * The push services of Chrome and browsers like it, of Chrome's test versions, Firefox, Safari and Edge, as names in a
+ * list like NO_PROXY.
+ */
+export const PUSH_SERVICES = [
+  'fcm.googleapis.com',
+  'jmt17.google.com',
+  '.push.services.mozilla.com',
+  '.push.apple.com',
+  '.notify.windows.com',
+];
 
 /** The hosts that are reached without the outgoing proxy. */
 export type ProxyExceptions = {
@@ -12,10 +24,6 @@ export type ProxyExceptions = {
 };
 
 export const NO_EXCEPTIONS: ProxyExceptions = { names: [], ranges: [] };
-
-export function ProxyExceptionList(): PropertyDecorator {
-  return Setting(parseProxyExceptions, 'must be names, addresses or ranges, separated by commas');
-}
 
 /** Parses a list as in NO_PROXY: names, which include those below them, addresses and ranges. */
 export function parseProxyExceptions(text: string): ProxyExceptions | undefined {
@@ -36,4 +44,27 @@ export function isProxyException(host: string, { names, ranges }: ProxyException
     return isInRanges(ipaddr.process(host), ranges);
   }
   return isListedName(host, names);
+}
+
+/** Parses names of hosts, separated by commas. */
+export function parseNames(text: string): string[] | undefined {
+  const names = text.split(',').map((one) => one.trim().toLowerCase());
+  return names.every(isListableName) ? names : undefined;
+}
+
+/** Tells whether a list may have the text as a name. Four numbers are a mistyped address. */
+function isListableName(text: string): boolean {
+  return NAME.test(text) && !/^[\d.]+$/.test(text);
+}
+
+/**
+ * Tells whether a list as in NO_PROXY has a name. Its entries include the names below them; one that begins with a dot
+ * stands for those only.
+ * @param names in lower case
+ */
+export function isListedName(hostname: string, names: readonly string[]): boolean {
+  const name = hostname.toLowerCase().replace(/\.$/, '');
+  return names.some((one) =>
+    one.startsWith('.') ? name.endsWith(one) : name === one || name.endsWith(`.${one}`),
+  );
 }

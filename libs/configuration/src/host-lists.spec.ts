@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isProxyException, parseProxyExceptions } from './proxy-exceptions.js';
+import { isProxyException, parseProxyExceptions } from './host-lists.js';
 
 const isException = (list: string, host: string): boolean => {
   const exceptions = parseProxyExceptions(list);
