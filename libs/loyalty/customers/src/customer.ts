@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, findMetadataError } from '#kernel/metadata.js';
 import { createCustomerMergedError } from '#stamping/card-holder.js';

@@ -3,7 +3,7 @@ import { inflateRaw } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getNowMs } from '#kernel/clock.js';
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { Job } from '#database/job-queue.js';
 import { StoreRegions } from '#customers/store-regions.service.js';

@@ -1,4 +1,4 @@
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import type { StampSource } from './customer-card.events.js';
 import { createStampingError } from './stamping-errors.js';
 

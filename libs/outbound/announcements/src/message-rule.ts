@@ -1,4 +1,4 @@
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { MessageContent } from './announcement.js';

@@ -1,4 +1,4 @@
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 import type { PassJson } from './pass-json.js';
 

@@ -1,10 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, type Span } from '@opentelemetry/api';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
 import { getNow, getNowMs } from '#kernel/clock.js';
 import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, runInSpan, type Span } from '#kernel/tracing.js';
+import { runInSpan } from '#kernel/tracing.js';
 import { DATABASE_RETRY_MS, isDatabaseUnavailable, isTransient } from '#database/connection.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import {

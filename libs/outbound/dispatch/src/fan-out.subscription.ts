@@ -1,9 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { ROOT_CONTEXT } from '@opentelemetry/api';
 import { LRUCache } from 'lru-cache';
 import { Pool, type QueryResult } from 'pg';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { ROOT_CONTEXT, runInSpan } from '#kernel/tracing.js';
+import { runInSpan } from '#kernel/tracing.js';
 import { inTransaction } from '#database/connection.js';
 import { LOCKS } from '#database/locks.js';
 import {

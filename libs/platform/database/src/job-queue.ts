@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
-import { findLastServed } from '#kernel/turns.js';
 import type { ProcessSession } from './process-session.js';
 
 /** Longer than an attempt can last. The lease of a process that falls silent ends sooner, with its session. */
@@ -210,4 +209,15 @@ function createTurns({
       ) d
       order by turn, taker <= ${last}, taker limit $1
     )`;
+}
+
+/**
+ * Finds the account that round robin served last. Accounts take turns in the order of their ids.
+ * @param after the one served last the time before
+ * @param served the ones served now, in any order
+ * @returns the one to continue after
+ */
+export function findLastServed(after: number, served: number[]): number {
+  const [last] = served.toSorted((a, b) => Number(a > after) - Number(b > after) || b - a);
+  return last ?? after;
 }

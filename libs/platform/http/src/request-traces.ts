@@ -1,13 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import { propagation, SpanStatusCode, trace } from '@opentelemetry/api';
 import {
   context,
+  propagation,
   ROOT_CONTEXT,
   SpanKind,
-  tracer,
+  SpanStatusCode,
+  trace,
   type Context,
   type Span,
-} from '#kernel/tracing.js';
+} from '@opentelemetry/api';
+import { tracer } from '#kernel/tracing.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { getRouteAccess } from './route-access.js';
 

@@ -1,6 +1,3 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-
 const DESCRIPTIONS = new Map([
   ['EACCES', 'permission denied'],
   ['EPERM', 'not permitted'],
@@ -21,19 +18,4 @@ export function describeFileError(error: unknown): string | undefined {
     typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
   const description = DESCRIPTIONS.get(code);
   return description && `${description} (${code})`;
-}
-
-/**
- * Creates a folder and its parents. Node's own `recursive` never returns where nothing can be created, such as under
- * /proc.
- */
-export function createFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  createFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another process was first.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
 }

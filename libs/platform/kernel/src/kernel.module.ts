@@ -5,11 +5,19 @@ import {
   type Type,
   type OnApplicationShutdown,
 } from '@nestjs/common';
-import { CommandBus, CqrsModule } from '@nestjs/cqrs';
+import { CommandBus, CqrsModule, type Command, type ICommand } from '@nestjs/cqrs';
 import { Registry } from 'prom-client';
 import { PlatformConfig } from './platform-config.js';
-import { TracedCommandBus } from './traced-command-bus.js';
-import { stopTracing } from './tracing.js';
+import { runInSpan, stopTracing } from './tracing.js';
+
+/** Creates a span for each command: the bus has no interceptors. */
+class TracedCommandBus extends CommandBus {
+  override execute<R>(command: Command<R>): Promise<R>;
+  override execute<T extends ICommand, R = unknown>(command: T): Promise<R>;
+  override execute<R>(command: object): Promise<R> {
+    return runInSpan(command.constructor.name, {}, () => super.execute<ICommand, R>(command));
+  }
+}
 
 /** Provides the settings, the command bus and the metrics registry to every module. */
 @Global()

@@ -1,6 +1,5 @@
-import { linkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createFolder } from './file-errors.js';
 
 /**
  * Creates a key file that only its owner may read. An existing one stays.
@@ -19,5 +18,20 @@ export function createKeyFile(path: string, key: string): boolean {
     return false;
   } finally {
     unlinkSync(draft);
+  }
+}
+
+/**
+ * Creates a folder and its parents. Node's own `recursive` never returns where nothing can be created, such as under
+ * /proc.
+ */
+function createFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  createFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process was first.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }

@@ -1,7 +1,6 @@
 import {
   context,
   INVALID_SPAN_CONTEXT,
-  ROOT_CONTEXT,
   SpanKind,
   SpanStatusCode,
   trace,
@@ -21,16 +20,6 @@ type Options = {
   kind?: SpanKind;
   /** The span's parent; by default the active one. */
   parent?: Context;
-};
-
-export {
-  context,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  type Attributes,
-  type Context,
-  type Span,
 };
 
 const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
@@ -79,7 +68,7 @@ export function runInSpan<R>(
 }
 
 /** Records only the kind of the error: its message may name people. */
-export function recordError(span: Span, error: unknown): void {
+function recordError(span: Span, error: unknown): void {
   const kind = error instanceof Error ? error.constructor.name : typeof error;
   span.setAttribute('error.type', kind);
   span.setStatus({ code: SpanStatusCode.ERROR });

@@ -16,7 +16,22 @@ export const LATEST_TIME = Date.parse('9999-12-31T09:59:59.999Z');
 /** The time of day that a date without a time means. */
 export type MomentOfDay = 'start' | 'end' | 'next';
 
-const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
+const getDayFormat = cacheFormats('en-CA', { dateStyle: 'short' });
+const getClockFormat = cacheFormats('en-US-u-ca-gregory-nu-latn', {
+  hourCycle: 'h23',
+  era: 'narrow',
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: 'numeric',
+  second: 'numeric',
+});
+
+/** Returns the calendar day at a time in a time zone, as YYYY-MM-DD. Takes a seventh of `readLocalClock`. */
+export function getLocalDay(timeZone: string, at: number): string {
+  return getDayFormat(timeZone).format(at);
+}
 
 /**
  * Renders a time as ISO 8601 with the offset that the time zone has then, so that the day that is shown is the one that
@@ -108,7 +123,7 @@ function getClockMs(timeZone: string, at: number): number {
  */
 function getOffsetMs(timeZone: string, at: number): number {
   const parts = new Map(
-    getFormat(timeZone)
+    getClockFormat(timeZone)
       .formatToParts(at)
       .map(({ type, value }) => [type, value]),
   );
@@ -120,23 +135,12 @@ function getOffsetMs(timeZone: string, at: number): number {
   return clock.getTime() - Math.floor(at / SECOND_MS) * SECOND_MS;
 }
 
-function getFormat(timeZone: string): Intl.DateTimeFormat {
-  let format = formats.get(timeZone);
-  if (!format) {
-    format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
-      timeZone,
-      hourCycle: 'h23',
-      era: 'narrow',
-      year: 'numeric',
-      month: 'numeric',
-      day: 'numeric',
-      hour: 'numeric',
-      minute: 'numeric',
-      second: 'numeric',
-    });
-    formats.set(timeZone, format);
-  }
-  return format;
+function cacheFormats(locale: string, options: Intl.DateTimeFormatOptions) {
+  const formats = new LRUCache<string, Intl.DateTimeFormat>({
+    max: MAX_FORMATS,
+    memoMethod: (timeZone) => new Intl.DateTimeFormat(locale, { ...options, timeZone }),
+  });
+  return (timeZone: string) => formats.memo(timeZone);
 }
 
 function padTwoDigits(count: number): string {

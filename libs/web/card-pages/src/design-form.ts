@@ -1,4 +1,4 @@
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import type { Form } from '#http/form-bodies.js';
 import type { Translations } from '#translations/en.js';
 import type { Card } from '#cards/card.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { getLocalDay } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/zoned-time.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import type { ConsentTexts } from '#accounts/account.events.js';

@@ -1,9 +1,9 @@
+import type { Context } from '@opentelemetry/api';
 import type { CommandContext, DomainEvent, EventMeta, RecordedEvent } from '#kernel/aggregate.js';
 import type { Awaitable } from '#kernel/awaitable.js';
 import { getNow } from '#kernel/clock.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import type { Context } from '#kernel/tracing.js';
 import { IdTakenError } from '#database/ids.js';
 import { sortNames } from '../port/canonical-json.js';
 import { getCurrentVersion } from '../port/codec.js';

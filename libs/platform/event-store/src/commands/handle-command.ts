@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { context, type Context } from '@opentelemetry/api';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { context, runInSpan, type Context } from '#kernel/tracing.js';
+import { runInSpan } from '#kernel/tracing.js';
 import {
   ConflictError,
   EventStore,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { countScans } from './jpeg-scans.js';
+import { countScans } from './picture-decoder.js';
 
 const SOI = [0xff, 0xd8];
 const EOI = [0xff, 0xd9];

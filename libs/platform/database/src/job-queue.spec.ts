@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findLastServed } from './turns.js';
+import { findLastServed } from './job-queue.js';
 
 describe('findLastServed', () => {
   it('returns the last id in the order of turns', () => {
