@@ -17,7 +17,7 @@ import { Log } from '#kernel/log.js';
 import { createId } from '#kernel/randomness.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { logAccess } from '#http/access-log.js';
-import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
+import { installBodyParsers } from '#http/body-parsers.js';
 import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readInput, AccountTimeZones } from '#http/input.js';
@@ -34,16 +34,16 @@ import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { toDecodableTarget } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
-import { installBodyChecks } from '#http/request-bodies.js';
+import {
+  ANONYMOUS_BODY_LIMIT,
+  installBodyChecks,
+  installBodyLimits,
+} from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
-import { installFileParser } from '#http/file-bodies.js';
-import { installFormParser } from '#http/form-parsing.js';
-import { installPictureParser } from '#http/picture-bodies.js';
 import { ConsoleGuard } from '#pages/console-guard.service.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
-import { installUploadParser } from '#http/upload-forms.js';
 import { McpEndpoint } from '#mcp/mcp-endpoint.service.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
 
@@ -90,10 +90,7 @@ export async function createServer(
   installBodyChecks(server);
   reserveLargeBodies(server);
   readBodies(server);
-  installPictureParser(server);
-  installFileParser(server);
-  installFormParser(server);
-  installUploadParser(server);
+  installBodyParsers(server);
   serveDocs(server, config);
   app.get(McpEndpoint, { strict: false }).install(server);
   closeIdleConnections(server);

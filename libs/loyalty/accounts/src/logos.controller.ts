@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { getPicture, TakesPicture } from '#http/picture-bodies.js';
+import { getPicture, TakesPicture } from '#http/body-kinds.js';
 import { LOGO, StripPictures } from '#cards/strip-pictures.service.js';
 import { RemoveLogo, SetLogo } from './account.commands.js';
 import { AccountJson } from './account.dto.js';

@@ -7,7 +7,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
-import { getPicture, TakesPicture } from '#http/picture-bodies.js';
+import { getPicture, TakesPicture } from '#http/body-kinds.js';
 import { createRecordLookup } from '#http/record.js';
 import {
   ArchiveCard,

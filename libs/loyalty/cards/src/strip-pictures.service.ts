@@ -7,7 +7,7 @@ import { FairQueue } from '#kernel/fair-queue.js';
 import { decodePicture, PictureError, type PictureFit } from '#kernel/picture-decoder.js';
 import { query } from '#database/connection.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
-import { findPictureType, type PictureType } from '#http/picture-bodies.js';
+import { findPictureType, type PictureType } from '#http/body-kinds.js';
 
 /** What a picture is uploaded for. @property field the name under which errors are reported */
 export type PictureUse = { field: string; width: number; height: number; fit: PictureFit };

@@ -6,7 +6,7 @@ import { CatalogueError } from '#kernel/errors.js';
 import { findTypeParameter } from '#http/content-type.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { getFile, TakesFile } from '#http/file-bodies.js';
+import { getFile, TakesFile } from '#http/body-kinds.js';
 import { negotiateMediaType } from '#http/negotiation.js';
 import { Paged, PageQuery, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';

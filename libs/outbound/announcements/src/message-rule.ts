@@ -1,6 +1,5 @@
-import { getLocalDay } from '#kernel/zoned-time.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { findMomentOfDay } from '#kernel/zoned-time.js';
+import { findMomentOfDay, getLocalDay } from '#kernel/zoned-time.js';
 import type { MessageContent } from './announcement.js';
 
 /**

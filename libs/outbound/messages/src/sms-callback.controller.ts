@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { AvailableWhen, WorksInMaintenance } from '#http/route-access.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callback.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

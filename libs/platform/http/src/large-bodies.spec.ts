@@ -4,8 +4,17 @@ import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { API_BODY_LIMIT } from './body-limit.js';
-import { readLargeBody, reserveLargeBodies } from './large-bodies.js';
+import { API_BODY_LIMIT } from './request-bodies.js';
+import { readLargeBody, reserveLargeBodies, UploadRoom } from './large-bodies.js';
+
+const MIB = 1024 * 1024;
+
+/** Reserves room, or fails the test. */
+function reserve(room: UploadRoom, accountId: number, mib: number): () => void {
+  const release = room.reserve(accountId, mib * MIB);
+  if (typeof release === 'string') throw new Error(release);
+  return release;
+}
 
 describe('reserveLargeBodies', () => {
   it('reserves nothing for a client that has gone while the guards waited', async () => {
@@ -48,5 +57,41 @@ describe('reserveLargeBodies', () => {
     } finally {
       await server.close();
     }
+  });
+});
+
+describe('UploadRoom', () => {
+  it('has room for two uploads of an account, however small, and for those of others', () => {
+    const room = new UploadRoom();
+    const release = reserve(room, 1, 0);
+    reserve(room, 1, 0);
+    expect(room.reserve(1, 1)).toBe('2 uploads of this account are still under way');
+    reserve(room, 2, 0);
+    release();
+    reserve(room, 1, 0);
+    expect(room.reserve(1, 1)).toMatch(/account/);
+  });
+
+  it('has room for 64 MiB of all accounts', () => {
+    const room = new UploadRoom();
+    const release = reserve(room, 1, 20);
+    reserve(room, 1, 20);
+    reserve(room, 2, 20);
+    expect(room.reserve(3, 4 * MIB + 1)).toBe('Too many files are being uploaded at once');
+    reserve(room, 3, 4);
+    expect(room.reserve(4, 1)).toMatch(/Too many/);
+    release();
+    reserve(room, 4, 20);
+  });
+
+  it('takes the room of an upload back once', () => {
+    const room = new UploadRoom();
+    const release = reserve(room, 1, 32);
+    reserve(room, 1, 32);
+    release();
+    release();
+    reserve(room, 1, 32);
+    expect(room.reserve(2, 1)).toMatch(/Too many/);
+    expect(room.reserve(1, 0)).toMatch(/account/);
   });
 });

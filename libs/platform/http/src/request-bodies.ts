@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { CatalogueError } from '#kernel/errors.js';
 import { getBodyKind, ignoresOtherBodies, isExpectedBody } from './body-kinds.js';
+import { isAdminRoute, isApiRoute } from './path.js';
 import { getRouteAccess } from './route-access.js';
+
+/** Maximum body of an anonymous request, which is parsed before the sender is known. */
+export const ANONYMOUS_BODY_LIMIT = 16 * 1024;
+/** Maximum body in the API, which reads none without a valid token. */
+export const API_BODY_LIMIT = 1024 * 1024;
 
 const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const BODY_HEADERS = [
@@ -18,6 +24,18 @@ const UNCOMPRESSED = {
 };
 /** Codings that leave the body unchanged. */
 const IDENTITY_CODINGS = new Set(['', 'identity']);
+
+/**
+ * Sets the body limits of routes. Call it before routes are added: Nest passes on the config of a route, and Fastify
+ * reads the limit from the route.
+ */
+export function installBodyLimits(server: FastifyInstance): void {
+  server.addHook('onRoute', (route) => {
+    const { bodyLimit } = (route.config ?? {}) as { bodyLimit?: number };
+    if (bodyLimit !== undefined) route.bodyLimit = bodyLimit;
+    else if (isApiRoute(route.url) || isAdminRoute(route.url)) route.bodyLimit = API_BODY_LIMIT;
+  });
+}
 
 /**
  * Checks every body before its media type matters. An empty body is none, whatever its headers say (CONV-11): HTTP

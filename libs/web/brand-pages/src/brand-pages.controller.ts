@@ -3,11 +3,15 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import {
+  findPictureType,
+  findUploadedFile,
+  TakesForm,
+  TakesUpload,
+  type Form,
+} from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { findPictureType } from '#http/picture-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
 import { UpdateCard } from '#cards/card.commands.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';

@@ -5,10 +5,9 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { findUploadedFile, TakesForm, TakesUpload, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
-import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
 import { getCustomerTranslations, getTranslations } from '#translations/translations.js';
 import { ArchiveCard, UnarchiveCard } from '#cards/card.commands.js';
 import { isAllowed } from '#identity/roles.js';

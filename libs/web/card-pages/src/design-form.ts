@@ -1,5 +1,5 @@
 import { getLocalDay } from '#kernel/zoned-time.js';
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 import type { Translations } from '#translations/en.js';
 import type { Card } from '#cards/card.js';
 import type { StripPreset } from '#cards/card-appearance.js';

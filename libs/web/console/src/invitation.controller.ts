@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { readSource } from '#http/caller.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { AcceptInvitation, type Invitee } from '#identity/invitation.commands.js';
 import { Members, type InvitationPreview } from '#identity/members.service.js';

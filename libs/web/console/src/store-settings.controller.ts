@@ -2,7 +2,7 @@ import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';

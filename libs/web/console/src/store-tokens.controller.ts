@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { Members, type ListedToken } from '#identity/members.service.js';

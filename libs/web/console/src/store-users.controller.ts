@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import {

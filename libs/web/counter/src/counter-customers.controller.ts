@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { InvalidFieldsError, RejectedError, TakenError } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { readBody, readQuery } from '#http/dtos.js';
 import { Throttle } from '#http/throttle.js';
 import { CardsService } from '#cards/cards.service.js';

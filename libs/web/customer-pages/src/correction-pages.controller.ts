@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { ForbiddenError, NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { CustomersService } from '#customers/customers.service.js';

@@ -1,4 +1,4 @@
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 
 /** The fields of the form about a customer, as they were entered. */
 export type CustomerFields = {

@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { TakenError } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';

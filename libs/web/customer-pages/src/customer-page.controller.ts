@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNow } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';

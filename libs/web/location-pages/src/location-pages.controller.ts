@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { isAllowed } from '#identity/roles.js';

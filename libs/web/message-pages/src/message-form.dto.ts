@@ -1,5 +1,5 @@
 import { readFields } from '#http/dtos.js';
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 import {
   CreateAnnouncementDto,
   PreviewAnnouncementDto,

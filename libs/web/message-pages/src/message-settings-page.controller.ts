@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { UpdateMessageSettings } from '#announcements/message-settings.commands.js';
 import { UpdateMessageSettingsDto } from '#announcements/message-settings.dto.js';

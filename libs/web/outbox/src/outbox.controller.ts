@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { TakesForm } from '#http/form-bodies.js';
+import { TakesForm } from '#http/body-kinds.js';
 import { Outbox } from '#messages/outbox.service.js';
 import {
   ConsoleContext,

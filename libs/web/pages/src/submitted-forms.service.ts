@@ -4,7 +4,7 @@ import type { KeyedRequest } from '#kernel/aggregate.js';
 import { InProgressError, NotFoundError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 
 const WAIT_MS = 10_000;
 const POLL_MS = 100;

@@ -1,4 +1,4 @@
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 import type { Poster } from '#posters/poster.js';
 
 /** Named as the errors of the API name them. */

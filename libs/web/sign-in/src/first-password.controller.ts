@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SetPassword } from '#identity/user.commands.js';

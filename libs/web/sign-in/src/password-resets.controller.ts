@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { WithoutSession } from '#pages/current-user.js';

@@ -6,7 +6,7 @@ import { getNow } from '#kernel/clock.js';
 import { RejectedError } from '#kernel/errors.js';
 import { loadPart } from '#kernel/templates.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import type { Translations } from '#translations/en.js';
 import {

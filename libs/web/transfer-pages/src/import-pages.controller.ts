@@ -4,10 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { detectFileType } from '#http/file-bodies.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import {
+  detectFileType,
+  findUploadedFile,
+  TakesForm,
+  TakesUpload,
+  type Form,
+} from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
 import type { Translations } from '#translations/en.js';
 import { formatCount } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';

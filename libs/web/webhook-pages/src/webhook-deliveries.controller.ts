@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import {

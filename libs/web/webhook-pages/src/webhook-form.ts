@@ -1,4 +1,4 @@
-import type { Form } from '#http/form-bodies.js';
+import type { Form } from '#http/body-kinds.js';
 
 const EVERY_EVENT = '*';
 /** Of which the name is the name of a field, so that many can be chosen. */
