@@ -1,6 +1,6 @@
 import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
 import { isBlankText, normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import { findMomentOfDay, type MomentOfDay } from '#kernel/zoned-time.js';
+import { findMomentOfDay, isCalendarDay, type MomentOfDay } from '#kernel/zoned-time.js';
 
 // Conversions for what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (CONV-13 to CONV-25).
 
@@ -80,7 +80,7 @@ export function toTime(moment: MomentOfDay): Convert {
 }
 
 function parseTime(text: string, moment: MomentOfDay, timeZone: string): number | undefined {
-  if (!isRealDay(text)) return undefined;
+  if (!isCalendarDay(text.slice(0, 10))) return undefined;
   if (DATE.test(text)) return findMomentOfDay(text, moment, timeZone);
   const parts = TIME.exec(text);
   if (!parts) return undefined;
@@ -92,17 +92,6 @@ function parseTime(text: string, moment: MomentOfDay, timeZone: string): number 
 
 export function toDay(value: unknown): unknown {
   return typeof value === 'string' ? normalizeNumber(value) : value;
-}
-
-export function isRealDate(day: string): boolean {
-  return DATE.test(day) && isRealDay(day);
-}
-
-/** Tells whether the day exists: JavaScript would turn 31 February into March. */
-function isRealDay(iso: string): boolean {
-  const day = iso.slice(0, 10);
-  const parsed = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(day);
 }
 
 const METADATA_DEPTH = 16;

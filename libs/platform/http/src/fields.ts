@@ -22,11 +22,10 @@ import {
   ValidateIf,
 } from 'class-validator';
 import type { Metadata } from '#kernel/metadata.js';
-import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
+import { EARLIEST_TIME, isCalendarDay, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
 import {
   findMetadataInputError,
   findTextError,
-  isRealDate,
   toBoolean,
   toColor,
   toDay,
@@ -323,7 +322,7 @@ export function TimeField({
 /** Declares a date that exists and is not after `today`. */
 export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
   const findDayError = (day: string) => {
-    if (!isRealDate(day)) return 'must be a real date such as 1990-05-31';
+    if (!isCalendarDay(day)) return 'must be a real date such as 1990-05-31';
     return day > today() ? 'must not be in the future' : undefined;
   };
   const kind: FieldKind = {

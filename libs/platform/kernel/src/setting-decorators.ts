@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describeFileError } from './file-errors.js';
 import { parseAbsoluteUrl } from './absolute-url.js';
 import { parseSigner } from './signed-note.js';
+import { isCalendarDay } from './zoned-time.js';
 
 /** Says why a text is not valid, where its parser knows more than that. */
 export class Invalid {
@@ -189,14 +190,10 @@ function isOrigin(text: string): boolean {
   return !/^https?$/.test(scheme) || parseAbsoluteUrl(text)?.origin === text;
 }
 
-const DAY = /^\d{4}-\d\d-\d\d/;
 const TIME = /^(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d))?$/;
 
 /** @returns undefined for what is neither a date nor a time with its offset, 30 February included */
 export function parseMoment(text: string): Date | undefined {
-  const [day] = DAY.exec(text) ?? [];
-  if (day === undefined || !TIME.test(text.slice(day.length))) return undefined;
-  const midnight = new Date(day);
-  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
-  return new Date(text);
+  const isMoment = isCalendarDay(text.slice(0, 10)) && TIME.test(text.slice(10));
+  return isMoment ? new Date(text) : undefined;
 }

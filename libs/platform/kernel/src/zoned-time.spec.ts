@@ -4,6 +4,7 @@ import {
   LATEST_TIME,
   findLocalTime,
   findMomentOfDay,
+  isCalendarDay,
   renderZonedTime,
 } from './zoned-time.js';
 
@@ -146,5 +147,13 @@ describe('findMomentOfDay', () => {
         expect(renderZonedTime(new Date(start - 1).toISOString(), zone).slice(0, 10)).not.toBe(day);
       }
     }
+  });
+});
+
+describe('isCalendarDay', () => {
+  it('knows the days of the calendar', () => {
+    expect(isCalendarDay('2024-02-29')).toBe(true);
+    expect(isCalendarDay('2026-02-29')).toBe(false);
+    expect(isCalendarDay('29.02.2024')).toBe(false);
   });
 });

@@ -52,6 +52,12 @@ export function renderZonedTime(time: string, timeZone: string): string {
   );
 }
 
+/** Tells whether a text is a day of the calendar, as YYYY-MM-DD. JavaScript would turn 31 February into March. */
+export function isCalendarDay(text: string): boolean {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
 /**
  * Reads the clock of a time zone.
  * @param at ms since 1970

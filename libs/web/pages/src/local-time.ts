@@ -1,8 +1,7 @@
-import { findLocalTime, renderZonedTime } from '#kernel/zoned-time.js';
+import { findLocalTime, isCalendarDay, renderZonedTime } from '#kernel/zoned-time.js';
 import { toDateLocale } from '#translations/translations.js';
 
 const LOCAL_TIME = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
-const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
 
 /** Formats times for people. */
 export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
@@ -23,10 +22,9 @@ export function createTimeFormats(locale: string, timeZone: string): TimeFormats
   return { day: (time) => day.format(time), minute: (time) => minute.format(time) };
 }
 
-/** Tells whether a text is a day of the calendar, as YYYY-MM-DD. */
+/** Tells whether a text is a day of the calendar that PostgreSQL knows too: it has no year 0. */
 export function isDay(text: string): boolean {
-  const time = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
-  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+  return isCalendarDay(text) && !text.startsWith('0000');
 }
 
 /**

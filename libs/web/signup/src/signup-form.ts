@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { getLocalDay } from '#kernel/zoned-time.js';
+import { getLocalDay, isCalendarDay } from '#kernel/zoned-time.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
@@ -203,8 +203,8 @@ function parseBirthday(values: Values, minimumAge: number | null, today: string)
     ? joinDay(parts)
     : normalizeNumber(values.birthday);
   if (typed === '') return { error: 'birthdayMissing' };
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isCalendarDay(typed);
-  if (!isDay || typed < findLatestBirthday(today, MAX_AGE_YEARS)) return { error: 'birthdayUnfit' };
+  if (!isCalendarDay(typed) || typed < findLatestBirthday(today, MAX_AGE_YEARS))
+    return { error: 'birthdayUnfit' };
   if (typed > today) return { error: 'birthdayFuture' };
   if (minimumAge !== null && typed > findLatestBirthday(today, minimumAge)) {
     return { error: 'tooYoung' };
@@ -214,9 +214,4 @@ function parseBirthday(values: Values, minimumAge: number | null, today: string)
 
 function joinDay([day = '', month = '', year = '']: string[]): string {
   return [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-');
-}
-
-function isCalendarDay(day: string): boolean {
-  const at = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 }
