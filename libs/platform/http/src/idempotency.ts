@@ -5,6 +5,7 @@ import type {
   onSendHookHandler,
   preHandlerHookHandler,
 } from 'fastify';
+import { ERRORS } from '#kernel/error-catalogue.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import {
   InProgressError,
@@ -222,6 +223,6 @@ function createKeyReusedError(): RejectedError {
   return new RejectedError(
     { idempotency_key: ['was used for a request with another body'] },
     'idempotency_key_reused',
-    'Use a new key for every new request; the same one only to repeat a request exactly.',
+    ERRORS.idempotency_key_reused.advice,
   );
 }

@@ -26,6 +26,7 @@ import {
   type Caller,
   type AuthenticatedRequest,
 } from './caller.js';
+import { isUnencrypted } from './client-address.js';
 import { shareDatabase } from './database-share.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
@@ -34,7 +35,6 @@ import { findPathId } from './path.js';
 import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { createRouteAccess, getRouteAccess, type RouteAccess } from './route-access.js';
 import type { RouteThrottle } from './throttle.js';
-import { isUnencrypted, UnencryptedError } from './unencrypted.js';
 import type { Counts } from './throttler-storage.js';
 import {
   isRetired,
@@ -127,7 +127,7 @@ export class RequestGuard {
     const isForPrograms = access.area !== 'page' || headers.authorization !== undefined;
     if (isForPrograms && isUnencrypted(headers, this.config)) {
       request.refusal = 'unencrypted';
-      const error = new UnencryptedError(this.config.publicUrl);
+      const error = createUnencryptedError(this.config);
       if (access.area !== 'api') throw error;
       return this.refuseCounted(request, reply, error);
     }
@@ -348,6 +348,14 @@ function assertHost({ headers: { host }, raw }: FastifyRequest): void {
   }
   if (host !== undefined && !HOST.test(host))
     throw createHostError('The header Host is not a host');
+}
+
+/** A redirect would let its client go on sending the token in clear, and nobody would notice. */
+function createUnencryptedError({ publicUrl }: PlatformConfig): ForbiddenError {
+  return new ForbiddenError(
+    'This is only available over https',
+    `Send requests to ${publicUrl}. If this one had a token, it has crossed the network in clear: revoke it and create another.`,
+  );
 }
 
 function createHostError(message: string): CatalogueError {

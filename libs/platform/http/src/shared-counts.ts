@@ -106,7 +106,6 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   onApplicationShutdown(): void {
     clearInterval(this.retryTimer);
     this.redis.disconnect();
-    this.local.onApplicationShutdown();
   }
 
   private async countInRedis<W extends WindowLimit>(

@@ -1,4 +1,3 @@
-import type { OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
 import type { Awaitable } from '#kernel/awaitable.js';
@@ -61,7 +60,7 @@ export function toThrottlerRecord({ hits, secondsLeft, isExceeded }: WindowCount
 type Window = { hits: number; endsAt: number };
 
 /** Counts in this process. With too many callers, the one silent for longest is dropped. */
-export class LocalCounts implements Counts, OnApplicationShutdown {
+export class LocalCounts implements Counts {
   private readonly windows: LRUCache<string, Window>;
 
   constructor(maxKeys = MAX_KEYS) {
@@ -88,10 +87,6 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
 
   async increment(key: string, ttl: number, limit: number): Promise<ThrottlerRecord> {
     return toThrottlerRecord(this.count([{ key, ttl, limit }]));
-  }
-
-  onApplicationShutdown(): void {
-    this.windows.clear();
   }
 
   private getWindow({ key, ttl }: WindowLimit, now: number): Window {

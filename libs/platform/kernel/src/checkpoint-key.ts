@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from './config-error.js';
 import { type PlatformConfig } from './platform-config.js';
-import { createKeyFile } from './key-file.js';
+import { loadKeyFile } from './key-file.js';
 import { createSignerKey, parseSigner, type Signer } from './signed-note.js';
 
 /**
@@ -16,11 +16,9 @@ export function loadCheckpointSigner(config: PlatformConfig, canCreate: boolean)
   if (key !== null) return readSigner(key, 'CHECKPOINT_KEY');
   if (config.isProduction) return null;
   const path = join(config.dataDir, 'checkpoint.key');
-  if (!existsSync(path)) {
-    if (!canCreate) return null;
-    createKeyFile(path, `${createSignerKey(getKeyName(config.publicUrl))}\n`);
-  }
-  return readSigner(readFileSync(path, 'utf8'), path);
+  if (!canCreate && !existsSync(path)) return null;
+  const createKey = () => `${createSignerKey(getKeyName(config.publicUrl))}\n`;
+  return readSigner(loadKeyFile(path, createKey).text, path);
 }
 
 /** Returns the URL without its scheme, as C2SP recommends for key names. */

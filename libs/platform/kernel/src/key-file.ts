@@ -1,5 +1,25 @@
-import { existsSync, linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { ConfigError } from './config-error.js';
+import { describeFileError } from './file-errors.js';
+
+/**
+ * Loads a key file of DATA_DIR, which is created if there is none.
+ * @throws ConfigError
+ */
+export function loadKeyFile(
+  path: string,
+  createKey: () => string,
+): { isNew: boolean; text: string } {
+  try {
+    const isNew = !existsSync(path) && createKeyFile(path, createKey());
+    return { isNew, text: readFileSync(path, 'utf8') };
+  } catch (cause) {
+    const description = describeFileError(cause);
+    if (description === undefined) throw cause;
+    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${description}.`, { cause });
+  }
+}
 
 /**
  * Creates a key file that only its owner may read. An existing one stays.

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from './config-error.js';
-import { describeFileError } from './file-errors.js';
-import { createKeyFile } from './key-file.js';
+import { loadKeyFile } from './key-file.js';
 import type { PlatformSettings } from './platform-settings.js';
 
 /** Processes that need less than all settings. */
@@ -152,22 +151,10 @@ function readMasterKey(
     );
   }
   const path = join(dataDir, 'master.key');
-  const { isNew, text } = loadKeyFile(path);
+  const { isNew, text } = loadKeyFile(path, () => randomBytes(32).toString('base64'));
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32) {
     throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
   }
   return { key, file: { path, isNew } };
-}
-
-/** @throws ConfigError */
-function loadKeyFile(path: string): { isNew: boolean; text: string } {
-  try {
-    const isNew = !existsSync(path) && createKeyFile(path, randomBytes(32).toString('base64'));
-    return { isNew, text: readFileSync(path, 'utf8') };
-  } catch (cause) {
-    const description = describeFileError(cause);
-    if (description === undefined) throw cause;
-    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${description}.`, { cause });
-  }
 }

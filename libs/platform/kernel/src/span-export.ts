@@ -6,6 +6,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { Logger } from '@nestjs/common';
 import type { Agent } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { ProcessName } from './process-name.js';
 import { createId } from './randomness.js';
 import { VERSION } from './version.js';
@@ -45,7 +46,7 @@ export function exportSpans(
   trace.setGlobalTracerProvider(provider);
   return async () => {
     // An unavailable collector must not delay shutdown.
-    await Promise.race([provider.shutdown(), wait(SHUTDOWN_TIMEOUT_MS)]);
+    await Promise.race([provider.shutdown(), wait(SHUTDOWN_TIMEOUT_MS, undefined, { ref: false })]);
   };
 }
 
@@ -63,8 +64,4 @@ function warnOnce(): void {
     { error: warn, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
     { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true },
   );
-}
-
-function wait(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isUnencrypted } from './unencrypted.js';
+import { isUnencrypted } from './client-address.js';
 
 const PUBLIC = 'https://service.example';
 
