@@ -106,8 +106,11 @@ function getValue<T extends object>({ value, errors }: Reading): T {
   return value as T;
 }
 
-/** Returns the fields of a class, which are compiled once. */
-export function getFields(dto: Type): CompiledFields {
+class NoFields {}
+
+/** Returns the fields of a class, which are compiled once. @param dto null: there are none */
+export function getFields(dto: Type | null): CompiledFields {
+  if (dto === null) return getFields(NoFields);
   let fields = compiled.get(dto);
   if (!fields) compiled.set(dto, (fields = new CompiledFields(dto)));
   return fields;
@@ -361,6 +364,9 @@ function toSingleValues(query: unknown): Record<string, unknown> {
   return query;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Tells whether a part of an input is a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value)
+  );
 }

@@ -32,8 +32,6 @@ type Input = { query: Reading; body: Reading | undefined; refused?: UnknownInput
 
 type ReadRequest = AuthenticatedRequest & { input?: Input };
 
-class Nothing {}
-
 /** Finds the time zone of an account. The module of accounts implements it. */
 export abstract class AccountTimeZones {
   /** @throws NotFoundError */
@@ -74,7 +72,7 @@ export function readInput(
   server.addHook('onRoute', (route) => {
     const { takes } = (route.config ?? {}) as { takes?: InputTypes };
     if (!takes) return;
-    const queryFields = getFields(takes.query ?? Nothing);
+    const queryFields = getFields(takes.query);
     const bodyFields = takes.body && getFields(takes.body);
     const parse = ({ query, body }: FastifyRequest, timeZone?: string): Input => ({
       query: queryFields.readQuery(query, timeZone),

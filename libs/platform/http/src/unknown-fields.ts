@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { getFields, type CompiledFields } from './dtos.js';
+import { getFields, isObject, type CompiledFields } from './dtos.js';
 
 /** Path of a name that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
@@ -9,11 +9,6 @@ const MAX_NAMES = 50;
 const MAX_CHARACTERS = 64;
 const MAX_BYTES = 1024;
 const REST = '...';
-
-/** The fields of a class, and which of them are outside its wrapper. */
-type Shape = Pick<CompiledFields, 'inner' | 'wrapper' | 'outside'>;
-
-const NOTHING: Shape = { inner: new Map(), wrapper: undefined, outside: new Set() };
 
 /** @property hasMore there are more unknown names than listed */
 export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; hasMore: boolean };
@@ -28,8 +23,8 @@ export function findUnknownInput(
 ): UnknownInput | undefined {
   const query: UnknownPath[] = [];
   const body: UnknownPath[] = [];
-  if (isObject(input.query)) collect(query, getShapeOf(takes.query), input.query, []);
-  if (isObject(input.body)) collectBody(body, getShapeOf(takes.body), input.body);
+  if (isObject(input.query)) collect(query, getFields(takes.query), input.query, []);
+  if (isObject(input.body)) collectBody(body, getFields(takes.body), input.body);
   const count = query.length + body.length;
   if (count === 0) return undefined;
   query.length = Math.min(query.length, MAX_NAMES);
@@ -37,15 +32,15 @@ export function findUnknownInput(
   return { query, body, hasMore: count > MAX_NAMES };
 }
 
-function getShapeOf(dto: Type | null): Shape {
-  return dto ? getFields(dto) : NOTHING;
-}
-
 /** Collects unknown fields of a body. With a wrapper, only fields that belong outside it count there. */
-function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, unknown>): void {
-  const { inner, wrapper, outside } = shape;
+function collectBody(
+  unknown: UnknownPath[],
+  fields: CompiledFields,
+  body: Record<string, unknown>,
+): void {
+  const { inner, wrapper, outside } = fields;
   if (wrapper === undefined || !Object.hasOwn(body, wrapper)) {
-    collect(unknown, shape, body, []);
+    collect(unknown, fields, body, []);
     return;
   }
   const placed = (isBeside: boolean) =>
@@ -58,7 +53,7 @@ function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, 
 /** Collects unknown names. Stops at one more than the maximum. */
 function collect(
   unknown: UnknownPath[],
-  { inner: fields }: Pick<Shape, 'inner'>,
+  { inner: fields }: Pick<CompiledFields, 'inner'>,
   input: Record<string, unknown>,
   path: UnknownPath,
 ): void {
@@ -73,7 +68,7 @@ function collect(
 /** Collects from an object, or from each object in a list. */
 function collectInner(
   unknown: UnknownPath[],
-  inner: Shape,
+  inner: CompiledFields,
   value: unknown,
   path: UnknownPath,
 ): void {
@@ -110,7 +105,7 @@ function encode(name: string): string {
  * @param takes the class of the body
  */
 export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: Type | null) {
-  const wrapper = getShapeOf(takes).wrapper;
+  const { wrapper } = getFields(takes);
   const errors = new Map<string, string[]>();
   for (const path of [...body, ...query]) {
     const [field = '', ...rest] = path.length > 1 && path[0] === wrapper ? path.slice(1) : path;
@@ -124,10 +119,4 @@ export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: T
 
 function shorten(name: string): string {
   return name.length > MAX_CHARACTERS ? `${name.slice(0, MAX_CHARACTERS)}${REST}` : name;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !Buffer.isBuffer(value)
-  );
 }
