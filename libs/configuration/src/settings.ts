@@ -29,6 +29,11 @@ import {
 } from './setting-decorators.js';
 import { DEFAULT_QUOTAS, parseStoreQuotas, QUOTA_NAMES, type StoreQuotas } from './store-quotas.js';
 
+const Contact = Matching(
+  /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
+  'must be an e-mail address or a URL that begins with https://',
+);
+
 /** The environment variables by name, parsed: those of the product, and those that the platform declares. */
 export class Settings extends PlatformSettings {
   @Describe(`Requests per minute for one store, with all tokens together.`)
@@ -168,20 +173,14 @@ export class Settings extends PlatformSettings {
     Contact for security researchers: an e-mail address, or the https URL of a form. Published
     at /.well-known/security.txt; unset: there is none.
   `)
-  @Matching(
-    /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
-    'must be an e-mail address or a URL that begins with https://',
-  )
+  @Contact
   SECURITY_CONTACT?: string;
   @Describe(`
     Whom users of the console can ask: an e-mail address, or the https URL of a page. Shown where
     only the operator can help, such as after a forgotten password without a mail server; unset:
     none.
   `)
-  @Matching(
-    /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
-    'must be an e-mail address or a URL that begins with https://',
-  )
+  @Contact
   SUPPORT_CONTACT?: string;
   @Describe(`
     SMS with card links to customers who have no e-mail address: Twilio (https://api.twilio.com)

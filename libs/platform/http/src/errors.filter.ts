@@ -26,7 +26,6 @@ import type { StoredResponse } from '#event-store/commands/stored-responses.js';
 import type { AuthenticatedRequest } from './caller.js';
 import {
   createErrorResponse,
-  ERROR_PAGE,
   toErrorJson,
   type ErrorResponse,
   type ErrorJson,
@@ -101,7 +100,7 @@ export class ErrorsFilter implements ExceptionFilter {
     // The client disconnected while sending its request: neither our fault nor the database's.
     if (request.raw.destroyed && !request.raw.complete) {
       const body = toErrorJson(CUT_OFF, request.requestId, this.config.publicUrl);
-      send(CUT_OFF.status, body, request, reply, this.config);
+      send(CUT_OFF.status, body, request, reply);
       return;
     }
     const isPage = this.pages.handles(request, reply);
@@ -116,7 +115,7 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     if (error instanceof StoredRefusal) {
-      send(error.response.status, error.response.body as ErrorJson, request, reply, this.config);
+      send(error.response.status, error.response.body as ErrorJson, request, reply);
       return;
     }
     const response = toErrorResponse(error);
@@ -135,7 +134,7 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     const body = toErrorJson(response, request.requestId, this.config.publicUrl);
-    send(response.status, body, request, reply, this.config);
+    send(response.status, body, request, reply);
   }
 }
 
@@ -182,12 +181,12 @@ export function renderFailure(
   error: unknown,
   request: AuthenticatedRequest,
   reply: FastifyReply,
-  config: PlatformConfig,
+  publicUrl: string,
 ): string {
   const response = toErrorResponse(error);
   setRetryAfter(response, reply);
-  const body = toErrorJson(response, request.requestId, config.publicUrl);
-  return JSON.stringify(negotiate(response.status, body, request, reply, config));
+  const body = toErrorJson(response, request.requestId, publicUrl);
+  return JSON.stringify(negotiate(response.status, body, request, reply));
 }
 
 function setRetryAfter({ retryAfterSeconds }: ErrorResponse, reply: FastifyReply): void {
@@ -199,9 +198,8 @@ function send(
   body: ErrorJson,
   request: AuthenticatedRequest,
   reply: FastifyReply,
-  config: PlatformConfig,
 ): void {
-  void reply.send(negotiate(status, body, request, reply, config));
+  void reply.send(negotiate(status, body, request, reply));
 }
 
 /** Sets the headers and chooses the kind of JSON: a client that accepts neither gets plain JSON. */
@@ -210,12 +208,11 @@ function negotiate(
   body: ErrorJson,
   request: AuthenticatedRequest,
   reply: FastifyReply,
-  { publicUrl }: PlatformConfig,
 ): ErrorJson {
   const type = negotiateMediaType(request, reply, [JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
   // The five members of RFC 9457.
   const problem = {
-    type: `${publicUrl}${ERROR_PAGE}#${body.code}`,
+    type: body.documentation_url,
     title: STATUS_CODES[status],
     status,
     detail: body.error,

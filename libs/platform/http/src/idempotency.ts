@@ -77,7 +77,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       if (!request.keyed || request.keyed.isStored) return done(null, payload);
       this.saveOrRelease(request, reply, payload).then(
         () => done(null, payload),
-        (error: unknown) => done(null, renderFailure(error, request, reply, this.config)),
+        (error: unknown) => done(null, renderFailure(error, request, reply, this.config.publicUrl)),
       );
     };
     server.addHook('onRoute', (route) => {
