@@ -10,16 +10,15 @@ const SWEEP_MS = 5_000;
 export class ExpiringCache<
   K extends NonNullable<unknown>,
   V extends NonNullable<unknown>,
-  FC = unknown,
-> extends LRUCache<K, V, FC> {
+> extends LRUCache<K, V> {
   private sweeper: NodeJS.Timeout | undefined;
 
-  constructor(options: LRUCache.Options<K, V, FC>) {
+  constructor(options: LRUCache.Options<K, V, unknown>) {
     // Otherwise the library remembers the time until a timer of 1 ms expires, which wakes the process once more.
     super({ ttlResolution: 0, ...options });
   }
 
-  override set(...entry: Parameters<LRUCache<K, V, FC>['set']>): this {
+  override set(...entry: Parameters<LRUCache<K, V>['set']>): this {
     super.set(...entry);
     // None while it is empty: a timer would keep a cache that nobody uses any more.
     this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
