@@ -8,8 +8,17 @@ import type { WindowCount, Counts, WindowLimit } from './throttler-storage.js';
 
 export const WINDOW_SECONDS = 60;
 
+const SCOPES = {
+  token: { prefix: 'token', setting: 'rateLimitPerMinute' },
+  account: { prefix: 'account', setting: 'accountRateLimitPerMinute' },
+  address: { prefix: 'ip', setting: 'rateLimitPerMinute' },
+  page_address: { prefix: 'page', setting: 'pageRateLimitPerMinute' },
+  admin_token: { prefix: 'admin', setting: 'rateLimitPerMinute' },
+  admin_address: { prefix: 'admin ip', setting: 'rateLimitPerMinute' },
+} as const;
+
 /** @property scope the kind of caller that the limit is for, as a label of metrics */
-type ScopedWindow = WindowLimit & { scope: keyof typeof KEYS };
+type ScopedWindow = WindowLimit & { scope: keyof typeof SCOPES };
 
 /** The window whose limit a request exceeds, or else the first: the caller's own. */
 export type Usage = WindowCount<ScopedWindow>;
@@ -58,36 +67,27 @@ export class RateLimits {
 
   /** Counts an API request for an account, whatever its token. */
   countAccount(accountId: number): Awaitable<Usage> {
-    const { accountRateLimitPerMinute } = this.config;
-    return this.counts.count([createWindow('account', accountId, accountRateLimitPerMinute)]);
+    return this.counts.count([this.createWindow('account', accountId)]);
   }
 
   /** Counts an API request without a valid token. */
   countAddress(ip: string, { own }: Options = {}): Awaitable<Usage> {
-    const { rateLimitPerMinute } = this.config;
-    return this.counts.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
+    return this.counts.count([this.createWindow('address', getAddressKey(ip), own)]);
   }
 
   /** Counts a request outside the API. */
   countPage(ip: string, { own, work }: Options = {}): Awaitable<Usage> {
-    const { pageRateLimitPerMinute } = this.config;
-    return this.countWork(
-      [createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own)],
-      work,
-    );
+    return this.countWork([this.createWindow('page_address', getAddressKey(ip), own)], work);
   }
 
   /** Counts a request to the admin API with a valid token of its own. */
   countAdminToken({ tokenId }: Pick<AdminCaller, 'tokenId'>): Awaitable<Usage> {
-    const { rateLimitPerMinute } = this.config;
-    return this.counts.count([createWindow('admin_token', tokenId, rateLimitPerMinute)]);
+    return this.counts.count([this.createWindow('admin_token', tokenId)]);
   }
 
   /** Counts a request to the admin API without a valid token. */
   countAdminAddress(ip: string): Awaitable<Usage> {
-    const { rateLimitPerMinute } = this.config;
-    const window = createWindow('admin_address', getAddressKey(ip), rateLimitPerMinute);
-    return this.counts.count([window]);
+    return this.counts.count([this.createWindow('admin_address', getAddressKey(ip))]);
   }
 
   private createTokenWindows(
@@ -95,12 +95,22 @@ export class RateLimits {
     accountId: number | undefined,
     own?: OwnLimit,
   ): ScopedWindow[] {
-    const { rateLimitPerMinute, accountRateLimitPerMinute } = this.config;
-    const windows = [createWindow('token', tokenId, perMinute ?? rateLimitPerMinute, own)];
-    if (accountId !== undefined) {
-      windows.push(createWindow('account', accountId, accountRateLimitPerMinute));
-    }
+    const windows = [this.createWindow('token', tokenId, own, perMinute)];
+    if (accountId !== undefined) windows.push(this.createWindow('account', accountId));
     return windows;
+  }
+
+  /** @param perMinute null: as the settings say */
+  private createWindow(
+    scope: keyof typeof SCOPES,
+    id: string | number,
+    own?: OwnLimit,
+    perMinute: number | null = null,
+  ): ScopedWindow {
+    const { prefix, setting } = SCOPES[scope];
+    const key = `${prefix} ${id}`;
+    if (own) return { scope, key: `${own.route} ${key}`, ...own.limit };
+    return { scope, key, limit: perMinute ?? this.config[setting], ttl: WINDOW_SECONDS * 1000 };
   }
 
   /** Counts a request once, or what its work costs beyond that: with a limit below its work it needs a whole window. */
@@ -110,27 +120,6 @@ export class RateLimits {
       windows.map((window) => ({ ...window, hits: Math.min(work, window.limit) - 1 })),
     );
   }
-}
-
-const KEYS = {
-  token: 'token',
-  account: 'account',
-  address: 'ip',
-  page_address: 'page',
-  admin_token: 'admin',
-  admin_address: 'admin ip',
-} as const;
-
-function createWindow(
-  scope: keyof typeof KEYS,
-  id: string | number,
-  perMinute: number,
-  own?: OwnLimit,
-): ScopedWindow {
-  const key = `${KEYS[scope]} ${id}`;
-  return own
-    ? { scope, key: `${own.route} ${key}`, ...own.limit }
-    : { scope, key, limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
 }
 
 /** Renders the four header fields of draft revisions 04 to 06. Reset counts seconds, it is no point in time. */
