@@ -10,6 +10,22 @@ import { Settings } from './settings.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Settings that mean nothing without another one, and what a message says of that one. */
+const NEEDS: Readonly<Record<string, { needed: string; hint?: string }>> = {
+  API_V1_SUNSET_DATE: {
+    needed: 'API_V1_DEPRECATION_DATE',
+    hint: ', at least twelve months before it',
+  },
+  CHECKPOINT_MAIL_TO: { needed: 'SMTP_URL' },
+  GOOGLE_WALLET_ISSUER_ID: { needed: 'GOOGLE_WALLET_KEY', hint: ' or GOOGLE_WALLET_KEY_FILE' },
+  GOOGLE_WALLET_KEY: { needed: 'GOOGLE_WALLET_ISSUER_ID' },
+  MAIL_FROM: { needed: 'SMTP_URL' },
+  MASTER_KEY_PREVIOUS: { needed: 'MASTER_KEY', hint: ', the new key' },
+  OIDC_CLIENT_ID: { needed: 'OIDC_ISSUER' },
+  OIDC_CLIENT_SECRET: { needed: 'OIDC_ISSUER' },
+  OIDC_ISSUER: { needed: 'OIDC_CLIENT_ID' },
+  SMTP_URL: { needed: 'MAIL_FROM', hint: ', the address that e-mails come from' },
+};
 const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
 
 /**
@@ -18,10 +34,10 @@ const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as cons
  */
 export function findCrossFieldErrors(environment: Environment, scope?: SettingsScope): string[] {
   return [
+    ...findMissing(environment, scope),
     ...findRetirementErrors(environment),
     ...findPortErrors(environment),
     ...findOidcErrors(environment),
-    ...findMailErrors(environment, scope),
     ...findSmsErrors(environment),
     ...findGoogleErrors(environment),
     ...findKeyErrors(environment),
@@ -29,14 +45,20 @@ export function findCrossFieldErrors(environment: Environment, scope?: SettingsS
   ];
 }
 
+/** Finds what is missing: with half of two settings, nobody would notice until something does not happen. */
+function findMissing(environment: Environment, scope: SettingsScope | undefined): string[] {
+  return Object.entries(NEEDS).flatMap(([name, { needed, hint = '' }]) => {
+    // Only the dispatcher needs the mail server.
+    const isOptional = scope === 'api' && needed === 'SMTP_URL';
+    const isMissing = environment[name] !== undefined && environment[needed] === undefined;
+    return isMissing && !isOptional ? [`${name}: needs ${needed}${hint}`] : [];
+  });
+}
+
 /** Validates the two dates against each other (VER-11). */
 function findRetirementErrors(environment: Environment): string[] {
-  const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = environment;
-  if (end !== undefined && announced === undefined) {
-    return ['API_V1_SUNSET_DATE: needs API_V1_DEPRECATION_DATE, at least twelve months before it'];
-  }
-  const deprecatedAt = parseMoment(announced ?? '');
-  const sunsetAt = parseMoment(end ?? '');
+  const deprecatedAt = parseMoment(environment['API_V1_DEPRECATION_DATE'] ?? '');
+  const sunsetAt = parseMoment(environment['API_V1_SUNSET_DATE'] ?? '');
   if (!deprecatedAt || !sunsetAt) return [];
   if (sunsetAt < deprecatedAt) {
     return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
@@ -56,35 +78,11 @@ function findPortErrors(environment: Environment): string[] {
 }
 
 /** Requires https, except on this machine: anybody in between could sign in as anyone. */
-function findOidcErrors({
-  OIDC_ISSUER: issuer,
-  OIDC_CLIENT_ID: id,
-  OIDC_CLIENT_SECRET: secret,
-}: Environment): string[] {
-  if (issuer === undefined) {
-    if (id === undefined && secret === undefined) return [];
-    return [`${id === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID'}: needs OIDC_ISSUER`];
-  }
-  if (id === undefined) return ['OIDC_ISSUER: needs OIDC_CLIENT_ID'];
+function findOidcErrors({ OIDC_ISSUER: issuer = '' }: Environment): string[] {
   if (!URL.canParse(issuer)) return [];
   const { protocol, hostname } = new URL(issuer);
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
   return protocol === 'https:' || isLocal ? [] : ['OIDC_ISSUER: must start with https://'];
-}
-
-/** Requires both settings: with only one, nobody would notice until an e-mail is missed. */
-function findMailErrors(
-  { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Environment,
-  scope: SettingsScope | undefined,
-): string[] {
-  if (scope === 'api' && SMTP_URL === undefined) return [];
-  if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
-    return ['CHECKPOINT_MAIL_TO: needs SMTP_URL'];
-  }
-  if ((SMTP_URL === undefined) === (MAIL_FROM === undefined)) return [];
-  return SMTP_URL === undefined
-    ? ['MAIL_FROM: needs SMTP_URL']
-    : ['SMTP_URL: needs MAIL_FROM, the address that e-mails come from'];
 }
 
 /** Requires all SMS settings or none, and https in production because of the token. */
@@ -104,12 +102,10 @@ function getProtocol(url: string | undefined): string | undefined {
   return parseAbsoluteUrl(url ?? '')?.protocol;
 }
 
-/** Requires all Google settings or none: half a configuration would look like an outage. */
+/** Requires addresses that Google and its users can reach. */
 function findGoogleErrors(environment: Environment): string[] {
   const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = environment;
-  if (issuer === undefined && key === undefined) return [];
-  if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
-  if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
+  if (issuer === undefined || key === undefined) return [];
   const url = environment['GOOGLE_WALLET_URL'];
   const isGoogles = parseAbsoluteUrl(url ?? '')?.hostname.endsWith('.googleapis.com') ?? true;
   if (environment['NODE_ENV'] === 'production' && !isGoogles)
@@ -139,8 +135,7 @@ function findEventStoreErrors(
 }
 
 function findKeyErrors({ MASTER_KEY, MASTER_KEY_PREVIOUS }: Environment): string[] {
-  if (MASTER_KEY_PREVIOUS === undefined) return [];
-  if (MASTER_KEY === undefined) return ['MASTER_KEY_PREVIOUS: needs MASTER_KEY, the new key'];
+  if (MASTER_KEY === undefined || MASTER_KEY_PREVIOUS === undefined) return [];
   const isSame = Buffer.from(MASTER_KEY, 'base64').equals(
     Buffer.from(MASTER_KEY_PREVIOUS, 'base64'),
   );
