@@ -1,5 +1,6 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { X509Certificate, type KeyObject } from 'node:crypto';
 import { trimSlashes } from '#kernel/platform-config.js';
+import { parsePrivateKey } from './setting-decorators.js';
 import type { Settings } from './settings.js';
 
 /** Keys and certificates that sign passes and authenticate to Apple's push service. */
@@ -119,7 +120,7 @@ function parsePassKey(pem: string, passphrase: string | undefined): KeyObject | 
   if (isEncrypted && passphrase === undefined) {
     return 'APPLE_PASS_KEY: is encrypted: set APPLE_PASS_KEY_PASSPHRASE';
   }
-  const key = openPrivateKey(pem, passphrase);
+  const key = parsePrivateKey(pem, passphrase);
   if (!key) {
     return isEncrypted
       ? 'APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY'
@@ -136,22 +137,13 @@ function parsePushToken({ APNS_KEY, APNS_KEY_ID }: AppleSettings): AppleToken | 
     return APNS_KEY_ID === undefined ? null : 'APNS_KEY_ID: needs APNS_KEY';
   }
   if (APNS_KEY_ID === undefined) return 'APNS_KEY: needs APNS_KEY_ID, which its page shows';
-  const key = openPrivateKey(APNS_KEY);
+  const key = parsePrivateKey(APNS_KEY);
   return key?.asymmetricKeyDetails?.namedCurve === 'prime256v1'
     ? { key, id: APNS_KEY_ID }
     : 'APNS_KEY: is not a key of the push service (.p8)';
 }
 
 type AppleToken = AppleCredentials['push']['token'];
-
-function openPrivateKey(pem: string, passphrase?: string): KeyObject | undefined {
-  try {
-    return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
-  } catch {
-    // OpenSSL's words say nothing that a person could act on.
-    return undefined;
-  }
-}
 
 function getIssuerName({ issuer }: X509Certificate): string {
   const { CN = 'somebody unnamed', OU } = parseDistinguishedName(issuer);

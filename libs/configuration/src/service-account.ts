@@ -1,6 +1,7 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { Invalid } from '#kernel/setting-decorators.js';
+import { parsePrivateKey } from './setting-decorators.js';
 
 /** The key of a Google service account. */
 export type ServiceAccount = {
@@ -50,16 +51,6 @@ function parseJsonObject(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
     return value as Record<string, unknown>;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-/** Parses a PEM key; OpenSSL's messages do not help an operator, so they are dropped. */
-function parsePrivateKey(pem: string): KeyObject | undefined {
-  try {
-    return createPrivateKey(pem);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Invalid, Setting } from '#kernel/setting-decorators.js';
@@ -35,12 +35,20 @@ export function parsePem(text: string): string | undefined {
   return /-----BEGIN [A-Z0-9 ]+-----/.test(pem) ? `${pem}\n` : undefined;
 }
 
+/** Parses a key in PEM. What OpenSSL says of an invalid one is nothing that a person could act on. */
+export function parsePrivateKey(pem: string, passphrase?: string): KeyObject | undefined {
+  try {
+    return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
+  } catch {
+    return undefined;
+  }
+}
+
 function parseCertificate(text: string): string | undefined {
   const pem = parsePem(text);
   try {
     return pem && new X509Certificate(pem) && pem;
   } catch {
-    // OpenSSL's words say nothing that a person could act on.
     return undefined;
   }
 }
@@ -105,9 +113,8 @@ function parseServer(
           ? null
           : { user: decodeURIComponent(username), password: decodeURIComponent(password) },
     };
-  } catch (error) {
+  } catch {
     // What is percent-encoded wrongly; the text itself may be a password.
-    if (error instanceof URIError) return undefined;
-    throw error;
+    return undefined;
   }
 }

@@ -147,16 +147,15 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         await this.responses.save(keyed, { status: reply.statusCode, body });
       } else await this.responses.release(keyed);
     } catch (error) {
-      this.warn('the response under an Idempotency-Key could not be stored', error, request);
+      this.log.warn(
+        `the response under an Idempotency-Key could not be stored: ${getErrorMessage(error)}`,
+        { request_id: request.requestId },
+      );
       if (!isRefusal) return;
       if (error instanceof KeyTakenOverError) throw error;
       await this.responses.release(keyed);
       throw new UnavailableError('The response could not be stored', { cause: error });
     }
-  }
-
-  private warn(message: string, error: unknown, { requestId }: AuthenticatedRequest): void {
-    this.log.warn(`${message}: ${getErrorMessage(error)}`, { request_id: requestId });
   }
 
   private async pruneRegularly(): Promise<void> {

@@ -31,7 +31,9 @@ export abstract class PlatformConfig<
   readonly metricsPort = this.env.METRICS_PORT ?? null;
   /** Absolute. */
   readonly dataDir = resolve(this.env.DATA_DIR);
-  private readonly database = readDatabaseUrls(this.env, this.dataDir);
+  private readonly database: DatabaseUrls = this.env.DATABASE_URL
+    ? { url: this.env.DATABASE_URL }
+    : readRunFile(this.dataDir);
   /** Without a trailing slash. */
   readonly publicUrl = trimSlashes(
     this.env.PUBLIC_URL ?? this.database.publicUrl ?? `http://localhost:${this.env.PORT}`,
@@ -105,10 +107,6 @@ export abstract class PlatformConfig<
 
 export function trimSlashes(url: string): string {
   return url.replace(/\/+$/, '');
-}
-
-function readDatabaseUrls(env: PlatformSettings, dataDir: string): DatabaseUrls {
-  return env.DATABASE_URL ? { url: env.DATABASE_URL } : readRunFile(dataDir);
 }
 
 type DatabaseUrls = { url: string; ownerUrl?: string; publicUrl?: string };
