@@ -1,25 +1,25 @@
 import { Injectable } from '@nestjs/common';
-import { Counter, Registry } from 'prom-client';
+import { Counter, Histogram, Registry } from 'prom-client';
 import { addGauge } from '#kernel/gauges.js';
-import { PlainHistogram } from '#kernel/plain-histogram.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Measures requests. Labels are route patterns, never paths, of which there are infinitely many. */
 @Injectable()
 export class HttpMetrics {
-  readonly seconds: PlainHistogram<'method' | 'route' | 'status'>;
+  readonly seconds: Histogram<'method' | 'route' | 'status'>;
   inFlightCount = 0;
   private readonly limited: Counter<'by'>;
   private readonly replays: Counter;
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.seconds = new PlainHistogram(registry, {
+    this.seconds = new Histogram({
       name: 'inkpad_http_request_seconds',
       help: 'Time until the response was sent; status none: the connection closed without one',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
+      registers,
     });
     addGauge(
       registry,

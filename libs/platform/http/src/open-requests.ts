@@ -68,7 +68,7 @@ export class OpenRequests {
           ? `${Math.floor(reply.statusCode / 100)}xx`
           : 'none';
         const seconds = (performance.now() - startedAt) / 1000;
-        metrics.seconds.observe(seconds, request.method, pattern, status);
+        metrics.seconds.observe({ method: request.method, route: pattern, status }, seconds);
         this.replies.delete(reply);
         const { complete, socket } = request.raw;
         // A request from within the process has no connection.

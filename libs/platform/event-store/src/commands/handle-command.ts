@@ -151,7 +151,7 @@ export class CommandPipeline {
       result = getResultLabel(error);
       throw error;
     } finally {
-      this.metrics.seconds.observe((performance.now() - startedAt) / 1000, result);
+      this.metrics.seconds.observe({ result }, (performance.now() - startedAt) / 1000);
     }
   }
 
