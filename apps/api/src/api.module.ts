@@ -1,6 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { Module, type DynamicModule } from '@nestjs/common';
 import type { Config } from '#configuration/config.js';
-import { getRandomBytes } from '#kernel/randomness.js';
 import { REQUEST_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
@@ -60,7 +60,7 @@ export class ApiModule {
         // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
         DatabaseModule.forRoot(
           config,
-          `api ${getRandomBytes(4).toString('hex')}`,
+          `api ${randomBytes(4).toString('hex')}`,
           REQUEST_LIMITS,
           migrations,
         ),

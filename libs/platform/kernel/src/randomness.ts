@@ -3,14 +3,9 @@ import { getNowMs } from './clock.js';
 
 const ID_BYTES = 16;
 const SECRET_BYTES = 32;
-const pool = Buffer.alloc(16 * 1024);
+/** Random bytes for many ids: one call to the generator costs as much for many bytes as for a few. */
+const pool = Buffer.alloc(1024 * ID_BYTES);
 let used = pool.length;
-
-/** Returns random bytes from a buffer: one call to the generator costs as much for many bytes as for a few. */
-export function getRandomBytes(bytes: number): Buffer {
-  const at = takeRandom(bytes);
-  return Buffer.from(pool.subarray(at, at + bytes));
-}
 
 /** Creates a secret that nobody guesses, such as the token of a session or a link. */
 export function createSecret(): string {
@@ -19,21 +14,15 @@ export function createSecret(): string {
 
 /** Creates a UUIDv7 (RFC 9562, section 5.7): consecutive ids are adjacent in an index. */
 export function createId(): string {
-  const at = takeRandom(ID_BYTES);
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const at = used;
+  used += ID_BYTES;
   pool.writeUIntBE(getNowMs(), at, 6);
   pool[at + 6] = 0x70 | ((pool[at + 6] ?? 0) & 0x0f);
   pool[at + 8] = 0x80 | ((pool[at + 8] ?? 0) & 0x3f);
   const hex = pool.toString('hex', at, at + ID_BYTES);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
-}
-
-/** @returns where the bytes begin in the pool, which gives none out twice */
-function takeRandom(bytes: number): number {
-  if (used + bytes > pool.length) {
-    randomFillSync(pool);
-    used = 0;
-  }
-  const at = used;
-  used += bytes;
-  return at;
 }

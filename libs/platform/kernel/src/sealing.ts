@@ -4,9 +4,9 @@ import {
   createHmac,
   createSecretKey,
   hkdfSync,
+  randomFillSync,
   type KeyObject,
 } from 'node:crypto';
-import { getRandomBytes } from './randomness.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -21,13 +21,15 @@ export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
  * not stored: a sealed value moved to another place does not open.
  */
 export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
-  const nonce = getRandomBytes(NONCE_BYTES);
+  const sealed = Buffer.allocUnsafe(NONCE_BYTES + TAG_BYTES + plain.length);
+  const nonce = randomFillSync(sealed.subarray(0, NONCE_BYTES));
   const cipher = createCipheriv('aes-256-gcm', keyObject(key), nonce);
   cipher.setAAD(Buffer.from(context));
-  const sealed = cipher.update(plain);
+  cipher.update(plain).copy(sealed, NONCE_BYTES + TAG_BYTES);
   // In GCM the last call returns no bytes.
   cipher.final();
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  cipher.getAuthTag().copy(sealed, NONCE_BYTES);
+  return sealed;
 }
 
 /**
