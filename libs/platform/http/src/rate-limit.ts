@@ -38,12 +38,6 @@ type Options = {
 
 /** Counts requests against the limits of tokens, accounts and addresses, at once unless another process counts. */
 export class RateLimits {
-  /** The windows of each token's last account, which is nearly always its only one. */
-  private readonly tokenWindows = new WeakMap<
-    object,
-    { accountId: number | undefined; windows: readonly ScopedWindow[] }
-  >();
-
   constructor(
     private readonly counts: Counts,
     private readonly config: PlatformConfig,
@@ -51,18 +45,12 @@ export class RateLimits {
 
   /** Counts an API request with a valid token. */
   countToken(
-    caller: Pick<Caller, 'tokenId' | 'perMinute'>,
+    { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
     { own, accountId, work }: Options = {},
   ): Awaitable<Usage> {
-    if (own || work !== undefined) {
-      return this.countWork(this.createTokenWindows(caller, accountId, own), work);
-    }
-    let last = this.tokenWindows.get(caller);
-    if (!last || last.accountId !== accountId) {
-      last = { accountId, windows: this.createTokenWindows(caller, accountId) };
-      this.tokenWindows.set(caller, last);
-    }
-    return this.counts.count(last.windows);
+    const windows = [this.createWindow('token', tokenId, own, perMinute)];
+    if (accountId !== undefined) windows.push(this.createWindow('account', accountId));
+    return this.countWork(windows, work);
   }
 
   /** Counts an API request for an account, whatever its token. */
@@ -88,16 +76,6 @@ export class RateLimits {
   /** Counts a request to the admin API without a valid token. */
   countAdminAddress(ip: string): Awaitable<Usage> {
     return this.counts.count([this.createWindow('admin_address', getAddressKey(ip))]);
-  }
-
-  private createTokenWindows(
-    { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
-    accountId: number | undefined,
-    own?: OwnLimit,
-  ): ScopedWindow[] {
-    const windows = [this.createWindow('token', tokenId, own, perMinute)];
-    if (accountId !== undefined) windows.push(this.createWindow('account', accountId));
-    return windows;
   }
 
   /** @param perMinute null: as the settings say */
