@@ -148,7 +148,7 @@ export function renderOperationError(
   publicUrl: string,
 ): StoredResponse {
   if (error instanceof UnknownOutcomeError || mayBeCommitted(error)) throw error;
-  const response = renderRefusal(error, requestId, publicUrl);
+  const response = renderErrorResponse(error, requestId, publicUrl);
   logFailure(error, response.status, requestId);
   return response;
 }
@@ -166,8 +166,8 @@ function logFailure(error: unknown, status: number, requestId: string): void {
   log.error(getMessageWithCause(error), about, error instanceof Error ? error.stack : undefined);
 }
 
-/** Renders the rejection that is stored under an Idempotency-Key. */
-export function renderRefusal(
+/** Renders the status and body of an error. */
+export function renderErrorResponse(
   error: unknown,
   requestId: string,
   publicUrl: string,

@@ -11,6 +11,7 @@ import {
   InProgressError,
   InvalidFieldsError,
   getErrorMessage,
+  getMessageWithCause,
   RejectedError,
   UnavailableError,
 } from '#kernel/errors.js';
@@ -19,7 +20,7 @@ import { createId } from '#kernel/randomness.js';
 import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { renderFailure, StoredRefusal, renderRefusal } from './errors.filter.js';
+import { renderErrorResponse, renderFailure, StoredRefusal } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 import { isAdminRoute, isApiRoute } from './path.js';
 
@@ -140,7 +141,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
       if (isRefusal) {
-        const refusal = renderRefusal(failure, request.requestId, this.config.publicUrl);
+        const refusal = renderErrorResponse(failure, request.requestId, this.config.publicUrl);
         await this.responses.save(keyed, refusal);
       } else if (failure === undefined && !keyed.releasesKey) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
@@ -148,7 +149,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       } else await this.responses.release(keyed);
     } catch (error) {
       this.log.warn(
-        `the response under an Idempotency-Key could not be stored: ${getErrorMessage(error)}`,
+        `the response under an Idempotency-Key could not be stored: ${getMessageWithCause(error)}`,
         { request_id: request.requestId },
       );
       if (!isRefusal) return;

@@ -88,8 +88,8 @@ export class InvalidFieldsError extends RejectedError {}
 
 /** Reports that a request with the same Idempotency-Key is still running. */
 export class InProgressError extends CatalogueError {
-  constructor() {
-    super('idempotency_in_progress');
+  constructor(options?: ErrorOptions) {
+    super('idempotency_in_progress', undefined, options);
   }
 }
 

@@ -133,7 +133,7 @@ export class ClaimTakenError extends Error {
 export class KeyTakenOverError extends InProgressError {
   /** @param holders those that have lost their keys */
   constructor(readonly holders: string[]) {
-    super();
+    super({ cause: new Error('another request has taken over') });
   }
 }
 
