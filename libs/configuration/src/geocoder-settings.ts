@@ -2,8 +2,6 @@ import { trimSlashes } from '#kernel/platform-config.js';
 import { VERSION } from '#kernel/version.js';
 import type { Settings } from './settings.js';
 
-export const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
-
 /** A geocoding server. */
 export type GeocoderServer = {
   protocol: 'nominatim' | 'photon' | 'pelias';

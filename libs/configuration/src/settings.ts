@@ -12,7 +12,6 @@ import {
   UrlSetting,
   WholeNumber,
 } from '#kernel/setting-decorators.js';
-import { GEOCODERS } from './geocoder-settings.js';
 import { parseNames, parseProxyExceptions, type ProxyExceptions } from './host-lists.js';
 import { parseServiceAccount, type ServiceAccount } from './service-account.js';
 import {
@@ -29,6 +28,7 @@ import {
 } from './setting-decorators.js';
 import { DEFAULT_QUOTAS, parseStoreQuotas, QUOTA_NAMES, type StoreQuotas } from './store-quotas.js';
 
+const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
 const Contact = Matching(
   /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
   'must be an e-mail address or a URL that begins with https://',
