@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
@@ -462,8 +463,13 @@ describe('delivery attempts', () => {
   });
 
   it('are recorded without comparing each with all others of their group', async () => {
-    const plan = await query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${FINISH.text}`);
-    const lines = plan.map((row) => row['QUERY PLAN']);
+    // The statistics of tables that are nearly empty, with which a dispatcher must not plan for good.
+    await query('analyze webhook_pending; analyze webhook_queues');
+    const pool = dispatcher.get(Pool, { strict: false });
+    const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
+      `explain (generic_plan) ${FINISH.text}`,
+    );
+    const lines = rows.map((row) => row['QUERY PLAN']);
     expect(lines.filter((line) => line.includes('Join Filter'))).toEqual([]);
   });
 
