@@ -6,7 +6,7 @@ import { BEGINNING, type Head } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
 import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
-import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
+import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
@@ -138,6 +138,43 @@ describe('read model catch-up', () => {
       expect(Number(rows[0]?.tries)).toBeGreaterThan(1);
     },
   );
+
+  describe('that another process writes while it is found to be behind', () => {
+    /** Reads with another process that writes each read model as soon as it was found to be behind. */
+    const readBesideAnother = async <R>(read: (rows: ReadModels) => Promise<R>): Promise<R> => {
+      const { pool, store, keys, rows } = process;
+      const besideAnother: typeof store = Object.assign(Object.create(store) as typeof store, {
+        isProjected: async (stream: string, revision: number) => {
+          const isProjected = await store.isProjected(stream, revision);
+          if (!isProjected) await rows.catchUp(counters, Number(stream.split('-')[1]));
+          return isProjected;
+        },
+      });
+      return read(new ReadModels(pool, besideAnother, keys));
+    };
+
+    it('is read when it was missing', async () => {
+      const id = await commitWithoutReadModel();
+      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counters, id));
+      expect(loaded?.state).toEqual({ accountId: 1, value: 1 });
+    });
+
+    it('is read again when it was outdated', async () => {
+      const { id, head } = await commitWithReadModel();
+      const writes = [
+        { stream: `counter-${id}`, expected: head ?? null, events: [event('Counted')] },
+      ];
+      await process.store.commit({ accountId: 1, writes });
+      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counters, id));
+      expect(loaded?.state).toEqual({ accountId: 1, value: 2 });
+    });
+
+    it('is among many when it was missing', async () => {
+      const id = await commitWithoutReadModel();
+      const loaded = await readBesideAnother((rows) => rows.loadAll(counters, [id]));
+      expect(loaded.get(id)?.state).toEqual({ accountId: 1, value: 1 });
+    });
+  });
 
   it('reads no stream whose writer has written the read model', async () => {
     const { store, rows, pool } = process;

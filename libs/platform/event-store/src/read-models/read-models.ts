@@ -268,6 +268,7 @@ export class ReadModels {
     }
   }
 
+  /** @returns whether the read model was behind its stream; by now this process or another one has written it */
   private async catchUpIfBehind<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
@@ -275,21 +276,22 @@ export class ReadModels {
   ): Promise<boolean> {
     const stream = toStreamName(readModel.aggregate, id);
     if (await this.eventStore.isProjected(stream, row?.revision ?? -1)) return false;
-    return this.catchUp(readModel, id);
+    await this.catchUp(readModel, id);
+    return true;
   }
 
-  /** Brings a read model up to date. @returns whether it was behind its stream */
+  /** Brings a read model up to date. */
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { aggregate, table } = readModel;
     const stream = toStreamName(aggregate, id);
     const row = await this.getLoader(readModel).read(id);
     const current = row?.projection_version === aggregate.projectionVersion ? row : undefined;
     const from = current && { state: current.state as S, head: toHead(current) };
     const projected = await this.project(aggregate, stream, undefined, from);
-    if (!projected || projected.head.revision === row?.revision) return false;
+    if (!projected || projected.head.revision === row?.revision) return;
     const { state, head } = projected;
     const update = {
       accountId: state.accountId,
@@ -302,7 +304,6 @@ export class ReadModels {
       text: 'select es.write_read_models($1, $2, $3)',
       values: [...toReadModelArguments([update]), [stream]],
     });
-    return true;
   }
 
   /**
