@@ -3,6 +3,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
+import { toAttributes } from '#http/resource-fields.js';
 import { ArchiveCard, CreateCard } from '#cards/card.commands.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
@@ -10,11 +11,11 @@ import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.
 import { EraseCustomer } from '#customers/erasing.commands.js';
 import { MergeCustomers } from '#customers/merging.commands.js';
 import { CreateLocation } from '#locations/location.commands.js';
-import { CreateLocationDto, toLocationAttributes } from '#locations/location.dto.js';
+import { CreateLocationDto } from '#locations/location.dto.js';
 import { CreatePoster } from '#posters/poster.commands.js';
-import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
+import { CreatePosterDto } from '#posters/poster.dto.js';
 import { CreateReward } from '#rewards/reward.commands.js';
-import { CreateRewardDto, toRewardAttributes } from '#rewards/reward.dto.js';
+import { CreateRewardDto } from '#rewards/reward.dto.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import {
   EnrolCustomer,
@@ -59,7 +60,7 @@ export class ShopBuilder {
     await this.runAt(at, async () => {
       const context = this.createContext('mira', 'owner');
       for (const { key, name, address, pin } of LOCATIONS) {
-        const input = toLocationAttributes(readFields(CreateLocationDto, { name, address, pin }));
+        const input = toAttributes(readFields(CreateLocationDto, { name, address, pin }));
         const { id } = await this.bus.execute(new CreateLocation(context, input));
         this.locations.set(key, id);
       }
@@ -69,7 +70,7 @@ export class ShopBuilder {
         const rewardIds: number[] = [];
         for (const reward of rewards) {
           const dto = readFields(CreateRewardDto, { card_id: id, ...reward });
-          const command = new CreateReward(context, id, toRewardAttributes(dto));
+          const command = new CreateReward(context, toAttributes(dto));
           rewardIds.push((await this.bus.execute(command)).id);
         }
         this.cards.set(key as CardKey, { id, rewards: rewardIds });
@@ -77,7 +78,7 @@ export class ShopBuilder {
       for (const { card, ...poster } of POSTERS) {
         const { id } = this.getCard(card);
         const dto = readFields(CreatePosterDto, { card_id: id, ...poster });
-        await this.bus.execute(new CreatePoster(context, id, toPosterAttributes(dto)));
+        await this.bus.execute(new CreatePoster(context, toAttributes(dto)));
       }
     });
   }

@@ -1,27 +1,9 @@
 import { IsObject } from 'class-validator';
-import { Field, NumberField, TextField, type FieldOptions } from '#http/fields.js';
+import { Field, NumberField, type FieldOptions } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
 import { PageQuery, UpdatedSinceField } from '#http/page.js';
-import {
-  IntegerProperty,
-  NumberProperty,
-  OneOfProperty,
-  TextProperty,
-  TimestampProperty,
-} from '#http/response-fields.js';
-import type { Location, LocationChanges, NewLocation, Precision } from './location.js';
-
-/** Describes the fields that several classes have. */
-const DESCRIPTIONS = {
-  name: 'The name.',
-  address: 'The postal address, in one line.',
-};
-
-const PRECISIONS: readonly Precision[] = ['manual', 'rooftop', 'street', 'postcode', 'city'];
-const GEOCODE_STATUSES = ['pending', 'ok', 'not_found', 'failed'] as const;
-
-const NAME = { example: 'Old Town' };
-const ADDRESS = { max: 500, example: 'Marktplatz 1, 20095 Hamburg, Germany' };
+import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import type { NewLocation } from './location.js';
 
 const LATITUDE = { min: -90, max: 90, example: 53.5503, description: 'Degrees north.' };
 const LONGITUDE = { min: -180, max: 180, example: 9.9929, description: 'Degrees east.' };
@@ -32,42 +14,57 @@ export class PinDto {
   @NumberField(LONGITUDE) declare readonly longitude: number;
 }
 
-@Dto('LocationInput', { wrapper: 'location', bare: true })
-export class CreateLocationDto {
-  @TextField({ ...NAME, description: DESCRIPTIONS.name }) declare readonly name: string;
-  @TextField({ ...ADDRESS, description: DESCRIPTIONS.address }) declare readonly address: string;
-  @PinField({
+const FIELDS = {
+  name: field.text({ example: 'Old Town', description: 'The name.' }),
+  address: field.text({
+    max: 500,
+    example: 'Marktplatz 1, 20095 Hamburg, Germany',
+    description: 'The postal address, in one line.',
+  }),
+  pin: field.request<PinDto | null>(
+    PinField({
+      optional: true,
+      description: 'The exact position of the shop; null: geocode the address',
+    }),
+    PinField({
+      clearable: true,
+      description: 'The exact position of the shop; null removes the pin',
+    }),
+  ),
+} satisfies FieldsOf<NewLocation>;
+
+const RESPONSE = {
+  id: ID,
+  account_id: field.integer({ description: 'The store.' }),
+  ...pick(FIELDS, 'name', 'address'),
+  latitude: field.number({
+    ...LATITUDE,
     optional: true,
-    description: 'The exact position of the shop; null: geocode the address',
-  })
-  declare readonly pin: PinDto | null;
-}
+    description: 'Degrees north; null until the address was found.',
+  }),
+  longitude: field.number({
+    ...LONGITUDE,
+    optional: true,
+    description: 'Degrees east; null until the address was found.',
+  }),
+  geocode_status: field.oneOf(['pending', 'ok', 'not_found', 'failed'], {
+    example: 'ok',
+    description: 'The result of geocoding the address; ok has coordinates',
+  }),
+  precision: field.oneOf(['manual', 'rooftop', 'street', 'postcode', 'city'], {
+    optional: true,
+    example: 'rooftop',
+    description:
+      'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
+  }),
+  ...TIMES,
+};
+
+@Dto('LocationInput', { wrapper: 'location', bare: true })
+export class CreateLocationDto extends derive.input(FIELDS) {}
 
 @Dto('LocationChanges', { wrapper: 'location', bare: true })
-export class UpdateLocationDto {
-  @TextField({ ...NAME, omittable: true, description: DESCRIPTIONS.name })
-  declare readonly name?: string;
-  @TextField({ ...ADDRESS, omittable: true, description: DESCRIPTIONS.address })
-  declare readonly address?: string;
-  @PinField({
-    clearable: true,
-    description: 'The exact position of the shop; null removes the pin',
-  })
-  declare readonly pin?: PinDto | null;
-}
-
-export function toLocationAttributes({ name, address, pin }: CreateLocationDto): NewLocation {
-  return { name, address, pin };
-}
-
-/** Converts the fields that the request contains, and no others. */
-export function toLocationChanges({ name, address, pin }: UpdateLocationDto): LocationChanges {
-  return {
-    ...(name !== undefined && { name }),
-    ...(address !== undefined && { address }),
-    ...(pin !== undefined && { pin }),
-  };
-}
+export class UpdateLocationDto extends derive.changes(FIELDS) {}
 
 @Dto('LocationListQuery')
 export class LocationListQuery extends PageQuery {
@@ -75,55 +72,9 @@ export class LocationListQuery extends PageQuery {
 }
 
 @Dto('Location')
-export class LocationJson {
-  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
-  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
-  @TextProperty({ ...NAME, description: DESCRIPTIONS.name }) declare readonly name: string;
-  @TextProperty({ example: ADDRESS.example, description: DESCRIPTIONS.address })
-  declare readonly address: string;
-  @NumberProperty({
-    nullable: true,
-    example: LATITUDE.example,
-    description: 'Degrees north; null until the address was found.',
-  })
-  declare readonly latitude: number | null;
-  @NumberProperty({
-    nullable: true,
-    example: LONGITUDE.example,
-    description: 'Degrees east; null until the address was found.',
-  })
-  declare readonly longitude: number | null;
-  @OneOfProperty(GEOCODE_STATUSES, {
-    example: 'ok',
-    description: 'The result of geocoding the address; ok has coordinates',
-  })
-  declare readonly geocode_status: (typeof GEOCODE_STATUSES)[number];
-  @OneOfProperty(PRECISIONS, {
-    nullable: true,
-    example: 'rooftop',
-    description:
-      'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
-  })
-  declare readonly precision: Precision | null;
-  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
-  @TimestampProperty({ description: 'When it was last changed.' })
-  declare readonly updated_at: string;
-}
+export class LocationJson extends derive.response(RESPONSE) {}
 
-export function toLocationJson(location: Location): LocationJson {
-  return {
-    id: location.id,
-    account_id: location.accountId,
-    name: location.name,
-    address: location.address,
-    latitude: location.latitude,
-    longitude: location.longitude,
-    geocode_status: location.geocodeStatus,
-    precision: location.precision,
-    created_at: location.createdAt,
-    updated_at: location.updatedAt,
-  };
-}
+export const toLocationJson = derive.toJson(RESPONSE);
 
 function PinField(options: FieldOptions): PropertyDecorator {
   const degrees = ({ min, max, ...words }: typeof LATITUDE) => ({

@@ -1,4 +1,5 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
 import type {
   Coordinates,
@@ -106,13 +107,10 @@ export function updateLocation(
   { pin, ...input }: LocationChanges,
 ): LocationEvent[] {
   const current = getExistingLocation(state);
-  const changes = Object.entries(input).filter(
-    ([name, value]) => current[name as keyof LocationAttributes] !== value,
-  );
-  const data: Partial<LocationAttributes> = Object.fromEntries(changes);
-  const hasPin = current.precision === 'manual' && data.address === undefined;
+  const data = pickChanges<LocationAttributes>(current, input);
+  const hasPin = current.precision === 'manual' && data?.address === undefined;
   return [
-    ...(changes.length > 0 ? [{ type: 'LocationUpdated' as const, data }] : []),
+    ...(data ? [{ type: 'LocationUpdated' as const, data }] : []),
     ...(pin && !(hasPin && hasCoordinates(current, pin)) ? [createPin(pin)] : []),
     ...(pin === null && hasPin ? [{ type: 'LocationUnpinned' as const, data: {} }] : []),
   ];

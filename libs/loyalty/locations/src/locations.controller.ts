@@ -6,13 +6,12 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
+import { toAttributes } from '#http/resource-fields.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import {
   CreateLocationDto,
   LocationJson,
   LocationListQuery,
-  toLocationAttributes,
-  toLocationChanges,
   UpdateLocationDto,
 } from './location.dto.js';
 import { LocationsService } from './locations.service.js';
@@ -89,7 +88,7 @@ export class LocationsController {
     @Context() context: CommandContext,
     @Body() body: CreateLocationDto,
   ): Promise<LocationJson> {
-    return this.commands.execute(new CreateLocation(context, toLocationAttributes(body)));
+    return this.commands.execute(new CreateLocation(context, toAttributes(body)));
   }
 
   @Patch(':id')
@@ -111,7 +110,7 @@ export class LocationsController {
     @Body() body: UpdateLocationDto,
   ): Promise<LocationJson> {
     return this.commands.execute(
-      new UpdateLocation(context, parsePathId(path), toLocationChanges(body)),
+      new UpdateLocation(context, parsePathId(path), toAttributes(body)),
     );
   }
 

@@ -14,6 +14,7 @@ const card = {
   stampBackgroundColor: '#333333',
 };
 const newPoster: NewPoster = {
+  cardId: 2,
   title: null,
   paperSize: 'a4',
   primaryColor: null,

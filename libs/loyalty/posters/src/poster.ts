@@ -1,4 +1,5 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { Card } from '#cards/card.js';
 import type { PosterAttributes, PosterCreated, PosterEvent } from './poster.events.js';
@@ -27,9 +28,9 @@ type Inherited =
   | 'requirePhone';
 
 /** Null: inherited from the card, or implied by the contact collection mode. */
-export type NewPoster = Omit<PosterAttributes, Inherited> & {
-  [name in Inherited]: PosterAttributes[name] | null;
-};
+export type NewPoster = { cardId: number } & Omit<PosterAttributes, Inherited> & {
+    [name in Inherited]: PosterAttributes[name] | null;
+  };
 
 export const poster: Aggregate<Poster, PosterEvent> = {
   name: 'poster',
@@ -60,7 +61,7 @@ export function createPoster(
   card: CardDesign,
   input: NewPoster,
 ): PosterEvent[] {
-  const attributes: PosterAttributes = {
+  const attributes: { cardId: number } & PosterAttributes = {
     ...input,
     title: input.title ?? card.name,
     primaryColor: input.primaryColor ?? card.cardColor,
@@ -69,7 +70,7 @@ export function createPoster(
     ...deriveRequirements(input, { requireEmail: true, requirePhone: false }),
   };
   assertConsistent(attributes);
-  return [{ type: 'PosterCreated', data: { ...ids, cardId: card.id, ...attributes } }];
+  return [{ type: 'PosterCreated', data: { ...ids, ...attributes } }];
 }
 
 /**
@@ -87,11 +88,8 @@ export function updatePoster(
     ...deriveRequirements({ ...input, contactCollectionMode }, current),
   };
   assertConsistent({ ...current, ...resulting });
-  const changes = Object.entries(resulting).filter(
-    ([name, value]) => current[name as keyof PosterAttributes] !== value,
-  );
-  if (changes.length === 0) return [];
-  return [{ type: 'PosterUpdated', data: Object.fromEntries(changes) }];
+  const data = pickChanges<PosterAttributes>(current, resulting);
+  return data ? [{ type: 'PosterUpdated', data }] : [];
 }
 
 /** Deletes a poster. The row stays, because its signup URL has to show that the signup has ended. */

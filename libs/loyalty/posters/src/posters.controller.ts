@@ -6,9 +6,10 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
+import { toAttributes } from '#http/resource-fields.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
-import { CreatePosterDto, toPosterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';
+import { CreatePosterDto, PosterJson, UpdatePosterDto } from './poster.dto.js';
 import { PostersService } from './posters.service.js';
 
 const POSTER = createRecordLookup(PostersService, (posters, accountId, { id = '' }) =>
@@ -85,7 +86,7 @@ export class PostersController {
     @Context() context: CommandContext,
     @Body() body: CreatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(new CreatePoster(context, body.card_id, toPosterAttributes(body)));
+    return this.commands.execute(new CreatePoster(context, toAttributes(body)));
   }
 
   @Patch(':id')
@@ -106,9 +107,7 @@ export class PostersController {
     @Param('id') path: string,
     @Body() body: UpdatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(
-      new UpdatePoster(context, parsePathId(path), toPosterAttributes(body)),
-    );
+    return this.commands.execute(new UpdatePoster(context, parsePathId(path), toAttributes(body)));
   }
 
   @Delete(':id')

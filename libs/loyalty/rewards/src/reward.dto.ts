@@ -1,63 +1,60 @@
-import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
+import { Field, IntegerField } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
 import { AsOfPageQuery } from '#http/as-of.js';
 import { UpdatedSinceField } from '#http/page.js';
-import {
-  BooleanProperty,
-  IntegerProperty,
-  TextProperty,
-  TimestampProperty,
-} from '#http/response-fields.js';
-import type { NewReward, Reward } from './reward.js';
+import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import type { NewReward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
-/** Describes the fields that several classes have. */
-const DESCRIPTIONS = {
-  card_id: 'The card, which is a template.',
-  name: 'The name.',
-  stamps_required: 'The number of stamps it takes.',
-  description: 'A text about it.',
-  position: 'The place in the list of the card’s rewards.',
-  active: 'Whether it can be redeemed.',
-};
+const CARD = { card_id: field.integer({ min: 1, description: 'The card, which is a template.' }) };
 
-const DESCRIPTION = { max: 2000 };
+const FIELDS = {
+  name: field.text({ description: 'The name.', response: { example: 'Free coffee' } }),
+  stamps_required: field.integer({
+    min: 1,
+    description: 'The number of stamps it takes.',
+    response: { example: 5 },
+  }),
+  description: field.text({
+    max: 2000,
+    optional: true,
+    description: 'A text about it.',
+    response: { example: 'Any size' },
+  }),
+  position: field.integer({
+    min: 0,
+    description: 'The place in the list of the card’s rewards.',
+    create: { optional: true },
+  }),
+  active: field.boolean({ default: true, description: 'Whether it can be redeemed.' }),
+} satisfies FieldsOf<RewardAttributes, NewReward>;
+
+const RESPONSE = {
+  id: ID,
+  account_id: field.integer({ description: 'The store.' }),
+  ...CARD,
+  ...pick(FIELDS, 'name', 'description', 'stamps_required', 'position', 'active'),
+  ...TIMES,
+};
 
 @Dto('RewardInput', {
   wrapper: 'reward',
   bare: true,
   example: { card_id: 1, name: 'Free coffee', stamps_required: 5 },
 })
-export class CreateRewardDto {
-  @IntegerField({ min: 1, description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
-  @TextField({ description: DESCRIPTIONS.name }) declare readonly name: string;
-  @IntegerField({ min: 1, description: DESCRIPTIONS.stamps_required })
-  declare readonly stamps_required: number;
-  @TextField({ ...DESCRIPTION, optional: true, description: DESCRIPTIONS.description })
-  declare readonly description: string | null;
-  /** Null: after the card's last. */
-  @IntegerField({ min: 0, optional: true, description: DESCRIPTIONS.position })
-  declare readonly position: number | null;
-  @BooleanField({ default: true, description: DESCRIPTIONS.active })
-  declare readonly active: boolean;
-}
+export class CreateRewardDto extends derive.input({ ...CARD, ...FIELDS }) {}
 
 @Dto('RewardChanges', {
   wrapper: 'reward',
   bare: CreateRewardDto,
   example: { description: 'Any size' },
 })
-export class UpdateRewardDto {
-  @TextField({ omittable: true, description: DESCRIPTIONS.name }) declare readonly name?: string;
-  @IntegerField({ min: 1, omittable: true, description: DESCRIPTIONS.stamps_required })
-  declare readonly stamps_required?: number;
-  @TextField({ ...DESCRIPTION, clearable: true, description: DESCRIPTIONS.description })
-  declare readonly description?: string | null;
-  @IntegerField({ min: 0, omittable: true, description: DESCRIPTIONS.position })
-  declare readonly position?: number;
-  @BooleanField({ omittable: true, description: DESCRIPTIONS.active })
-  declare readonly active?: boolean;
-}
+export class UpdateRewardDto extends derive.changes(FIELDS) {}
+
+@Dto('Reward')
+export class RewardJson extends derive.response(RESPONSE) {}
+
+export const toRewardJson = derive.toJson(RESPONSE);
 
 @Dto('RewardListQuery')
 export class RewardListQuery extends AsOfPageQuery {
@@ -77,54 +74,4 @@ export class RewardListQuery extends AsOfPageQuery {
   declare readonly active: boolean | null;
 
   @UpdatedSinceField() declare readonly updated_since: Date | null;
-}
-
-@Dto('Reward')
-export class RewardJson {
-  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
-  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
-  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
-  @TextProperty({ example: 'Free coffee', description: DESCRIPTIONS.name })
-  declare readonly name: string;
-  @TextProperty({ nullable: true, example: 'Any size', description: DESCRIPTIONS.description })
-  declare readonly description: string | null;
-  @IntegerProperty({ example: 5, description: DESCRIPTIONS.stamps_required })
-  declare readonly stamps_required: number;
-  @IntegerProperty({ description: DESCRIPTIONS.position }) declare readonly position: number;
-  @BooleanProperty({ description: DESCRIPTIONS.active }) declare readonly active: boolean;
-  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
-  @TimestampProperty({ description: 'When it was last changed.' })
-  declare readonly updated_at: string;
-}
-
-export function toRewardJson(reward: Reward): RewardJson {
-  return {
-    id: reward.id,
-    account_id: reward.accountId,
-    card_id: reward.cardId,
-    name: reward.name,
-    description: reward.description,
-    stamps_required: reward.stampsRequired,
-    position: reward.position,
-    active: reward.active,
-    created_at: reward.createdAt,
-    updated_at: reward.updatedAt,
-  };
-}
-
-export function toRewardAttributes(input: CreateRewardDto): NewReward {
-  const { name, stamps_required, description, position, active } = input;
-  return { name, stampsRequired: stamps_required, description, position, active };
-}
-
-/** Converts the fields that the request contains, and no others. */
-export function toRewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
-  const { name, stamps_required, description, position, active } = input;
-  return {
-    ...(name !== undefined && { name }),
-    ...(stamps_required !== undefined && { stampsRequired: stamps_required }),
-    ...(description !== undefined && { description }),
-    ...(position !== undefined && { position }),
-    ...(active !== undefined && { active }),
-  };
 }

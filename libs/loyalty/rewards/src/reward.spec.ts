@@ -37,7 +37,7 @@ describe('a reward', () => {
 
   it('is created with every attribute', () => {
     scenario(reward)
-      .when(() => createReward(1, 1, 2, attributes))
+      .when(() => createReward(1, 1, { cardId: 2, ...attributes }))
       .then(rewardCreated);
   });
 

@@ -1,6 +1,7 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import type { RewardAttributes, RewardEvent } from './reward.events.js';
+import type { RewardAttributes, RewardCreated, RewardEvent } from './reward.events.js';
 
 /** A milestone on a card, redeemable for stamps. */
 export type Reward = { id: number; accountId: number; cardId: number } & RewardAttributes & {
@@ -10,7 +11,9 @@ export type Reward = { id: number; accountId: number; cardId: number } & RewardA
   };
 
 /** A null position means after the card's last. */
-export type NewReward = Omit<RewardAttributes, 'position'> & { position: number | null };
+export type NewReward = Omit<RewardCreated['data'], 'id' | 'accountId' | 'position'> & {
+  position: number | null;
+};
 
 export const reward: Aggregate<Reward, RewardEvent> = {
   name: 'reward',
@@ -38,10 +41,9 @@ export const reward: Aggregate<Reward, RewardEvent> = {
 export function createReward(
   id: number,
   accountId: number,
-  cardId: number,
-  attributes: RewardAttributes,
+  attributes: { cardId: number } & RewardAttributes,
 ): RewardEvent[] {
-  return [{ type: 'RewardCreated', data: { id, accountId, cardId, ...attributes } }];
+  return [{ type: 'RewardCreated', data: { id, accountId, ...attributes } }];
 }
 
 /** Updates the record with an event of the actual changes; without any there is no event. */
@@ -49,12 +51,8 @@ export function updateReward(
   state: Reward | undefined,
   input: Partial<RewardAttributes>,
 ): RewardEvent[] {
-  const current = getExistingReward(state);
-  const changes = Object.entries(input).filter(
-    ([name, value]) => current[name as keyof RewardAttributes] !== value,
-  );
-  if (changes.length === 0) return [];
-  return [{ type: 'RewardUpdated', data: Object.fromEntries(changes) }];
+  const data = pickChanges<RewardAttributes>(getExistingReward(state), input);
+  return data ? [{ type: 'RewardUpdated', data }] : [];
 }
 
 /** Deletes a reward that was never redeemed (REWARD-24): the history refers to the others. */

@@ -7,15 +7,9 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
+import { toAttributes } from '#http/resource-fields.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
-import {
-  CreateRewardDto,
-  toRewardAttributes,
-  toRewardChanges,
-  RewardJson,
-  RewardListQuery,
-  UpdateRewardDto,
-} from './reward.dto.js';
+import { CreateRewardDto, RewardJson, RewardListQuery, UpdateRewardDto } from './reward.dto.js';
 import { RewardsService } from './rewards.service.js';
 
 const REWARD = createRecordLookup(RewardsService, (rewards, accountId, { id = '' }) =>
@@ -96,7 +90,7 @@ export class RewardsController {
     @Context() context: CommandContext,
     @Body() body: CreateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(new CreateReward(context, body.card_id, toRewardAttributes(body)));
+    return this.commands.execute(new CreateReward(context, toAttributes(body)));
   }
 
   @Patch(':id')
@@ -116,9 +110,7 @@ export class RewardsController {
     @Param('id') path: string,
     @Body() body: UpdateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(
-      new UpdateReward(context, parsePathId(path), toRewardChanges(body)),
-    );
+    return this.commands.execute(new UpdateReward(context, parsePathId(path), toAttributes(body)));
   }
 
   @Delete(':id')

@@ -4,7 +4,7 @@ import { deferSwaggerDecorators } from './documentation.js';
 
 /** Declare the fields of responses, for the OpenAPI document: they describe what a `…Json` function renders. */
 
-type PropertyDocs = {
+export type PropertyDocs = {
   description?: string;
   example?: unknown;
   nullable?: boolean;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { findChanges } from './changes.js';
+import { findChanges, pickChanges } from './changes.js';
 
 describe('findChanges', () => {
   const before = { name: 'Till', events: ['item.added'], limit: null as number | null };
@@ -22,4 +22,14 @@ describe('findChanges', () => {
   ])('returns %s', (_, after, changes) => {
     expect(findChanges(before, { ...before, ...after })).toEqual(changes);
   });
+});
+
+it('pickChanges picks the fields that differ, and nothing when none does', () => {
+  const record = { name: 'Till', events: ['item.added'], limit: null as number | null };
+  const { events } = record;
+  expect(pickChanges(record, { name: 'Till', events: [...events], limit: 3 })).toEqual({
+    limit: 3,
+  });
+  expect(pickChanges(record, { events: [...events] })).toBeUndefined();
+  expect(pickChanges(record, {})).toBeUndefined();
 });

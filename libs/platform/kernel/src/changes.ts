@@ -14,3 +14,14 @@ export function findChanges<T extends Record<string, unknown>>(before: T, after:
       .map((field) => [field, { from: before[field], to: after[field] }]),
   );
 }
+
+/** Picks the fields of the input that differ from those of the record. @returns undefined when none does */
+export function pickChanges<T extends object>(
+  record: T,
+  input: Partial<NoInfer<T>>,
+): Partial<T> | undefined {
+  const changes = Object.entries(input).filter(
+    ([name, value]) => !isDeepStrictEqual(record[name as keyof T], value),
+  );
+  return changes.length > 0 ? (Object.fromEntries(changes) as Partial<T>) : undefined;
+}

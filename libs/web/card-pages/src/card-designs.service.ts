@@ -159,11 +159,15 @@ export class CardDesigns {
     }
     await this.execute(saving, `card ${cardId} reward ${row}`, (keyed) =>
       this.commands.execute(
-        new CreateReward({ ...context, keyed }, cardId, {
-          ...attributes,
-          position: null,
-          active: true,
-        }),
+        new CreateReward(
+          { ...context, keyed },
+          {
+            cardId,
+            ...attributes,
+            position: null,
+            active: true,
+          },
+        ),
       ),
     );
   }

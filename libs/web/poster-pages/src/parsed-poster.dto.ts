@@ -1,14 +1,15 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
+import { toAttributes } from '#http/resource-fields.js';
 import type { NewPoster } from '#posters/poster.js';
-import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
+import { CreatePosterDto } from '#posters/poster.dto.js';
 import type { PosterForm } from './poster-form.js';
 
 /**
  * Parses the form by the rules of the API.
  * @throws InvalidFieldsError
  */
-export function parsePosterForm(values: PosterForm): { cardId: number; attributes: NewPoster } {
+export function parsePosterForm(values: PosterForm): NewPoster {
   const { contact_collection_mode: mode } = values;
   const isChoice = mode === 'email_and_phone';
   const input = readBody(CreatePosterDto, {
@@ -22,5 +23,5 @@ export function parsePosterForm(values: PosterForm): { cardId: number; attribute
   if (input.minimum_age !== null && !input.require_birthday) {
     throw new InvalidFieldsError({ minimum_age: ['needs require_birthday, or must be null'] });
   }
-  return { cardId: input.card_id, attributes: toPosterAttributes(input) };
+  return toAttributes(input);
 }

@@ -99,9 +99,9 @@ export class PostersConsoleController {
   ): Promise<void> {
     const values = readPosterForm(form);
     try {
-      const { cardId, attributes } = parsePosterForm(values);
+      const attributes = parsePosterForm(values);
       const { id } = await this.forms.executeOnce({ userId, action: 'poster', form }, (keyed) =>
-        this.commands.execute(new CreatePoster({ ...context, keyed }, cardId, attributes)),
+        this.commands.execute(new CreatePoster({ ...context, keyed }, attributes)),
       );
       await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=created`);
     } catch (error) {
@@ -160,15 +160,14 @@ export class PostersConsoleController {
     const { poster } = listed;
     const values = { ...readPosterForm(form), card_id: String(poster.cardId) };
     try {
-      const { attributes } = parsePosterForm(values);
-      const { requireEmail, requirePhone, ...changes } = attributes;
+      const { cardId: _, requireEmail, requirePhone, ...changes } = parsePosterForm(values);
       await this.commands.execute(
         new UpdatePoster(context, poster.id, {
           ...changes,
-          title: attributes.title ?? listed.card,
-          primaryColor: attributes.primaryColor ?? poster.primaryColor,
-          textColor: attributes.textColor ?? poster.textColor,
-          secondaryColor: attributes.secondaryColor ?? poster.secondaryColor,
+          title: changes.title ?? listed.card,
+          primaryColor: changes.primaryColor ?? poster.primaryColor,
+          textColor: changes.textColor ?? poster.textColor,
+          secondaryColor: changes.secondaryColor ?? poster.secondaryColor,
           // Of a poster that is paused, only the button opens the signup again.
           active: poster.active,
           ...(requireEmail !== null && { requireEmail }),
