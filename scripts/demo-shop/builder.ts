@@ -5,7 +5,7 @@ import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
 import { toAttributes } from '#http/resource-fields.js';
 import { ArchiveCard, CreateCard } from '#cards/card.commands.js';
-import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
+import { CreateCardDto } from '#cards/card.dto.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.dto.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
@@ -65,7 +65,7 @@ export class ShopBuilder {
         this.locations.set(key, id);
       }
       for (const [key, { card, rewards }] of Object.entries(CARDS)) {
-        const input = toCardAttributes(readFields(CreateCardDto, card));
+        const input = toAttributes(readFields(CreateCardDto, card));
         const { id } = await this.bus.execute(new CreateCard(context, input));
         const rewardIds: number[] = [];
         for (const reward of rewards) {

@@ -8,17 +8,18 @@ import {
   matchingKind,
   textKind,
   type FieldKind,
-  type FieldOptions,
 } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
+import { defineKind } from '#http/resource-fields.js';
+import { ObjectsProperty, TextProperty, TimestampProperty } from '#http/response-fields.js';
 import { STRIP_PRESETS } from './card-appearance.js';
-import type { CardMessages } from './card.events.js';
+import type { AuxiliaryField, CardMessages } from './card.events.js';
 import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageError } from './card-messages.js';
 
 const MAX_AUXILIARY_FIELDS = 2;
 const PRESET = /^[a-z0-9_-]{1,64}$/;
 
-export const AUXILIARY_DESCRIPTIONS = {
+const AUXILIARY_DESCRIPTIONS = {
   label: 'The label above the value.',
   value: 'The text.',
 };
@@ -31,38 +32,55 @@ class AuxiliaryFieldDto {
   @TextField({ description: AUXILIARY_DESCRIPTIONS.value }) declare readonly value: string;
 }
 
-export function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
-  const description = 'Replaces the list; blank elements are dropped';
-  const label = (i: number) => `${i + 1}: `;
-  const kind: FieldKind = {
-    ...listKind(() => AuxiliaryFieldDto, MAX_AUXILIARY_FIELDS, label),
-    convert: (input) =>
-      Array.isArray(input) ? input.filter((element) => !isBlankField(element)) : input,
-    finish: (fields: AuxiliaryFieldDto[]) =>
-      fields.map((field, i) => ({ key: `aux_${i + 1}`, ...field })),
-  };
-  return Field(kind, { ...options, description });
+@Dto('AuxiliaryField')
+class AuxiliaryFieldJson {
+  @TextProperty({ example: 'aux_1', description: 'The key of the field in the pass.' })
+  declare readonly key: string;
+  @TextProperty({ nullable: true, example: 'Open', description: AUXILIARY_DESCRIPTIONS.label })
+  declare readonly label: string | null;
+  @TextProperty({ example: 'Mo to Sa', description: AUXILIARY_DESCRIPTIONS.value })
+  declare readonly value: string;
 }
 
-export function MessageField(name: keyof CardMessages, options: FieldOptions): PropertyDecorator {
-  const check = Check((text: string) => findMessageError(text, name));
-  return Field(textKind(MAX_MESSAGE_LENGTH, check), options);
-}
+export const auxiliaryFields = defineKind<AuxiliaryField[]>(
+  (options) => {
+    const description = 'Replaces the list; blank elements are dropped';
+    const label = (i: number) => `${i + 1}: `;
+    const kind: FieldKind = {
+      ...listKind(() => AuxiliaryFieldDto, MAX_AUXILIARY_FIELDS, label),
+      convert: (input) =>
+        Array.isArray(input) ? input.filter((element) => !isBlankField(element)) : input,
+      finish: (fields: AuxiliaryFieldDto[]) =>
+        fields.map((field, i) => ({ key: `aux_${i + 1}`, ...field })),
+    };
+    return Field(kind, { ...options, description });
+  },
+  (docs) => ObjectsProperty(() => AuxiliaryFieldJson, docs),
+);
 
-export function describeMessage(name: keyof CardMessages, begin: string): string {
-  const placeholders = PLACEHOLDERS[name].map((one) => `{${one}}`).join(', ');
-  return `${begin}. It may have ${placeholders}. Null: a text in the store’s language.`;
-}
-
-export function PresetField(options: FieldOptions): PropertyDecorator {
+export const preset = defineKind<string>((options) => {
   const description = `Pictures: ${STRIP_PRESETS.join(', ')}; any other value shows the colour`;
   return Field(matchingKind(PRESET, 64), { ...options, description });
-}
+}, TextProperty);
 
-export function ExpiryField(options: FieldOptions): PropertyDecorator {
+export const expiry = defineKind<string>((options) => {
   const description = 'When the card expires; null: never';
   const finish = (time: Date) => time.toISOString();
   return TimeField({ ...options, moment: 'end', description, finish });
+}, TimestampProperty);
+
+/** Declares a text that a store writes itself for a notification. @param tells what it is for */
+export function message(name: keyof CardMessages, tells: string, example: string) {
+  const check = Check((text: string) => findMessageError(text, name));
+  const placeholders = PLACEHOLDERS[name].map((one) => `{${one}}`).join(', ');
+  return defineKind<string>(
+    (options) => Field(textKind(MAX_MESSAGE_LENGTH, check), options),
+    TextProperty,
+  )({
+    optional: true,
+    description: `${tells}. It may have ${placeholders}. Null: a text in the store’s language.`,
+    response: { example },
+  });
 }
 
 function isBlankField(element: unknown): boolean {

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { cardUpcasts } from './card-upcasts.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
@@ -63,11 +63,8 @@ export function createCard(id: number, accountId: number, attributes: CardAttrib
 export function updateCard(state: Card | undefined, input: Partial<CardAttributes>): CardEvent[] {
   const current = getExistingCard(state);
   assertInitialStamps({ ...current, ...input });
-  const changes = Object.entries(input).filter(
-    ([name, value]) => !isDeepStrictEqual(current[name as keyof CardAttributes], value),
-  );
-  if (changes.length === 0) return [];
-  return [{ type: 'CardUpdated', data: Object.fromEntries(changes) }];
+  const data = pickChanges<CardAttributes>(current, input);
+  return data ? [{ type: 'CardUpdated', data }] : [];
 }
 
 export function archiveCard(state: Card | undefined): CardEvent[] {
