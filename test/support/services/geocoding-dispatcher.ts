@@ -2,7 +2,6 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
-import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -12,7 +11,7 @@ import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
 import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { GeocodingWorker } from '#geocoding/geocoding-worker.service.js';
-import type { LocalService } from './service.js';
+import { startSession, type LocalService } from './service.js';
 
 /** Runs a dispatcher's geocoding with the providers of a running api. */
 export class GeocodingFollower {
@@ -21,11 +20,11 @@ export class GeocodingFollower {
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
-  constructor({ app }: LocalService, geocoder?: Geocoder) {
+  constructor(service: LocalService, geocoder?: Geocoder) {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
-      app.get<T>(type, { strict: false });
+      service.app.get<T>(type, { strict: false });
     const [pool, config] = [get(Pool), get(Config)];
-    this.queue = new GeocodingQueue(pool, get(ProcessSession));
+    this.queue = new GeocodingQueue(pool, startSession(service));
     const worker = new GeocodingWorker(
       this.queue,
       new GeocodingCache(pool),

@@ -5,7 +5,6 @@ import type { Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -25,7 +24,7 @@ import { ImportQueue } from '#imports/import-queue.service.js';
 import { ImportRetention } from '#imports/import-retention.service.js';
 import { ImportRows } from '#imports/import-rows.service.js';
 import { ImportUndoing } from '#imports/import-undoing.service.js';
-import type { LocalService } from './service.js';
+import { startSession, type LocalService } from './service.js';
 
 /** Creates the imports of a dispatcher, with the providers of a running api. */
 export function newImportDispatch(service: LocalService): ImportDispatch {
@@ -44,10 +43,7 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
   const commands = { execute } as CommandBus;
   const regions = new StoreRegions(pool);
   const matches = new CustomerMatches(pool, get(PersonalKeys), readModels, get(ClaimHolders));
-  const session = get(ProcessSession);
-  // Imports are announced on it.
-  void session.start('dispatcher');
-  const queue = new ImportQueue(pool, session);
+  const queue = new ImportQueue(pool, startSession(service));
   const customerCards = get(CustomerCardsService);
   return new ImportDispatch(
     queue,

@@ -9,7 +9,6 @@ import { ReadModels } from '#event-store/read-models/read-models.js';
 import { WindowCounts } from '#database/window-counts.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { ProcessSession } from '#database/process-session.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessagePictures } from '#messages/card-message-pictures.service.js';
@@ -24,7 +23,7 @@ import { SmsClient } from '#messages/sms.client.js';
 import { SmtpClient } from '#messages/smtp.client.js';
 import { testConfig } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
-import type { LocalService } from './service.js';
+import { startSession, type LocalService } from './service.js';
 import { waitUntilReadable } from '../database/event-store.js';
 
 /** Runs a dispatcher's messages with the providers of a running api. */
@@ -48,7 +47,7 @@ export class MessageFollower {
     });
     this.pool = get(Pool);
     this.store = get(EventStore);
-    const session = get(ProcessSession);
+    const session = startSession(service);
     const messages = new CardMessages(this.pool, session, get(WindowCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);

@@ -3,6 +3,7 @@ import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiModule } from '../../../apps/api/src/api.module.js';
 import { CreateAccount } from '#accounts/account.commands.js';
+import { ProcessSession } from '#database/process-session.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { createServer } from '../../../apps/api/src/server.js';
 import { CreateUser } from '#identity/identity.commands.js';
@@ -139,6 +140,16 @@ export async function startService(
       await database.close();
     },
   };
+}
+
+const startedSessions = new WeakSet<ProcessSession>();
+
+/** Starts the session of a service as its program does, once: jobs that become due are announced on it. */
+export function startSession({ app }: LocalService): ProcessSession {
+  const session = app.get(ProcessSession, { strict: false });
+  if (!startedSessions.has(session)) void session.start('api');
+  startedSessions.add(session);
+  return session;
 }
 
 export function createStops() {
