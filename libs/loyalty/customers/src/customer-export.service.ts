@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Aggregate, CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { toRecorded } from '#event-store/port/codec.js';
-import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
@@ -20,8 +20,6 @@ import { CustomersService } from './customers.service.js';
 import type { CustomerJson } from './customer.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import { loadPerson } from './one-person.js';
-
-const PAGE_SIZE = 200;
 
 type ExportHeader = Omit<CustomerExportJson, 'history' | 'consents'>;
 
@@ -103,19 +101,11 @@ export class CustomerExport {
     aggregate: Aggregate<S, E>,
     id: number,
   ): AsyncGenerator<(RecordedEvent<E> & { revision: number })[]> {
-    const decrypt = async (page: StoredEvent[]) =>
-      (await this.keys.openEvents(page)).map((event) => ({
+    for await (const page of this.events.readPages(toStreamName(aggregate, id)))
+      yield (await this.keys.openEvents(page)).map((event) => ({
         ...toRecorded<E>(aggregate, event),
         revision: event.revision,
       }));
-    let page: StoredEvent[] = [];
-    for await (const event of this.events.readStream(toStreamName(aggregate, id))) {
-      page.push(event);
-      if (page.length < PAGE_SIZE) continue;
-      yield decrypt(page);
-      page = [];
-    }
-    if (page.length > 0) yield decrypt(page);
   }
 }
 

@@ -5,6 +5,7 @@ import { Config } from '#configuration/config.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys, type WrappedKey } from '#event-store/personal-keys/personal-keys.js';
+import type { Snapshot } from '#event-store/read-models/fold-stream.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
@@ -21,7 +22,7 @@ import {
   type CustomerName,
   type PublishedCustomerCardEvent,
 } from './public-events.js';
-import { StreamProjections, type StreamSnapshot } from './stream-projections.service.js';
+import { StreamProjections } from './stream-projections.service.js';
 
 /** The name of an erased customer. */
 const ERASED_NAME = { first_name: 'Erased', last_name: null, email: null, phone: null };
@@ -60,7 +61,7 @@ type RenderContextRow = Omit<CustomerName, 'id'> & {
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
 type RenderContext = {
-  snapshots: Map<string, StreamSnapshot<CustomerCard>>;
+  snapshots: Map<string, Snapshot<CustomerCard>>;
   names: Map<number, CustomerName>;
   templates: Map<number, Template>;
   installed: Set<number>;
@@ -138,7 +139,7 @@ export class CustomerCardRenderer implements EventRenderer {
         customerCardReadModel.aggregate.projectionVersion,
       ],
     });
-    const snapshots = new Map<string, StreamSnapshot<CustomerCard>>();
+    const snapshots = new Map<string, Snapshot<CustomerCard>>();
     const names = new Map<number, CustomerName>();
     const versions = new Map<number, number>();
     const installed = new Set<number>();

@@ -3,25 +3,21 @@ import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { DamagedHistoryError } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
-import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { foldEvent, foldStream, type Snapshot } from '#event-store/read-models/fold-stream.js';
 import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** The cache time of a snapshot with personal data. It is not rendered after an erasure, but must not remain either. */
 const PERSONAL_CACHE_MS = 60_000;
-const PAGE_SIZE = 200;
-/** Limits of reading ahead the earlier events of a batch: over all streams, and in one query. */
-const READ_AHEAD = { maxEvents: 10_000, batchSize: 250, maxBytes: 8 * 1024 * 1024 };
-
-/** A state, and the revision of the last event that it contains. */
-export type StreamSnapshot<S> = { state: S; revision: number };
+/** Limits of reading ahead the earlier events of a batch: of a stream, of all streams, and in one query. */
+const READ_AHEAD = { ofStream: 200, maxEvents: 10_000, batchSize: 250, maxBytes: 8 * 1024 * 1024 };
 
 /** Projects the state of aggregates right after each of their events, without reading long streams again. */
 @Injectable()
 export class StreamProjections {
-  private readonly cache = new ExpiringCache<string, StreamSnapshot<object>>({
+  private readonly cache = new ExpiringCache<string, Snapshot<object>>({
     maxSize: CACHE_BYTES,
     sizeCalculation: estimateBytes,
   });
@@ -46,7 +42,7 @@ export class StreamProjections {
   async projectAfter<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     events: StoredEvent[],
-    snapshots: Map<string, StreamSnapshot<S>>,
+    snapshots: Map<string, Snapshot<S>>,
   ): Promise<Map<string, S>> {
     const states = new Map<string, S>();
     const earlier = await this.readEarlierEvents(events, snapshots);
@@ -77,7 +73,7 @@ export class StreamProjections {
       const before =
         revision === 0 ? undefined : await this.findStateAt(rows, stream, revision - 1);
       const isIncluded = before !== undefined && before.revision >= revision;
-      const after = isIncluded ? before : applyEvents(rows, before, [event]);
+      const after = isIncluded ? before : applyEvent(rows, before, event);
       this.remember(rows, stream, after);
       states.set(event.id, { before: before?.state, after: after.state });
     }
@@ -87,7 +83,7 @@ export class StreamProjections {
   private remember<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     stream: string,
-    snapshot: StreamSnapshot<S>,
+    snapshot: Snapshot<S>,
   ): void {
     this.cache.set(stream, snapshot, rows.findSubjectId ? { ttl: PERSONAL_CACHE_MS } : {});
   }
@@ -96,8 +92,8 @@ export class StreamProjections {
     rows: ReadModel<S, E>,
     stream: string,
     revision: number,
-  ): Promise<StreamSnapshot<S>> {
-    const cached = this.cache.get(stream) as StreamSnapshot<S> | undefined;
+  ): Promise<Snapshot<S>> {
+    const cached = this.cache.get(stream) as Snapshot<S> | undefined;
     if (cached?.revision === revision) return cached;
     const from = cached && cached.revision < revision ? cached : undefined;
     return this.project(rows, { stream, revision }, from);
@@ -106,13 +102,13 @@ export class StreamProjections {
   private async findStateAfter<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     event: StoredEvent,
-    snapshots: Map<string, StreamSnapshot<S>>,
+    snapshots: Map<string, Snapshot<S>>,
     earlier: StoredEvent[],
-  ): Promise<StreamSnapshot<S>> {
+  ): Promise<Snapshot<S>> {
     // A stream's name contains its aggregate, so the cached state has the right type.
-    const cached = this.cache.get(event.stream) as StreamSnapshot<S> | undefined;
+    const cached = this.cache.get(event.stream) as Snapshot<S> | undefined;
     if (event.revision === 0 || cached?.revision === event.revision - 1) {
-      return applyEvents(rows, event.revision === 0 ? undefined : cached, [event]);
+      return applyEvent(rows, event.revision === 0 ? undefined : cached, event);
     }
     const snapshot = snapshots.get(event.stream);
     if (snapshot?.revision === event.revision) return snapshot;
@@ -122,7 +118,7 @@ export class StreamProjections {
       earlier[0]?.revision === firstRevision &&
       earlier.length === event.revision - firstRevision
     ) {
-      return applyEvents(rows, from, [...earlier, event]);
+      return applyEvent(rows, from, event, earlier);
     }
     return this.project(rows, event, from);
   }
@@ -133,7 +129,7 @@ export class StreamProjections {
    */
   private async readEarlierEvents(
     events: StoredEvent[],
-    snapshots: Map<string, StreamSnapshot<object>>,
+    snapshots: Map<string, Snapshot<object>>,
   ): Promise<Map<string, StoredEvent[]>> {
     const refs: EventRef[] = [];
     const seen = new Set<string>();
@@ -143,7 +139,10 @@ export class StreamProjections {
       if (snapshots.get(stream)?.revision === revision) continue;
       const cachedRevision = this.cache.get(stream)?.revision ?? -1;
       const from = cachedRevision < revision ? cachedRevision + 1 : 0;
-      if (revision - from > PAGE_SIZE || refs.length + revision - from > READ_AHEAD.maxEvents)
+      if (
+        revision - from > READ_AHEAD.ofStream ||
+        refs.length + revision - from > READ_AHEAD.maxEvents
+      )
         continue;
       for (let next = from; next < revision; next++) refs.push({ stream, revision: next });
     }
@@ -172,18 +171,14 @@ export class StreamProjections {
   private async project<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     { stream, revision }: Pick<StoredEvent, 'stream' | 'revision'>,
-    from: StreamSnapshot<S> | undefined,
-  ): Promise<StreamSnapshot<S>> {
-    let snapshot = from;
-    let page: StoredEvent[] = [];
-    const range = { from: snapshot ? snapshot.revision + 1 : 0, to: revision };
+    from: Snapshot<S> | undefined,
+  ): Promise<Snapshot<S>> {
     try {
-      for await (const event of this.eventStore.readStream(stream, range)) {
-        page.push(event);
-        if (page.length < PAGE_SIZE && event.revision < revision) continue;
-        snapshot = applyEvents(rows, snapshot, await this.keys.openEvents(page));
-        page = [];
-      }
+      const to = revision;
+      const projected = await foldStream(this.readModels, rows.aggregate, stream, { from, to });
+      if (projected?.head.revision !== revision)
+        throw new Error(`${stream} ends before revision ${revision}`);
+      return { state: projected.state, revision };
     } catch (error) {
       if (!(error instanceof DamagedHistoryError)) throw error;
       // Others must not wait for its repair. What is left of the record is in its read model, perhaps of a later event.
@@ -191,22 +186,16 @@ export class StreamProjections {
       if (!current || current.head.revision < revision) throw error;
       return { state: current.state, revision: current.head.revision };
     }
-    if (snapshot?.revision !== revision)
-      throw new Error(`${stream} ends before revision ${revision}`);
-    return snapshot;
   }
 }
 
-function applyEvents<S extends { accountId: number }, E extends DomainEvent>(
+function applyEvent<S extends { accountId: number }, E extends DomainEvent>(
   { aggregate }: ReadModel<S, E>,
-  from: StreamSnapshot<S> | undefined,
-  events: StoredEvent[],
-): StreamSnapshot<S> {
-  let snapshot = from;
-  for (const event of events) {
-    const state = aggregate.evolve(snapshot?.state, toRecorded<E>(aggregate, event));
-    snapshot = { state, revision: event.revision };
-  }
-  if (!snapshot) throw new Error('a projection needs an event');
-  return snapshot;
+  from: Snapshot<S> | undefined,
+  event: StoredEvent,
+  earlier: StoredEvent[] = [],
+): Snapshot<S> {
+  let state = from?.state;
+  for (const one of earlier) state = foldEvent(aggregate, state, one);
+  return { state: foldEvent(aggregate, state, event), revision: event.revision };
 }

@@ -18,10 +18,10 @@ import type { EventTypes } from '#event-store/port/event-types.js';
 import { hashEvent } from '#event-store/port/hash-chain.js';
 import type { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isSealedWith, type SealedEvent } from '#event-store/personal-keys/personal-parts.js';
+import { openPage } from '#event-store/read-models/fold-stream.js';
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import {
   applyEvent,
-  readStreamsForReplay,
   createReplay,
   toReadModelUpdate,
   type StreamReplay,
@@ -250,8 +250,8 @@ export class HistoryImport {
     for (let offset = 0; offset < streams.length; offset += STREAM_BATCH_SIZE) {
       const projections = new Map<string, StreamReplay>();
       const batch = streams.slice(offset, offset + STREAM_BATCH_SIZE);
-      for await (const events of readStreamsForReplay(this.eventStore, this.keys, batch)) {
-        for (const event of events) {
+      for await (const events of this.eventStore.readStreams(batch)) {
+        for (const event of await openPage(this.keys, events)) {
           const { stream } = event.stored;
           const projection =
             projections.get(stream) ??

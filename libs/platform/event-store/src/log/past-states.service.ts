@@ -3,10 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { awaitQuery } from '#database/connection.js';
-import { toRecorded } from '../port/codec.js';
 import { EventStore, type Position } from '../port/event-store.js';
 import { LogTimes } from './log-times.service.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { foldEvent, openPage } from '../read-models/fold-stream.js';
 import { ALL_READ_MODELS, toStreamName, type ReadModel } from '../read-models/read-models.js';
 
 /** How far a caller's clock may be ahead of the database's. */
@@ -57,10 +57,8 @@ export class PastStates {
     );
     const projectEvents = async () => {
       for await (const events of this.eventStore.readFacts([...states.keys()], position)) {
-        for (const event of await this.keys.openEventsLazily(events)) {
-          const state = aggregate.evolve(states.get(event.stream), toRecorded<E>(aggregate, event));
-          states.set(event.stream, state);
-        }
+        for (const { opened } of await openPage(this.keys, events, 'openEventsLazily'))
+          states.set(opened.stream, foldEvent(aggregate, states.get(opened.stream), opened));
       }
     };
     await awaitQuery(projectEvents());

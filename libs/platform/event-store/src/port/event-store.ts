@@ -181,6 +181,8 @@ export type EventTime = EventRef & { id: string; position: Position; recordedAt:
 
 /** Maximum number of events of a stream that `readStreams` yields at once. */
 export const STREAM_BATCH_SIZE = 1_000;
+/** Maximum number of events that `readPages` yields at once: decrypting them must not block a process for long. */
+const PAGE_SIZE = 200;
 
 /** Maximum number of streams that `findRevisions` reads at the same time. */
 const REVISIONS_AT_ONCE = 16;
@@ -288,16 +290,22 @@ export abstract class EventStore {
    * and contiguously, in one batch or several.
    */
   async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
-    for (const { stream, to } of ranges) {
-      let batch: StoredEvent[] = [];
-      for await (const event of this.readStream(stream, { to })) {
-        batch.push(event);
-        if (batch.length < STREAM_BATCH_SIZE) continue;
-        yield batch;
-        batch = [];
-      }
-      if (batch.length > 0) yield batch;
+    for (const { stream, to } of ranges) yield* this.readPages(stream, { to });
+  }
+
+  /** Reads a stream from a revision to another (inclusive), for code that works on many of its events at once. */
+  async *readPages(
+    stream: string,
+    range?: { from?: number; to?: number },
+  ): AsyncIterable<StoredEvent[]> {
+    let page: StoredEvent[] = [];
+    for await (const event of this.readStream(stream, range)) {
+      page.push(event);
+      if (page.length < PAGE_SIZE) continue;
+      yield page;
+      page = [];
     }
+    if (page.length > 0) yield page;
   }
 
   /**

@@ -4,7 +4,6 @@ import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js
 import { DamagedHistoryError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { DatabasePool } from '#database/database-pool.js';
-import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import {
   EventStore,
@@ -14,6 +13,7 @@ import {
   type Precondition,
   type ReadIds,
 } from '../port/event-store.js';
+import { foldStream } from './fold-stream.js';
 import { ReadModelCache } from './read-model-cache.js';
 import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
@@ -120,8 +120,8 @@ export class ReadModels {
 
   constructor(
     @Inject(Pool) private readonly pool: DatabasePool,
-    private readonly eventStore: EventStore,
-    private readonly keys: PersonalKeys,
+    readonly eventStore: EventStore,
+    readonly keys: PersonalKeys,
   ) {}
 
   /** Loads a read model for somebody who reads it, also while the event store is away. */
@@ -183,10 +183,8 @@ export class ReadModels {
       isErased: subject_id !== null && row.wrapped === null,
     };
     if (row.projection_version !== readModel.aggregate.projectionVersion) {
-      const projected = await this.project(
-        readModel.aggregate,
-        toStreamName(readModel.aggregate, id),
-      );
+      const stream = toStreamName(readModel.aggregate, id);
+      const projected = await foldStream(this, readModel.aggregate, stream);
       return projected && { ...projected, ...subject };
     }
     const loaded = { state: row.state as S, head: toHead(row), ...subject };
@@ -289,8 +287,8 @@ export class ReadModels {
     const stream = toStreamName(aggregate, id);
     const row = await this.getLoader(readModel).read(id);
     const current = row?.projection_version === aggregate.projectionVersion ? row : undefined;
-    const from = current && { state: current.state as S, head: toHead(current) };
-    const projected = await this.project(aggregate, stream, undefined, from);
+    const from = current && { state: current.state as S, revision: current.revision };
+    const projected = await foldStream(this, aggregate, stream, { from });
     if (!projected || projected.head.revision === row?.revision) return;
     const { state, head } = projected;
     const update = {
@@ -323,27 +321,6 @@ export class ReadModels {
     const reason = describeAhead(readModel.table, id);
     this.log.error(reason);
     throw new DamagedHistoryError('change', reason);
-  }
-
-  /** Projects the events alone: up to a revision (inclusive) and from an earlier state, if they are given. */
-  async project<S extends { accountId: number }, E extends DomainEvent>(
-    aggregate: Aggregate<S, E>,
-    stream: string,
-    to?: number,
-    from?: { state: S; head: Head },
-  ): Promise<{ state: S; head: Head } | undefined> {
-    let projected = from;
-    const range = {
-      from: from === undefined ? 0 : from.head.revision + 1,
-      ...(to !== undefined && { to }),
-    };
-    for await (const stored of this.eventStore.readStream(stream, range)) {
-      const [event] = await this.keys.openEvents([stored]);
-      if (event === undefined) throw new Error('decryption must return every event');
-      const state: S = aggregate.evolve(projected?.state, toRecorded<E>(aggregate, event));
-      projected = { state, head: { revision: event.revision, hash: event.hash } };
-    }
-    return projected;
   }
 
   private getLoader<S extends { accountId: number }, E extends DomainEvent>(

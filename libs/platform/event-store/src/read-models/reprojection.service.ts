@@ -6,13 +6,9 @@ import { pause } from '#kernel/pause.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 import { EventStore } from '../port/event-store.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { openPage } from './fold-stream.js';
 import { ALL_READ_MODELS, toStreamName, type AnyReadModel } from './read-models.js';
-import {
-  applyEvent,
-  readStreamsForReplay,
-  createReplay,
-  toReadModelUpdate,
-} from '../verification/stream-replay.js';
+import { applyEvent, createReplay, toReadModelUpdate } from '../verification/stream-replay.js';
 
 const BATCH = 100;
 /** Pause between two batches, so that the work of commands comes first. */
@@ -123,8 +119,8 @@ export class Reprojection {
       stream: toStreamName(readModel.aggregate, id),
       to: revision,
     }));
-    for await (const batch of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
-      for (const event of batch) {
+    for await (const batch of this.eventStore.readStreams(ranges)) {
+      for (const event of await openPage(this.keys, batch)) {
         const replay = replays.get(event.stored.stream);
         if (!replay || failedIds.has(replay.id)) continue;
         const problem = catchMessage(() => applyEvent(replay, event, this.keys));

@@ -1,8 +1,8 @@
 import { parseStreamName } from '#kernel/aggregate.js';
 import type { StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { openPage } from '../read-models/fold-stream.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
-import { openForReplay } from './stream-replay.js';
 import { isMissing, isOutdated, type RecordReplay } from './record-replay.js';
 import type { Scope, Slice, Verification } from './verification.js';
 
@@ -42,7 +42,7 @@ export class LogVerification {
     const own = events.filter(({ stream }) => this.openReplays.has(stream));
     const page: VerifiedPage = { streams: 0, events: 0, outdated: 0, slices: [] };
     const verifiedIds = new Map<string, number[]>();
-    for (const event of await openForReplay(this.keys, own)) {
+    for (const event of await openPage(this.keys, own)) {
       const { stream, revision } = event.stored;
       const record = this.openReplays.get(stream);
       if (!record) continue;

@@ -1,10 +1,10 @@
-import { getCommandKey, type DomainEvent } from '#kernel/aggregate.js';
+import { getCommandKey } from '#kernel/aggregate.js';
 import { DamagedHistoryError } from '#kernel/errors.js';
-import { toRecorded } from '../port/codec.js';
 import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
-import type { EventStore, Head, StoredEvent } from '../port/event-store.js';
+import type { Head, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import type { AnyReadModel } from '../read-models/read-models.js';
+import { foldEvent, type OpenedEvent } from '../read-models/fold-stream.js';
+import type { AnyReadModel, ClaimChanges } from '../read-models/read-models.js';
 
 /** A claim and the revision of its stream after the command that made it. `value` in hex. */
 export type StreamClaim = { accountId: number; kind: string; value: string; revision: number };
@@ -37,60 +37,30 @@ export function createReplay(readModel: AnyReadModel, stream: string, id: number
   };
 }
 
-/** A stream and the revision up to which to read it (inclusive). */
-export type StreamRange = { stream: string; to: number };
-
-/** An event as it is stored, and with its personal data decrypted. */
-export type ReplayedEvent = { stored: StoredEvent; opened: StoredEvent };
-
-/**
- * Reads the events of streams to replay them, in batches. Verification, rebuild, reprojection and import of a history
- * all read them here.
- */
-export async function* readStreamsForReplay(
-  eventStore: EventStore,
-  keys: PersonalKeys,
-  ranges: StreamRange[],
-): AsyncIterable<ReplayedEvent[]> {
-  for await (const events of eventStore.readStreams(ranges)) {
-    yield await openForReplay(keys, events);
-  }
-}
-
-/** Decrypts the personal data of events that have been read already. */
-export async function openForReplay(
-  keys: PersonalKeys,
-  events: StoredEvent[],
-): Promise<ReplayedEvent[]> {
-  const openedEvents = await keys.openEvents(events);
-  return events.map((stored, i) => {
-    const opened = openedEvents[i];
-    if (!opened) throw new Error('decryption must return every event');
-    return { stored, opened };
-  });
-}
-
 /**
  * Applies the next event of the stream. Skips events that were applied before.
  * @throws DamagedHistoryError when an event before it is missing
  */
 export function applyEvent(
   replay: StreamReplay,
-  { stored, opened }: ReplayedEvent,
+  { stored, opened }: OpenedEvent,
   keys: PersonalKeys,
 ): void {
-  const { readModel, stream, head, claims } = replay;
+  const { readModel, stream, head, state, claims } = replay;
   const next = head === null ? 0 : head.revision + 1;
   const { revision, meta } = stored;
   if (revision < next) return;
   if (revision > next) throw new DamagedHistoryError('past', `${stream}: event ${next} is missing`);
-  const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, opened);
+  let changes: ClaimChanges = {};
+  replay.state = foldEvent(readModel.aggregate, state, opened, (event) => {
+    changes = readModel.getClaimChanges?.(event, state) ?? {};
+  });
+  replay.head = { revision, hash: stored.hash };
   if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 
   const commandKey = getCommandKey(meta);
   if (replay.command.key !== commandKey) replay.command = { key: commandKey, claims: [] };
   for (const claim of replay.command.claims) claim.revision = revision;
-  const changes = readModel.getClaimChanges?.(recordedEvent, replay.state) ?? {};
   if (changes.releasesAll) {
     claims.clear();
     replay.command.claims = [];
@@ -105,8 +75,6 @@ export function applyEvent(
     claims.set(name, claim);
     replay.command.claims.push(claim);
   }
-  replay.state = readModel.aggregate.evolve(replay.state, recordedEvent);
-  replay.head = { revision, hash: stored.hash };
 }
 
 /** Creates the write of its read model; undefined before the first event. */

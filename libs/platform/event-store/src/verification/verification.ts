@@ -8,6 +8,7 @@ import type { EventStore, StoredEvent } from '../port/event-store.js';
 import { hashEvent } from '../port/hash-chain.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { isAfter } from '../port/position.js';
+import { openPage, type OpenedEvent } from '../read-models/fold-stream.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
 import {
   createRecordReplay,
@@ -19,7 +20,7 @@ import {
   type Row,
 } from './record-replay.js';
 import { repairRecords, type Repair } from './repair.js';
-import { applyEvent, readStreamsForReplay, type ReplayedEvent } from './stream-replay.js';
+import { applyEvent } from './stream-replay.js';
 
 /** How often a repair is tried while others change the records, or hold locks. */
 const REPAIR = { tries: 20, everyMs: 250 };
@@ -106,9 +107,9 @@ export class Verification {
       stream,
       to: Math.max(applyTo, row.last_revision ?? 0),
     }));
-    for await (const events of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
+    for await (const events of this.eventStore.readStreams(ranges)) {
       result.events += events.length;
-      for (const event of events) {
+      for (const event of await openPage(this.keys, events)) {
         const { stream } = event.stored;
         const record = records.get(stream);
         const problem = record && this.apply(event, record);
@@ -180,7 +181,7 @@ export class Verification {
   }
 
   /** Applies an event up to `applyTo`, and only checks the later ones. @returns why the stream is broken */
-  apply(event: ReplayedEvent, record: RecordReplay): string | undefined {
+  apply(event: OpenedEvent, record: RecordReplay): string | undefined {
     if (record.isBroken) return undefined;
     const { stored } = event;
     const { applyTo, replay, last } = record;
