@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /** Files that the running service reads besides its code: views, and the SQL of migrations. */
 const folders = ['libs', 'apps/schema'];
-const pattern = /[.](eta|css|svg|js|sql)$/;
+const pattern = /[.](eta|css|svg|js|json|sql)$/;
 
 const guides = 'docs/guides';
 const receivers = 'docs/receivers';

@@ -392,7 +392,7 @@ describe('explaining a balance', () => {
     expect(steps[0]?.text).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d{2}\s[AP]M: /);
   });
 
-  it("EXPLAIN-03 It is English, German, French or Spanish, as the store's `locale` says, and English for any other, with times in the store's time zone", async () => {
+  it("EXPLAIN-03 It is in the language of the store's `locale`, or in English where there are no texts in that, with times in the store's time zone", async () => {
     const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
     const { path } = await enrol(other);
     const answers: Record<string, RegExp> = {

@@ -143,7 +143,7 @@ describe('the signup page', () => {
     expect(await requiredOf({ require_email: false })).toEqual(['first_name']);
   });
 
-  it('JOIN-03 It speaks the language of its store (`locale`: German, English, French or Spanish, otherwise English) and has the colours of its poster', async () => {
+  it('JOIN-03 It speaks the language of its store (`locale`), or English where there are no texts in that, and has the colours of its poster', async () => {
     const other = await service.newStore();
     await set(other, { locale: 'de-AT', storeName: 'Café <Mitte>' });
     const poster = await newPoster(other, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });

@@ -3800,7 +3800,7 @@ export interface components {
     ExplanationStep: {
       /** @description The id of the event. */
       event_id: string;
-      /** @description In the store's language: English, German, French or Spanish, else English */
+      /** @description In the store's language, or in English where there are no texts in that */
       text: string;
       /**
        * Format: int64

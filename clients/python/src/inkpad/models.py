@@ -1261,7 +1261,7 @@ class ExplanationStep(TypedDict):
     event_id: str
     """The id of the event."""
     text: str
-    """In the store's language: English, German, French or Spanish, else English"""
+    """In the store's language, or in English where there are no texts in that"""
     stamps: int | None
     """The signed change"""
     balance: int

@@ -32,7 +32,7 @@ export class ExplanationStepJson {
   declare readonly event_id: string;
   @TextProperty({
     example: 'Mar 1, 2026, 2:05 PM: 2 stamps added, at Old Town, by Kim',
-    description: "In the store's language: English, German, French or Spanish, else English",
+    description: "In the store's language, or in English where there are no texts in that",
   })
   declare readonly text: string;
   @IntegerProperty({ nullable: true, example: 2, description: 'The signed change' })

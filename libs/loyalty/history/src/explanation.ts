@@ -1,4 +1,4 @@
-import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
+import { getTranslations, type Localization } from '#translations/translations.js';
 
 /** The data of one step of an explanation. */
 export type Step = {
@@ -23,7 +23,6 @@ export type Step = {
 export class Narrator {
   private readonly localization: Localization;
   private readonly times: Intl.DateTimeFormat;
-  private readonly numbers: Intl.NumberFormat;
 
   /**
    * @param locale BCP 47 tag
@@ -33,7 +32,6 @@ export class Narrator {
     this.localization = getTranslations(locale);
     const format = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
     this.times = new Intl.DateTimeFormat(this.localization.locale, format);
-    this.numbers = new Intl.NumberFormat(this.localization.locale);
   }
 
   describe(step: Step): string {
@@ -41,11 +39,11 @@ export class Narrator {
     const { location, person, receipt, reverses, reversed, note } = step;
     const parts = [
       this.describeEvent(step),
-      location && t.at(location),
-      person && t.by(person),
-      receipt && t.receipt(receipt),
-      reverses && t.reverses(this.times.format(reverses)),
-      reversed && t.reversed(this.times.format(reversed)),
+      location && t.at({ location }),
+      person && t.by({ who: person }),
+      receipt && t.receipt({ number: receipt }),
+      reverses && t.reverses({ when: this.times.format(reverses) }),
+      reversed && t.reversed({ when: this.times.format(reversed) }),
     ].filter((part) => part !== null);
     const text = `${this.times.format(step.at)}: ${parts.join(', ')}`;
     return note === null ? text : `${text} (${note})`;
@@ -53,25 +51,24 @@ export class Narrator {
 
   /** Describes all earlier steps as one. */
   describeEarlier(count: number): string {
-    return formatCount(this.localization.t.history.earlier, count, this.localization);
+    return this.localization.t.history.earlier({ count });
   }
 
   private describeEvent({ name, stamps, source, reward }: Step): string {
     const { history: t, stamps: stampTexts } = this.localization.t;
     const count = Math.abs(stamps ?? 0);
-    const text = this.numbers.format(count);
     switch (name) {
       case 'customer_card.created':
         return t.issued;
       case 'stamp.earned':
-        if (source === 'welcome_bonus') return t.welcome(text, count);
-        return (source === 'adjustment' ? t.credited : stampTexts.added)(text, count);
+        if (source === 'welcome_bonus') return t.welcome({ count });
+        return (source === 'adjustment' ? t.credited : stampTexts.added)({ count });
       case 'stamp.removed':
-        return t.removed(text, count);
+        return t.removed({ count });
       case 'reward.unlocked':
-        return t.unlocked(reward ?? '');
+        return t.unlocked({ reward: reward ?? '' });
       case 'reward.redeemed':
-        return t.redeemed(reward ?? '', text, count);
+        return t.redeemed({ reward: reward ?? '', count });
       case 'customer_card.moved':
         return t.moved;
       case 'customer_card.merged':

@@ -55,5 +55,7 @@ export function renderHolderMail(
 export function renderHolderSms(message: HolderMessage): string {
   const { store, text, link } = message;
   const t = getCustomerTranslations(message).t.holderMessages;
-  return toPlainText(t.sms(toSingleLine(store), toSingleLine(text), getStopLink(link)));
+  return toPlainText(
+    t.sms({ store: toSingleLine(store), text: toSingleLine(text), link: getStopLink(link) }),
+  );
 }

@@ -1,6 +1,5 @@
 import { renderZonedTime } from '#kernel/zoned-time.js';
-import type { Translations } from '#translations/en.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { limitRewards } from '#passes/limited-rewards.js';
 import type { PassField } from './pass-json.js';
@@ -9,22 +8,18 @@ import type { PassField } from './pass-json.js';
 export function renderBackFields(
   content: PassContent,
   publicUrl: string,
-  { t, locale }: Localization,
+  { t }: Localization,
 ): PassField[] {
   const { expiresAt, timeZone, locations, state } = content;
-  const toLine = (text: string, count: number, name: string) => t.wallet.reward(name, text, count);
   const { rewards, omittedCount } = limitRewards(content.rewards);
   const rewardLines = rewards.map(({ name, description, stampsRequired, available }) => {
-    const line = formatCount((text, count) => toLine(text, count, name), stampsRequired, {
-      t,
-      locale,
-    });
+    const line = t.wallet.reward({ name, count: stampsRequired });
     return [available ? `${line} (${t.applePass.available})` : line, description]
       .filter(Boolean)
       .join('\n');
   });
   if (omittedCount > 0) {
-    rewardLines.push(formatCount(t.wallet.moreRewards, omittedCount, { t, locale }));
+    rewardLines.push(t.wallet.moreRewards({ count: omittedCount }));
   }
   const page = `${publicUrl}/passes/${content.uuid}`;
   const shops = [...new Set(locations.map(({ name }) => name))];

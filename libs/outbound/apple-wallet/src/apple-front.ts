@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import type { AuxiliaryField } from '#cards/card.events.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField } from './pass-json.js';

@@ -1,6 +1,5 @@
 import { renderZonedTime } from '#kernel/zoned-time.js';
-import type { Translations } from '#translations/en.js';
-import { formatCount, getCustomerTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type Translations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { WrittenNotice } from '#passes/pass-notice.js';
@@ -57,7 +56,7 @@ export function renderApplePass(
     teamIdentifier: issuer.teamId,
     serialNumber: content.uuid,
     organizationName: storeName,
-    description: t.applePass.description(card.name, storeName),
+    description: t.applePass.description({ card: card.name, store: storeName }),
     ...(front.title !== null && { logoText: front.title }),
     backgroundColor: toRgb(card.cardColor),
     foregroundColor: textColor,
@@ -78,7 +77,7 @@ export function renderApplePass(
       secondaryFields: front.secondary,
       auxiliaryFields: front.auxiliary,
       backFields: [
-        renderNewsField(content, lastChange, t, locale),
+        renderNewsField(content, lastChange, t),
         ...listMovedFields(front, content, t),
         ...renderBackFields(content, issuer.publicUrl, { t, locale }),
       ],
@@ -131,11 +130,10 @@ function renderNewsField(
   { state, stampsCount }: PassContent,
   { notice, noticeTag, balanceTag }: LastChange,
   t: Translations,
-  locale: string,
 ): PassField {
   const field = { key: 'news', label: t.applePass.news };
   if (state === 'void') return { ...field, value: t.applePass.void };
-  const balance = formatCount(t.applePass.balance, stampsCount, { t, locale });
+  const balance = t.applePass.balance({ count: stampsCount });
   // The balance has changed silently since then.
   if (notice === null || noticeTag !== balanceTag) return { ...field, value: balance };
   const { text, hasCount } = notice;

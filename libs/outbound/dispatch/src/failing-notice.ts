@@ -1,4 +1,4 @@
-import { getTranslations } from '#translations/translations.js';
+import { getTranslations, type Translations } from '#translations/translations.js';
 import { FAILING_SECONDS } from '#subscriptions/webhook-delivery.js';
 
 /**
@@ -55,27 +55,38 @@ export function renderFailingMail(
   });
   const host = new URL(notice.targetUrl).host;
   const path = getPath(notice);
-  const since = failingSince ? t.since(times.format(failingSince)) : '';
+  const since = failingSince && times.format(failingSince);
   const disabledAt = times.format(notice.disabledAt);
   const isDisabled = kind === 'disabled';
   const lines = [
     isDisabled
-      ? t.disabled.intro(host, disabledAt, isBlocked ? t.blockedReason : t.failingReason(since))
-      : t.warning.intro(host, since, disabledAt),
+      ? t.disabled.intro({ host, disabledAt, reason: describeReason(t, isBlocked, since) })
+      : since === null
+        ? t.warning.intro({ host, disabledAt })
+        : t.warning.introSince({ host, since, disabledAt }),
     '',
-    t.store(store),
-    t.subscription(formatName(notice)),
-    t.lastResponse(lastStatus === null ? null : `HTTP ${lastStatus}`),
-    ...(lastError === null ? [] : [t.lastError(lastError)]),
+    t.store({ name: store }),
+    t.subscription({ name: formatName(notice) }),
+    lastStatus === null ? t.noResponse : t.lastResponse({ status: `HTTP ${lastStatus}` }),
+    ...(lastError === null ? [] : [t.lastError({ error: lastError })]),
     '',
     t.steps,
     isDisabled && isBlocked ? t.checkName : t.checkReceiver,
-    t.test(`POST ${path}/test`),
-    ...(isDisabled ? [t.enable(`PATCH ${path} {"enabled": true}`)] : []),
+    t.test({ request: `POST ${path}/test` }),
+    ...(isDisabled ? [t.enable({ request: `PATCH ${path} {"enabled": true}` })] : []),
     t[kind].sendAgain,
     `  ${formatReplay(notice)}`,
   ];
-  return { subject: t[kind].subject(store, host), text: `${lines.join('\n')}\n` };
+  return { subject: t[kind].subject({ store, host }), text: `${lines.join('\n')}\n` };
+}
+
+function describeReason(
+  t: Translations['failingMail'],
+  isBlocked: boolean,
+  since: string | null,
+): string {
+  if (isBlocked) return t.blockedReason;
+  return since === null ? t.failingReason : t.failingReasonSince({ since });
 }
 
 function formatName({ subscriptionId, description }: FailingNotice): string {

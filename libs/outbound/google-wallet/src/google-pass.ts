@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
-import type { Translations } from '#translations/en.js';
-import { getCustomerTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type Translations } from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
 import type { BarcodeFormat } from '#cards/card.events.js';
 import { isExpired } from '#cards/card.js';
@@ -248,11 +247,9 @@ function renderClassTexts({ card, offers, contact }: PassContent, t: Translation
   if (offers.length > 0) {
     const { rewards, omittedCount } = limitRewards(offers);
     const lines = rewards.map(({ name, description, stampsRequired }) =>
-      [t.wallet.reward(name, String(stampsRequired), stampsRequired), description]
-        .filter(Boolean)
-        .join('\n'),
+      [t.wallet.reward({ name, count: stampsRequired }), description].filter(Boolean).join('\n'),
     );
-    if (omittedCount > 0) lines.push(t.wallet.moreRewards(String(omittedCount), omittedCount));
+    if (omittedCount > 0) lines.push(t.wallet.moreRewards({ count: omittedCount }));
     texts.push({ id: 'rewards', header: t.wallet.rewards, body: lines.join('\n') });
   }
   const { address, termsText } = contact;
@@ -281,9 +278,9 @@ function renderAvailableTexts({ rewards, offers }: PassContent, t: Translations)
   const names = available.map(({ id, name, stampsRequired }) =>
     offeredStamps.get(id) === stampsRequired
       ? name
-      : t.wallet.reward(name, String(stampsRequired), stampsRequired),
+      : t.wallet.reward({ name, count: stampsRequired }),
   );
-  if (omittedCount > 0) names.push(t.wallet.moreRewards(String(omittedCount), omittedCount));
+  if (omittedCount > 0) names.push(t.wallet.moreRewards({ count: omittedCount }));
   return names.length === 0
     ? []
     : [{ id: 'available', header: t.googlePass.ready, body: names.join('\n') }];

@@ -104,7 +104,7 @@ describe.each(locales)('the mail in %s', (locale) => {
 it('every sentence differs in every language', () => {
   const sentences = locales.flatMap((locale) => {
     const { intro, advice, why, open, subject } = getTranslations(locale).t.cardMessage;
-    return [intro('S'), advice, why('S'), open, subject('S')];
+    return [intro({ store: 'S' }), advice, why({ store: 'S' }), open, subject({ store: 'S' })];
   });
   expect(new Set(sentences).size).toBe(5 * locales.length);
 });

@@ -1,9 +1,5 @@
 import type { AddressForm } from '#translations/customer-texts.js';
-import {
-  formatCount,
-  getCustomerTranslations,
-  type Localization,
-} from '#translations/translations.js';
+import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import type { IllustratedMail, MailPicture } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
@@ -47,7 +43,7 @@ export function renderCardMail(
   const t = localization.t.cardMessage;
   return renderStoreMail({
     ...frame,
-    subject: t.subject(frame.store),
+    subject: t.subject({ store: frame.store }),
     title: t.intro,
     button: { text: t.open, link: content.link },
     paragraphs: [t.advice],
@@ -60,9 +56,8 @@ function summarizeBalance(
   localization: Localization,
 ): string {
   const { card, stamps } = localization.t;
-  if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
-  const numbers = new Intl.NumberFormat(localization.locale);
-  return card.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
+  if (stampsCount > stampsRequired) return stamps.count({ count: stampsCount });
+  return card.stampsOf({ have: stampsCount, need: stampsRequired });
 }
 
 /** Renders the parts of an e-mail that are the same in every one about a card. */
@@ -92,13 +87,13 @@ export function renderCardSms({
 }: Pick<CardMessageContent, 'store' | 'locale' | 'addressForm' | 'link'>): string {
   const t = getCustomerTranslations(language).t.cardMessage;
   const store = toSingleLine(name);
-  const whole = toPlainText(t.sms(store, link));
+  const whole = toPlainText(t.sms({ store, link }));
   const septets = countSeptets(whole);
   if (septets === undefined || septets <= MAX_SMS_SEPTETS) return whole;
   const characters = [...toPlainText(store)];
   for (let length = characters.length - 1; length >= MIN_NAME_LENGTH; length--) {
     const shortened = `${characters.slice(0, length).join('').trimEnd()}${ELLIPSIS}`;
-    const text = toPlainText(t.sms(shortened, link));
+    const text = toPlainText(t.sms({ store: shortened, link }));
     if ((countSeptets(text) ?? Infinity) <= MAX_SMS_SEPTETS) return text;
   }
   return whole;

@@ -53,28 +53,35 @@ export function renderRetirementMail(
   const { email, name, locale, tokens } = user;
   const t = getTranslations(locale ?? 'en').t.retirementMail;
   const days = new Intl.DateTimeFormat(t.dates, { dateStyle: 'long', timeZone: 'UTC' });
-  const subject = t.subject(new URL(publicUrl).host, version, sunsetAt && days.format(sunsetAt));
+  const { host } = new URL(publicUrl);
+  const subject = sunsetAt
+    ? t.subject({ host, version, end: days.format(sunsetAt) })
+    : t.subjectWithoutEnd({ host, version });
   const lines = [
-    t.greeting(toSingleLine(name)),
+    t.greeting({ name: toSingleLine(name) }),
     '',
-    t.intro(version, publicUrl),
+    t.intro({ version, url: publicUrl }),
     '',
-    t.deprecatedFrom(days.format(deprecatedAt)),
+    t.deprecatedFrom({ day: days.format(deprecatedAt) }),
     sunsetAt
-      ? t.end(days.format(sunsetAt), formatTime(sunsetAt), `${publicUrl}/api/${version}`)
+      ? t.end({
+          day: days.format(sunsetAt),
+          time: formatTime(sunsetAt),
+          url: `${publicUrl}/api/${version}`,
+        })
       : t.noEnd,
     '',
-    t.tokens(RECENT_DAYS),
+    t.tokens({ days: RECENT_DAYS }),
     ...tokens
       .slice(0, MAX_NAMED_TOKENS)
-      .map(({ name, usedAt }) => t.token(toSingleLine(name), days.format(usedAt))),
+      .map(({ name, usedAt }) => t.token({ name: toSingleLine(name), day: days.format(usedAt) })),
     ...(tokens.length > MAX_NAMED_TOKENS ? [t.otherTokens] : []),
     '',
-    t.steps(publicUrl),
+    t.steps({ url: publicUrl }),
   ];
   return {
     to: email,
-    subject: occasion === 'reminder' ? t.reminder(subject) : subject,
+    subject: occasion === 'reminder' ? t.reminder({ subject }) : subject,
     text: `${lines.join('\n')}\n`,
   };
 }

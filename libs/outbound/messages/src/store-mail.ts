@@ -17,13 +17,13 @@ export type StoreMail = {
   subject: string;
   /** What the picture shows. */
   summary: { name: string; text: string };
-  title: (store: string) => string;
+  title: (values: { store: string }) => string;
   /** Above the button. */
   opening?: string[];
   button: { text: string; link: string };
   paragraphs: string[];
   /** Says why the person gets the e-mail. */
-  why: (store: string) => string;
+  why: (values: { store: string }) => string;
   /** A page that stops such e-mails. */
   stop?: { text: string; link: string };
 };
@@ -62,12 +62,12 @@ export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
   const contact = listContactLines(mail.contact);
   const foot = [store, ...address, ...contact.map(({ text }) => text)].join('\n');
   const text = [
-    mail.title(store),
+    mail.title({ store }),
     ...opening,
     `${summary.name}, ${summary.text}`,
     button.link,
     ...paragraphs,
-    mail.why(store),
+    mail.why({ store }),
     ...(mail.stop ? [`${mail.stop.text}: ${mail.stop.link}`] : []),
     foot,
   ];
@@ -107,8 +107,8 @@ function listContactLines({ phone, email, website }: ContactDetails): ContactLin
 }
 
 /** Renders a text as HTML. An Arabic name does not turn the rest of the sentence around. */
-function isolateName(text: (store: string) => string, store: string): string {
-  return escapeHtml(text(PLACEHOLDER)).replaceAll(
+function isolateName(text: StoreMail['title'], store: string): string {
+  return escapeHtml(text({ store: PLACEHOLDER })).replaceAll(
     PLACEHOLDER,
     () => `<bdi>${escapeHtml(store)}</bdi>`,
   );

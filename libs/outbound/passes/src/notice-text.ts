@@ -1,8 +1,4 @@
-import {
-  formatCount,
-  getCustomerTranslations,
-  type Localization,
-} from '#translations/translations.js';
+import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import type { CardMessages } from '#cards/card.events.js';
 import { fillMessage, hasNumber, type Placeholder } from '#cards/card-messages.js';
 import type { PassContent } from './pass-content.js';
@@ -56,15 +52,17 @@ function writeDefault(
 ): Pick<NoticeText, 'text' | 'hasCount'> {
   const { notice: t, stamps } = localization.t;
   if (notice.kind !== 'stamped') {
-    return { text: t[notice.kind](shorten(notice.rewardName)), hasCount: false };
+    return { text: t[notice.kind]({ reward: shorten(notice.rewardName) }), hasCount: false };
   }
   const { missing, reward } = findNext(content);
   if (missing === null) {
-    return { text: `${formatCount(stamps.added, notice.stamps, localization)}.`, hasCount: false };
+    return { text: `${stamps.added({ count: notice.stamps })}.`, hasCount: false };
   }
-  const toGo = (text: string, count: number) =>
-    reward === null ? t.toFullCard(text, count) : t.toReward(text, count, shorten(reward));
-  return { text: formatCount(toGo, missing, localization), hasCount: true };
+  const text =
+    reward === null
+      ? t.toFullCard({ count: missing })
+      : t.toReward({ count: missing, reward: shorten(reward) });
+  return { text, hasCount: true };
 }
 
 /** Finds the stamps to the cheapest reward above the balance, or else to a full card. */

@@ -1,4 +1,4 @@
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { isStampIcon } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
 import type { StripSize } from '#card-images/strip-design.js';
@@ -65,6 +65,7 @@ export function createFronts({ draft, storeName, store, page, toStripUrl }: Fron
   const header = draft.headerText === '' ? storeName : draft.headerText;
   return {
     states,
+    stampsRequired: draft.stampsRequired,
     code: { picture: SAMPLE_PICTURE.path, text: SAMPLE_CODE },
     stampsLabel: t.stamps.label,
     icon: {
@@ -148,20 +149,21 @@ function arrangeAppleFront({
 /** Lists the points of the way: one for each stamp, with the names of the rewards there. */
 export function listPoints(
   { stampsRequired, rewards }: CardDraft,
-  { locale, t }: Localization,
+  { t }: Localization,
 ): { stamp: number; label: string; row: number | null; cost: string; title: string }[] {
-  const numbers = new Intl.NumberFormat(locale);
   return Array.from({ length: stampsRequired }, (_, index) => {
     const stamp = index + 1;
     const here = rewards.filter((reward) => reward.stampsRequired === stamp);
     const title = here.map(({ name }) => name || t.cardPages.rewards).join(', ');
-    const text = numbers.format(stamp);
     return {
       stamp,
       row: here[0]?.row ?? null,
       title,
-      cost: formatCount(t.cardPages.uses, stamp, { locale, t }),
-      label: here.length > 0 ? t.cardPages.editAt(text, title) : t.cardPages.addAt(text),
+      cost: t.cardPages.uses({ count: stamp }),
+      label:
+        here.length > 0
+          ? t.cardPages.editAt({ stamp, names: title })
+          : t.cardPages.addAt({ stamp }),
     };
   });
 }
@@ -180,7 +182,7 @@ function createStates(
       stamps,
       count: `${numbers.format(stamps)}/${numbers.format(stampsRequired)}`,
       missing: missing === null ? null : numbers.format(missing),
-      missingCount: missing === null ? null : formatCount(store.t.stamps.count, missing, store),
+      missingCount: missing === null ? null : store.t.stamps.count({ count: missing }),
       strip: toStripUrl(stamps, '2x'),
       hero: toStripUrl(stamps, 'hero'),
     };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { en } from '#translations/en.js';
+import { getTranslations } from '#translations/translations.js';
 import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { findCardWarnings } from '#cards/card-contrast.js';
 import { createDraft } from './card-draft.js';
@@ -8,12 +8,13 @@ import { CARD_TEMPLATES } from './card-templates.js';
 import { createDesignForm, readDesignForm, withEmptyRow } from './design-form.js';
 import { parseDesign } from './parsed-design.dto.js';
 
+const TEMPLATES = getTranslations('en').t.cardPages.templates;
 const BERLIN = { timeZone: 'Europe/Berlin', previous: null };
-const coffee = () => createDesignForm('coffee', en.cardPages.templates);
+const coffee = () => createDesignForm('coffee', TEMPLATES);
 
 describe.each(STRIP_PRESETS)('the template %s', (key) => {
   it('is a valid card whose stamps and texts can be seen', () => {
-    const form = createDesignForm(key, en.cardPages.templates);
+    const form = createDesignForm(key, TEMPLATES);
     const { attributes, rewards } = parseDesign(form, BERLIN);
     expect(attributes).toMatchObject({ stripType: 'preset', stripPreset: key, expiresAt: null });
     expect(rewards).toMatchObject([{ id: null, stampsRequired: attributes.stampsRequired }]);

@@ -1,6 +1,6 @@
 import { getLocalDay } from '#kernel/zoned-time.js';
 import type { Form } from '#http/body-kinds.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import type { Card } from '#cards/card.js';
 import type { StripPreset } from '#cards/card-appearance.js';
 import type { Reward } from '#rewards/reward.js';

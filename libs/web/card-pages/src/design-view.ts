@@ -1,5 +1,4 @@
-import { formatCount, type Localization } from '#translations/translations.js';
-import type { Translations } from '#translations/en.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { BARCODE_FORMATS } from '#cards/barcode.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
@@ -78,11 +77,7 @@ export function createDesignView(
       .filter(Boolean)
       .join('\n'),
     changes:
-      id === undefined
-        ? ''
-        : holderCount === 0
-          ? t.changesNone
-          : formatCount(t.changes, holderCount, localization),
+      id === undefined ? '' : holderCount === 0 ? t.changesNone : t.changes({ count: holderCount }),
   };
 }
 
@@ -103,12 +98,11 @@ function listPresets(current: string, t: Texts): { value: string; text: string }
     : [...presets, { value: current, text: current }];
 }
 
-function listRows({ rewards }: DesignForm, { t, locale }: Localization) {
-  const numbers = new Intl.NumberFormat(locale);
+function listRows({ rewards }: DesignForm, { t }: Localization) {
   return withEmptyRow(rewards).map((row, index) => ({
     ...row,
     index,
-    legend: t.cardPages.reward(numbers.format(index + 1)),
+    legend: t.cardPages.reward({ number: index + 1 }),
     anchor: row.id === '' && row.name === '' && row.stamps === '' ? 'new' : String(index),
   }));
 }

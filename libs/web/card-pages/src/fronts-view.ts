@@ -1,5 +1,5 @@
 import { loadPart, loadTemplate } from '#kernel/templates.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import type { CardWarning } from '#cards/card-contrast.js';
 import type { Fronts, listPoints } from './card-fronts.js';
 

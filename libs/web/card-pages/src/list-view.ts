@@ -1,5 +1,4 @@
-import { formatCount, type Localization } from '#translations/translations.js';
-import type { Translations } from '#translations/en.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { createStripDesign } from '#card-images/strip-design.js';
@@ -39,7 +38,6 @@ export function createListView(
 ) {
   const t = localization.t.cardPages;
   const notices = { archived: t.archiveDone, unarchived: t.unarchiveDone };
-  const numbers = new Intl.NumberFormat(localization.locale);
   return {
     t,
     style: CARD_STYLE.path,
@@ -52,11 +50,11 @@ export function createListView(
       name: card.name,
       path: `${base}/${card.id}`,
       strip,
-      alt: t.pictureOf(card.name),
+      alt: t.pictureOf({ name: card.name }),
       isArchived: card.archivedAt !== null,
       isExpired: isExpired(card, now),
-      holders: t.holders(numbers.format(holderCount), holderCount),
-      rewards: formatCount(t.rewardCount, rewardCount, localization),
+      holders: t.holders({ count: holderCount }),
+      rewards: t.rewardCount({ count: rewardCount }),
     })),
   };
 }

@@ -1,17 +1,19 @@
 import type { Changes } from '#kernel/changes.js';
 import { isRole } from '#identity/roles.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { capitalize } from '#pages/capitalize.js';
 
 /** Returns the label of an audit entry's type; unknown types are spelled out. */
 export function getAuditLabel(type: string, { t }: Localization): string {
-  const { labels } = t.console.log;
-  const label = Object.hasOwn(labels, type) ? labels[type] : undefined;
-  return label ?? spellOut(type);
+  return findText(t.console.log.labels, type) ?? spellOut(type);
+}
+
+function findText(texts: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(texts, name) ? texts[name] : undefined;
 }
 
 function spellOut(name: string): string {
-  const spelled = name.replaceAll(/[._]+/g, ' ').trim();
-  return spelled.charAt(0).toUpperCase() + spelled.slice(1);
+  return capitalize(name.replaceAll(/[._]+/g, ' ').trim());
 }
 
 /** Actions of visitors who are not signed in. */
@@ -24,10 +26,10 @@ export function describeActor(
   { t }: Localization,
 ): string {
   const { operator, operatorBy, somebody, token } = t.console.log;
-  if (type === 'admin_token') return name === null ? operator : operatorBy(name);
+  if (type === 'admin_token') return name === null ? operator : operatorBy({ token: name });
   if (BY_STRANGERS.has(what)) return somebody;
   if (type === 'system') return name === null ? 'Inkpad' : operator;
-  return type === 'token' ? token(name ?? '').trim() : (name ?? somebody);
+  return type === 'token' ? token({ name: name ?? '' }).trim() : (name ?? somebody);
 }
 
 /** Describes the details of an entry. @param day formats a day */
@@ -39,21 +41,20 @@ export function describeDetails(
   const t = localization.t.console.log;
   const fields = subject as Record<string, unknown>;
   const text = (field: string) => (typeof fields[field] === 'string' ? fields[field] : '');
-  const id = (field: string, words: (value: string) => string) =>
-    typeof fields[field] === 'number' ? words(String(fields[field])) : '';
+  const id = (field: string, describe: (values: { id: string }) => string) =>
+    typeof fields[field] === 'number' ? describe({ id: String(fields[field]) }) : '';
   const times = typeof fields['times'] === 'number' ? fields['times'] : 0;
   const stores = Array.isArray(fields['account_ids']) ? fields['account_ids'].length : 0;
-  const method = text('method');
   const parts = [
     id('webhook_subscription_id', t.webhook),
     id('customer_id', t.customer),
     text('email'),
     getRoleLabel(fields['role'], localization),
     fields['read_only'] === true ? t.readOnly : '',
-    stores > 0 ? formatCount(t.onlyStores, stores, localization) : '',
-    (Object.hasOwn(t.methods, method) ? t.methods[method] : undefined) ?? '',
-    times > 1 ? formatCount(t.times, times, localization) : '',
-    text('expires_at') && t.until(day(new Date(text('expires_at')))),
+    stores > 0 ? t.onlyStores({ count: stores }) : '',
+    findText(t.methods, text('method')) ?? '',
+    times > 1 ? t.times({ count: times }) : '',
+    text('expires_at') && t.until({ day: day(new Date(text('expires_at'))) }),
     text('target_url'),
   ];
   return parts.filter((part) => part !== '').join(', ');
@@ -66,12 +67,11 @@ export function describeChanges(subject: object, localization: Localization): st
   return Object.entries(changes)
     .filter(([field]) => field !== 'enabled')
     .map(([field, { from, to }]) => {
-      const name = (Object.hasOwn(fields, field) ? fields[field] : undefined) ?? spellOut(field);
-      return change(
-        name,
-        describeValue(field, from, localization),
-        describeValue(field, to, localization),
-      );
+      return change({
+        field: findText(fields, field) ?? spellOut(field),
+        from: describeValue(field, from, localization),
+        to: describeValue(field, to, localization),
+      });
     });
 }
 
@@ -80,7 +80,9 @@ function describeValue(field: string, value: unknown, localization: Localization
   if (value === null || value === undefined) return field === 'per_minute' ? usualLimit : nothing;
   if (Array.isArray(value)) return value.includes('*') ? allEvents : value.join(', ');
   if (field === 'role') return getRoleLabel(value, localization);
-  return typeof value === 'string' && field !== 'payload_format' ? quoted(value) : String(value);
+  return typeof value === 'string' && field !== 'payload_format'
+    ? quoted({ text: value })
+    : String(value);
 }
 
 function getRoleLabel(role: unknown, { t }: Localization): string {

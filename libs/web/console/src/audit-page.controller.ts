@@ -63,7 +63,7 @@ export class AuditPageController {
     const { day, minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view,
-      title: pageOf(log.title, store.name),
+      title: pageOf({ page: log.title, store: store.name }),
       data: {
         entries: entries.map(({ json }, i) => ({
           at: minute(new Date(json.recorded_at)),

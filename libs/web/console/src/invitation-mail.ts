@@ -21,7 +21,12 @@ export function createInvitationMail(
   const { invitationMail: t, roles } = texts;
   const name = toSingleLine(store.name);
   const link = `${publicUrl}/app/invitations/${secret}`;
-  const days = String(INVITATION_DAYS);
-  const text = t.text(toSingleLine(inviter), name, roles.inText[role], link, days);
-  return { to: email, subject: t.subject(name), text };
+  const text = t.text({
+    inviter: toSingleLine(inviter),
+    store: name,
+    role: roles.inText[role],
+    link,
+    days: INVITATION_DAYS,
+  });
+  return { to: email, subject: t.subject({ store: name }), text };
 }

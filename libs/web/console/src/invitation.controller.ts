@@ -99,7 +99,7 @@ export class InvitationController {
     const isSameUser = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
     await this.pages.send(request, reply, {
       view,
-      title: localization.t.console.invitation.title(invitation.store),
+      title: localization.t.console.invitation.title({ store: invitation.store }),
       data: {
         ...invitation,
         ...formState,

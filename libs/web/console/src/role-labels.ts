@@ -1,5 +1,5 @@
 import { ROLES, type Role } from '#identity/roles.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 /** Lists the roles as the options of a select. */
 export function listRoleOptions(t: Translations): { value: Role; text: string }[] {

@@ -90,7 +90,9 @@ export function describeSmsCountries(
 ): string {
   const { smsHome, smsNoHome } = texts.settings;
   if (country === null) return smsNoHome;
-  return smsHome(new Intl.DisplayNames(locale, { type: 'region' }).of(country) ?? country);
+  return smsHome({
+    country: new Intl.DisplayNames(locale, { type: 'region' }).of(country) ?? country,
+  });
 }
 
 /** Reads the texts as typed. A blank text means none. */

@@ -159,7 +159,7 @@ export class StoreSettingsController {
     const { form, pageOf, settings } = t.console;
     await this.pages.send(request, reply, {
       view,
-      title: pageOf(settings.title, store.name),
+      title: pageOf({ page: settings.title, store: store.name }),
       data: {
         ...formState,
         languages: listLanguages(formState.values.locale, locale),

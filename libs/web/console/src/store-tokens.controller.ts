@@ -12,6 +12,7 @@ import { Members, type ListedToken } from '#identity/members.service.js';
 import { isAllowed, isRole } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import type { TokenRestrictions } from '#identity/token.js';
+import { capitalize } from '#pages/capitalize.js';
 import {
   ConsoleWriter,
   CurrentStore,
@@ -233,7 +234,7 @@ export class StoreTokensController {
     }));
     await this.pages.send(request, reply, {
       view,
-      title: pageOf(t.title, store.name),
+      title: pageOf({ page: t.title, store: store.name }),
       data: {
         tokens: rows,
         isForAll,
@@ -245,12 +246,12 @@ export class StoreTokensController {
           { value: '', text: t.sameRole },
           ...LOWER_ROLES.map((value) => ({
             value,
-            text: toSentenceStart(t.atMost(roles.inText[value])),
+            text: capitalize(t.atMost({ role: roles.inText[value] })),
           })),
         ],
         reaches: REACHES.map((value) => ({
           value,
-          text: value === 'all' ? t.allStores : t.onlyStore(store.name),
+          text: value === 'all' ? t.allStores : t.onlyStore({ store: store.name }),
         })),
         values: NO_VALUES,
         formErrors: NO_FORM_ERRORS,
@@ -292,8 +293,4 @@ function parseRestrictions(
 function parseExpiry(lifetime: string): Date | null {
   const isKnown = (LIFETIMES as readonly string[]).includes(lifetime);
   return isKnown && lifetime !== '' ? new Date(getNowMs() + Number(lifetime) * DAY_MS) : null;
-}
-
-function toSentenceStart(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -82,7 +82,7 @@ export class StoreUsersController {
   ): Promise<void> {
     const { users: t } = this.pages.localize(request).t.console;
     const notices = {
-      invited: t.invited(String(INVITATION_DAYS)),
+      invited: t.invited({ days: INVITATION_DAYS }),
       withdrawn: t.withdrawn,
       role: t.roleChanged,
       removed: t.removed,
@@ -314,7 +314,7 @@ export class StoreUsersController {
     await this.pages.sendConfirmation(request, reply, {
       question: isRaised ? signIn.moreRights.title : t.askGiveUp,
       about: isRaised ? `${member.name}, ${member.email}` : store.name,
-      text: isRaised ? signIn.moreRights.text(inText) : t.askGiveUpText(inText),
+      text: isRaised ? signIn.moreRights.text({ role: inText }) : t.askGiveUpText({ role: inText }),
       yes: isRaised ? t.change : t.giveUpYes,
       no: isRaised ? signIn.back : t.giveUpNo,
       action: `${buildUsersPath(store)}/${member.id}/role`,
@@ -357,7 +357,7 @@ export class StoreUsersController {
     const owners = members.filter(({ role }) => role === 'owner').length;
     await this.pages.send(request, reply, {
       view,
-      title: t.console.pageOf(t.console.users.title, store.name),
+      title: t.console.pageOf({ page: t.console.users.title, store: store.name }),
       data: {
         members: members.map((member) => ({
           ...member,

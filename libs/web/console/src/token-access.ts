@@ -1,5 +1,6 @@
 import type { TokenRestrictions } from '#identity/token.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { capitalize } from '#pages/capitalize.js';
 
 /**
  * Describes what a token has less than its user, for the page of a store. Names no other store, because its readers may
@@ -13,11 +14,11 @@ export function describeAccess(
 ): string {
   const { tokens, roles } = localization.t.console;
   const text = [
-    ...(role === null ? [] : [tokens.atMost(roles.inText[role])]),
+    ...(role === null ? [] : [tokens.atMost({ role: roles.inText[role] })]),
     ...(isReadOnly ? [tokens.isReadOnly] : []),
     ...(accountIds === null ? [] : [describeReach(accountIds, storeId, localization)]),
   ].join(', ');
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capitalize(text);
 }
 
 function describeReach(
@@ -29,5 +30,5 @@ function describeReach(
   const othersCount = accountIds.filter((id) => id !== storeId).length;
   if (othersCount === 0) return onlyThis;
   const text = othersCount === accountIds.length ? onlyOthers : thisAndOthers;
-  return formatCount(text, othersCount, localization);
+  return text({ count: othersCount });
 }

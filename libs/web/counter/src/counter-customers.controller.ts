@@ -179,10 +179,9 @@ export class CounterCustomersController {
 function toResult(
   customer: CustomerJson,
   cards: CardJson[],
-  { t, locale }: Localization,
+  { t }: Localization,
 ): FindView['customers'][number] {
   const { id, first_name, last_name, email, phone, customer_cards: own } = customer;
-  const format = new Intl.NumberFormat(locale);
   const { find } = t.counter;
   return {
     id,
@@ -190,11 +189,11 @@ function toResult(
     contact: [email, phone].filter(Boolean).join(' · '),
     cards: own.map((card) => ({
       id: card.id,
-      text: find.open(
-        card.card_name,
-        format.format(card.stamps_count),
-        format.format(card.stamps_count + card.stamps_remaining),
-      ),
+      text: find.open({
+        card: card.card_name,
+        have: card.stamps_count,
+        goal: card.stamps_count + card.stamps_remaining,
+      }),
     })),
     others: cards
       .filter((card) => !own.some(({ card_id }) => card_id === card.id))

@@ -1,5 +1,6 @@
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import type { Milestone } from '#stamping/unlocked-rewards.js';
+import { capitalize } from '#pages/capitalize.js';
 
 /** More stamps than this are counted, and not drawn. */
 const MAX_DOTS = 24;
@@ -79,7 +80,7 @@ export function createOutcome(input: OutcomeInput, localization: Localization): 
     ? describeRecent(recent, localization)
     : input.secondCode === null
       ? ''
-      : t.counter.outcome.second(input.name);
+      : t.counter.outcome.second({ name: input.name });
   return {
     path,
     headline,
@@ -97,11 +98,7 @@ export function createProblemOutcome(path: string, problem: string, close: strin
   return { path, headline: '', card: null, question: '', problem, forms: [], qr: '', close };
 }
 
-function toCounterCard(
-  { card, template, name }: OutcomeInput,
-  { t, locale }: Localization,
-): CounterCard {
-  const format = new Intl.NumberFormat(locale);
+function toCounterCard({ card, template, name }: OutcomeInput, { t }: Localization): CounterCard {
   const have = card.stamps_count;
   const { stampsRequired: goal } = template;
   const next = template.rewards.find(
@@ -112,12 +109,12 @@ function toCounterCard(
     id: card.id,
     name,
     cardName: card.card_name,
-    countText: outcome.of(format.format(have), format.format(goal)),
+    countText: outcome.of({ have, goal }),
     dots: goal <= MAX_DOTS ? { filled: Math.min(have, goal), total: goal } : null,
     more: next
-      ? outcome.toGo(format.format(next.stampsRequired - have), next.name)
+      ? outcome.toGo({ count: next.stampsRequired - have, reward: next.name })
       : have < goal
-        ? outcome.toFull(format.format(goal - have))
+        ? outcome.toFull({ count: goal - have })
         : '',
   };
 }
@@ -125,7 +122,7 @@ function toCounterCard(
 function listForms(
   { eventId, secondCode, recent, name, createReceipt }: OutcomeInput,
   card: ShownCard,
-  { t, locale }: Localization,
+  { t }: Localization,
 ): OutcomeForm[] {
   const { outcome } = t.counter;
   const customer_card_id = String(card.id);
@@ -151,7 +148,7 @@ function listForms(
     const confirm: OutcomeForm = {
       action: '/confirm',
       fields: { customer_card_id, code: secondCode },
-      label: outcome.yes(name),
+      label: outcome.yes({ name }),
       kind: 'confirm',
     };
     return [confirm, ...undo(outcome.notThem)];
@@ -163,8 +160,8 @@ function listForms(
   }: ShownCard['available_rewards'][number]): OutcomeForm => ({
     action: '/redeem',
     fields: { customer_card_id, reward_id: String(id), external_ref: createReceipt() },
-    label: outcome.redeem(reward),
-    note: formatCount(outcome.uses, stamps_required, { t, locale }),
+    label: outcome.redeem({ reward }),
+    note: outcome.uses({ count: stamps_required }),
     kind: 'redeem',
   });
   const rewards = card.available_rewards.slice(-MAX_REWARDS).map(redeem);
@@ -177,8 +174,10 @@ function describeRecent(
 ): string {
   const ago = new Intl.RelativeTimeFormat(locale).format(-Math.max(1, secondsAgo), 'second');
   const { outcome } = t.counter;
-  const text = isOwn ? outcome.recentOwn(ago) : outcome.recent(ago, by ?? outcome.somebody);
-  return text.charAt(0).toLocaleUpperCase(locale) + text.slice(1);
+  const text = isOwn
+    ? outcome.recentOwn({ ago })
+    : outcome.recent({ ago, who: by ?? outcome.somebody });
+  return capitalize(text);
 }
 
 /** The texts of problems, by their name. */

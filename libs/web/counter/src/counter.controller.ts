@@ -252,7 +252,7 @@ export class CounterController {
     const cardId = parsePathId(id);
     const { done, event, second, problem } = query;
     const headlines = {
-      stamped: outcome.added(new Intl.NumberFormat(localization.locale).format(1), 1),
+      stamped: outcome.added({ count: 1 }),
       redeemed: outcome.handedOver,
       undone: outcome.undone,
       confirmed: outcome.confirmed,

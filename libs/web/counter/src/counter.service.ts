@@ -13,7 +13,6 @@ import { BatchesService } from '#stamping/batches.service.js';
 import { ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { CustomerCardsService, type CodeMatch } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { formatCount } from '#translations/translations.js';
 import {
   createOutcome,
   createProblemOutcome,
@@ -261,8 +260,8 @@ export class CounterService {
       status !== 200
         ? ''
         : body.redemption
-          ? t.counter.outcome.redeemed(body.redemption.reward_name)
-          : formatCount(t.counter.outcome.added, operation.stamps ?? 1, visit.localization);
+          ? t.counter.outcome.redeemed({ reward: body.redemption.reward_name })
+          : t.counter.outcome.added({ count: operation.stamps ?? 1 });
     const secondCode =
       path.decoy === 'unconfirmed' && operation.code !== undefined ? operation.code : null;
     const extras = { headline, eventId, secondCode };

@@ -15,7 +15,7 @@ import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-us
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 type PinView = { state: PinState; done: string; errors: FieldErrors };
 

@@ -6,7 +6,7 @@ import { query } from '#database/connection.js';
 import { HistoryService } from '#history/history.service.js';
 import { NO_FILTER } from '#history/history-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import type { OutcomeInput } from './counter-outcome.js';
 import type { CounterVisit } from './counter-visit.js';
 
@@ -106,12 +106,13 @@ export class RecentActions {
         name: names.get(cardId) ?? t.counter.outcome.customer,
         what:
           entry.name === 'reward.redeemed'
-            ? t.counter.recent.redeemed(
-                typeof rewardName === 'string'
-                  ? rewardName
-                  : t.customerPages.timeline.kinds['reward.redeemed'],
-              )
-            : formatCount(t.counter.recent.stamped, entry.stamps ?? 0, localization),
+            ? t.counter.recent.redeemed({
+                reward:
+                  typeof rewardName === 'string'
+                    ? rewardName
+                    : t.customerPages.timeline.kinds['reward.redeemed'],
+              })
+            : t.counter.recent.stamped({ count: entry.stamps ?? 0 }),
         at: entry.occurredAt,
         when: times.minute(new Date(entry.occurredAt)),
         isUndone: reversedBy !== null,

@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 /** Creates the texts that the script of the scanner shows. `{n}` stands for a number that it formats. */
 export function createScannerTexts({
@@ -16,9 +16,9 @@ export function createScannerTexts({
     cameraLost: scanner.cameraLost,
     cameraFailed: scanner.cameraFailed,
     noCard: scanner.noCard,
-    waiting: waiting.count('{n}'),
-    others: waiting.others('{n}'),
-    unattendedCount: waiting.unattendedCount('{n}'),
+    waiting: waiting.count({ count: '{n}' }),
+    others: waiting.others({ count: '{n}' }),
+    unattendedCount: waiting.unattendedCount({ count: '{n}' }),
     unattended: waiting.unattended,
     unattendedWhy: waiting.unattendedWhy,
     confirm: waiting.confirm,

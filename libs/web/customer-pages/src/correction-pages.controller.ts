@@ -26,7 +26,6 @@ import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.j
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { formatCount } from '#translations/translations.js';
 import { renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
@@ -207,7 +206,7 @@ export class CorrectionPagesController {
       width: 'form',
       status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
-        about: t.about(name, what, at),
+        about: t.about({ name, what, when: at }),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customerId),
         reasons: REASONS,
@@ -236,8 +235,8 @@ export class CorrectionPagesController {
       width: 'form',
       status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
-        about: t.about(name, card.card_name),
-        balance: formatCount(t.now, card.stamps_count, localization),
+        about: t.about({ name, card: card.card_name }),
+        balance: t.now({ count: card.stamps_count }),
         action: `${buildCardPath(store, ids)}/adjust`,
         back: buildCustomerPath(store, card.customer_id),
         ...state,

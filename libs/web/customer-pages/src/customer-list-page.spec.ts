@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { getTranslations } from '#translations/translations.js';
 import {
   describeBalance,
   findLastChange,
@@ -53,12 +54,9 @@ describe('the list of customers', () => {
   });
 
   it('describes a balance, also beyond a full card', () => {
-    const t = {
-      stampsOf: (have: string, need: string) => `${have} of ${need}`,
-      stamps: (text: string) => `${text} stamps`,
-    };
-    expect(describeBalance({ stamps_count: 6, stamps_remaining: 4 }, t, String)).toBe('6 of 10');
-    expect(describeBalance({ stamps_count: 13, stamps_remaining: 0 }, t, String)).toBe('13 stamps');
+    const t = getTranslations('en').t.customerPages.person;
+    expect(describeBalance({ stamps_count: 6, stamps_remaining: 4 }, t)).toBe('6 of 10 stamps');
+    expect(describeBalance({ stamps_count: 13, stamps_remaining: 0 }, t)).toBe('13 stamps');
   });
 
   it('finds the last change of several cards', () => {

@@ -1,3 +1,5 @@
+import type { Translations } from '#translations/translations.js';
+
 /** The choices of the filter for customers whose cards have not changed for so many days. */
 export const INACTIVE_DAYS = [30, 60, 90, 180] as const;
 export const PAGE_SIZE = 25;
@@ -22,10 +24,7 @@ type CardState = {
   updated_at: string;
 };
 
-type Texts = {
-  stampsOf: (have: string, need: string) => string;
-  stamps: (text: string, count: number) => string;
-};
+type Texts = Pick<Translations['customerPages']['person'], 'stampsOf' | 'stamps'>;
 
 /** Reads the filter of a query; what is no choice of the form narrows nothing. */
 export function parseListFilter(query: Readonly<Record<string, unknown>>): ListFilter {
@@ -72,11 +71,8 @@ export function findNearStamps(costs: readonly number[]): number {
 export function describeBalance(
   { stamps_count: count, stamps_remaining: left }: Omit<CardState, 'card_name' | 'updated_at'>,
   t: Texts,
-  format: (count: number) => string,
 ): string {
-  return left > 0
-    ? t.stampsOf(format(count), format(count + left))
-    : t.stamps(format(count), count);
+  return left > 0 ? t.stampsOf({ have: count, need: count + left }) : t.stamps({ count });
 }
 
 /** Finds the time of the last change to any of the cards. */

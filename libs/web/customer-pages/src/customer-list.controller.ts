@@ -27,7 +27,7 @@ import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import {
   NO_FIELDS,
   readCustomerFields,
@@ -140,7 +140,6 @@ export class CustomerListController {
     );
     const base = `/app/stores/${store.id}/customers`;
     const { day } = await this.times.createFormats(store.id, locale);
-    const numbers = new Intl.NumberFormat(locale);
     const pages = pagination.pages ?? 1;
     const linkTo = (number: number) => base + renderListQuery(filter, number);
     await this.pages.send(request, reply, {
@@ -151,14 +150,14 @@ export class CustomerListController {
         filter,
         isNarrowed: isNarrowed(filter),
         lines: customers.map((customer) => toLine(customer, base, localization, day)),
-        countText: formatCount(t.found, pagination.count, localization),
+        countText: t.found({ count: pagination.count }),
         cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
         inactive: INACTIVE_DAYS.map((days) => ({
           value: String(days),
-          text: t.inactive(numbers.format(days)),
+          text: t.inactive({ days }),
         })),
         months: listMonths(locale),
-        pageOf: pages > 1 ? t.page(numbers.format(page), numbers.format(pages)) : '',
+        pageOf: pages > 1 ? t.page({ page, pages }) : '',
         previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
         next: page < pages ? linkTo(page + 1) : '',
         done: query['done'] === 'erased' ? translations.customerPages.person.done.erased : '',
@@ -329,20 +328,16 @@ export function renderName(
 function toLine(
   customer: CustomerJson,
   base: string,
-  { t: { customerPages: t }, locale }: Localization,
+  { t: { customerPages: t } }: Localization,
   day: (time: Date) => string,
 ): CustomerLine {
   const { id, email, phone, customer_cards: cards } = customer;
-  const numbers = new Intl.NumberFormat(locale);
   const changedAt = findLastChange(cards);
   return {
     path: `${base}/${id}`,
     name: renderName(customer, t.person.erased),
     contact: [email, phone].filter((one) => one !== null),
-    cards: cards.map(
-      (card) =>
-        `${card.card_name}: ${describeBalance(card, t.person, (count) => numbers.format(count))}`,
-    ),
+    cards: cards.map((card) => `${card.card_name}: ${describeBalance(card, t.person)}`),
     active: changedAt === null ? '' : day(changedAt),
   };
 }

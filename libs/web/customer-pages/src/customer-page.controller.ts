@@ -31,7 +31,7 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import { listErrors, NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { formatCount, toDateLocale } from '#translations/translations.js';
+import { toDateLocale } from '#translations/translations.js';
 import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
@@ -197,10 +197,10 @@ export class CustomerPageController {
       data: {
         name: renderName(customer, translations.customerPages.person.erased),
         card: card.card_name,
-        balance: formatCount(t.balance, explanation.balance, localization),
+        balance: t.balance({ count: explanation.balance }),
         rewards: explanation.rewards.map(({ name, stamps_required, state, since }) => ({
           name,
-          costs: formatCount(translations.stamps.count, stamps_required, localization),
+          costs: translations.stamps.count({ count: stamps_required }),
           state:
             state === 'unlocked' && explanation.balance < stamps_required
               ? t.states.reached
@@ -314,7 +314,9 @@ export class CustomerPageController {
   ): Promise<void> {
     const { t: translations, locale } = this.pages.localize(request);
     const t = translations.customerPages.form;
-    const heading = t.editTitle(renderName(customer, translations.customerPages.person.erased));
+    const heading = t.editTitle({
+      name: renderName(customer, translations.customerPages.person.erased),
+    });
     const base = buildCustomerPath(store, customer.id);
     await this.pages.send(request, reply, {
       view: formView,

@@ -178,7 +178,7 @@ function describeCustomer(
     name: renderName(customer, t.erased),
     contact: [email, phone].filter((one) => one !== null),
     isErased: erasedAt !== null,
-    erasedNotice: erasedAt === null ? '' : t.erasedNotice(day(new Date(erasedAt))),
+    erasedNotice: erasedAt === null ? '' : t.erasedNotice({ day: day(new Date(erasedAt)) }),
     birthday: renderBirthday(customer.birthday, locale),
     since: day(new Date(customer.created_at)),
     consents: [
@@ -201,7 +201,6 @@ function toCardPanel(
   }: { base: string; customer: CustomerJson; store: EnteredStore; localization: Localization },
 ): CardPanel {
   const t = translations.customerPages.person;
-  const numbers = new Intl.NumberFormat(locale);
   const path = `${base}/cards/${card.id}`;
   const canChange = isOpen(customer);
   const hasAddress = customer.email !== null || customer.phone !== null;
@@ -210,14 +209,14 @@ function toCardPanel(
   return {
     id: card.id,
     name: card.card_name,
-    balance: describeBalance(card, t, (count) => numbers.format(count)),
+    balance: describeBalance(card, t),
     count: card.stamps_count,
     full: card.stamps_count + card.stamps_remaining,
     state: status === 'expired' ? 'expired' : card.stamps_remaining === 0 ? 'full' : '',
     rewards:
       status === 'expired' || rewards.length === 0
         ? ''
-        : t.ready(names.format(rewards.map(({ name }) => name))),
+        : t.ready({ rewards: names.format(rewards.map(({ name }) => name)) }),
     code: card.code,
     isInstalled: card.pass_installed,
     page: canChange ? `/passes/${card.uuid}` : '',

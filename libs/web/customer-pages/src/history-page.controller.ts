@@ -126,7 +126,9 @@ export class HistoryPageController {
         cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
         locations: locations.map(({ id, name }) => ({ value: String(id), text: name })),
         customer:
-          customer === null ? '' : t.history.onlyAbout(renderName(customer, t.person.erased)),
+          customer === null
+            ? ''
+            : t.history.onlyAbout({ name: renderName(customer, t.person.erased) }),
         timeline,
         newest: before === '' ? '' : link({}),
         older: timeline.older === null ? '' : link({ before: timeline.older }),
@@ -146,7 +148,7 @@ export class HistoryPageController {
     ]);
     return [
       ...members.map(({ id, name }) => ({ value: `user:${id}`, text: name })),
-      ...tokens.map(({ id, name }) => ({ value: `token:${id}`, text: t.timeline.token(name) })),
+      ...tokens.map(({ id, name }) => ({ value: `token:${id}`, text: t.timeline.token({ name }) })),
       { value: 'system:0', text: t.timeline.inkpad },
     ];
   }

@@ -22,7 +22,7 @@ import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
@@ -102,9 +102,9 @@ export class MergePagesController {
     const base = `${buildCustomerPath(store, customer.id)}/merge`;
     await this.pages.send(request, reply, {
       view: searchView,
-      title: t.merge.title(renderName(customer, t.person.erased)),
+      title: t.merge.title({ name: renderName(customer, t.person.erased) }),
       data: {
-        title: t.merge.title(renderName(customer, t.person.erased)),
+        title: t.merge.title({ name: renderName(customer, t.person.erased) }),
         base,
         back: buildCustomerPath(store, customer.id),
         search,
@@ -279,15 +279,13 @@ function parsePair({ id, other_id }: Pair): { survivorId: number; otherId: numbe
   return { survivorId: parsePathId(id), otherId: parsePathId(other_id) };
 }
 
-function toSummary(customer: CustomerJson, localization: Localization): Summary {
-  const { t, locale } = localization;
-  const numbers = new Intl.NumberFormat(locale);
+function toSummary(customer: CustomerJson, { t }: Localization): Summary {
   return {
     name: renderName(customer, t.customerPages.person.erased),
     contact: [customer.email, customer.phone].filter((one) => one !== null),
     cards: customer.customer_cards.map(
       ({ card_name, stamps_count }) =>
-        `${card_name}: ${t.customerPages.person.stamps(numbers.format(stamps_count), stamps_count)}`,
+        `${card_name}: ${t.customerPages.person.stamps({ count: stamps_count })}`,
     ),
   };
 }
@@ -313,9 +311,8 @@ function renderResult(
   localization: Localization,
 ): string {
   const t = localization.t.customerPages.merge;
-  const numbers = new Intl.NumberFormat(localization.locale);
-  if (isMoved) return formatCount(t.cardMoved, stamps, localization);
+  if (isMoved) return t.cardMoved({ count: stamps });
   return added === 0
-    ? formatCount(t.cardKept, stamps, localization)
-    : t.cardAdded(numbers.format(stamps), numbers.format(added), numbers.format(stamps + added));
+    ? t.cardKept({ count: stamps })
+    : t.cardAdded({ now: stamps, added, total: stamps + added });
 }

@@ -106,11 +106,8 @@ export class Timeline {
     entry: DetailedEntry,
   ): Promise<{ what: string; at: string }> {
     const { minute } = await this.times.createFormats(store.id, locale);
-    const numbers = new Intl.NumberFormat(locale);
     return {
-      what: describeEntry(toTimelineEntry(entry), t.customerPages.timeline, (count) =>
-        numbers.format(count),
-      ),
+      what: describeEntry(toTimelineEntry(entry), t.customerPages.timeline),
       at: minute(new Date(entry.entry.occurredAt)),
     };
   }
@@ -155,7 +152,6 @@ function renderLine(
   minute: (time: Date) => string,
 ): Omit<TimelineLine, 'customer' | 'customerPath' | 'location'> {
   const t = translations.customerPages.timeline;
-  const numbers = new Intl.NumberFormat(locale);
   const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
   const { entry, event, isLost, actorName, reversedAt } = detailed;
   const { actor } = event.meta;
@@ -174,19 +170,16 @@ function renderLine(
   const isMerge = entry.name === 'customer.merged' && typeof otherId === 'number';
   return {
     at: minute(new Date(entry.occurredAt)),
-    what: describeEntry(timelineEntry, t, (count) => numbers.format(count)),
+    what: describeEntry(timelineEntry, t),
     change: entry.stamps === null ? '' : changes.format(entry.stamps),
-    balance:
-      entry.stamps === null || balance === null
-        ? ''
-        : t.balanceAfter(numbers.format(balance), balance),
+    balance: entry.stamps === null || balance === null ? '' : t.balanceAfter({ count: balance }),
     who: describeAuthor({ type: actor.type, name: actorName }, findText(event.data, 'staffRef'), t),
     note: findNote(event) ?? '',
     receipt: findText(event.data, 'externalRef') ?? '',
     state: isLost
       ? t.lost
       : reversedAt !== null
-        ? t.undone(minute(new Date(reversedAt)))
+        ? t.undone({ when: minute(new Date(reversedAt)) })
         : entry.reverses === null
           ? ''
           : t.undoes,

@@ -66,7 +66,7 @@ describe('an entry of the timeline', () => {
     [entry({ name: 'card.archived', stamps: null, data: {} }), 'Card archived'],
     [entry({ name: 'something.new', stamps: null, data: {} }), 'something.new'],
   ])('is described in the words of a shop: %#', (one, text) => {
-    expect(describeEntry(one, t, String)).toBe(text);
+    expect(describeEntry(one, t)).toBe(text);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import type { CustomerMessaged } from '#customers/customer.events.js';
 import { isMovedByMerge } from '#stamping/customer-card.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 type Texts = Translations['customerPages']['timeline'];
 
@@ -33,44 +33,39 @@ const CUSTOMER_FIELDS: Readonly<Record<string, keyof Texts['fields']>> = {
   smsConsent: 'sms_consent',
 };
 
-/** Describes what happened in the words of a shop. @param format formats a number */
-export function describeEntry(
-  entry: TimelineEntry,
-  t: Texts,
-  format: (count: number) => string,
-): string {
+/** Describes what happened in the words of a shop. */
+export function describeEntry(entry: TimelineEntry, t: Texts): string {
   const { name, stamps, source, data } = entry;
   const count = Math.abs(stamps ?? 0);
-  const text = format(count);
   if (name === 'stamp.earned') {
-    if (source === 'welcome_bonus') return t.names.welcome(text, count);
-    if (isMerge(entry)) return t.names.movedIn(text, count);
-    return (source === 'adjustment' ? t.names.credited : t.names.earned)(text, count);
+    if (source === 'welcome_bonus') return t.names.welcome({ count });
+    if (isMerge(entry)) return t.names.movedIn({ count });
+    return (source === 'adjustment' ? t.names.credited : t.names.earned)({ count });
   }
   if (name === 'stamp.removed') {
-    return (isMerge(entry) ? t.names.movedOut : t.names.removed)(text, count);
+    return (isMerge(entry) ? t.names.movedOut : t.names.removed)({ count });
   }
   const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
   if (data === null) return kind;
   const title = findText(data, 'rewardName') ?? findText(data, 'name');
   switch (name) {
     case 'reward.unlocked':
-      return t.names.unlocked(title ?? '');
+      return t.names.unlocked({ reward: title ?? '' });
     case 'reward.redeemed':
-      return t.names.redeemed(title ?? '', text, count);
+      return t.names.redeemed({ reward: title ?? '', count });
     case 'customer.updated':
       return describeCustomerChange(data, t);
     case 'customer.messaged':
       return describeMessage(data as CustomerMessaged['data'], t);
     default:
-      return title === null ? kind : t.names.withName(kind, title);
+      return title === null ? kind : t.names.withName({ what: kind, name: title });
   }
 }
 
 /** Describes a message of the store. Its title is gone once the customer is erased. */
 function describeMessage({ channel, personal }: CustomerMessaged['data'], t: Texts): string {
   if (personal === null) return t.kinds['customer.messaged'];
-  return t.names.messaged(t.channels[channel], personal.title);
+  return t.names.messaged({ channel: t.channels[channel], title: personal.title });
 }
 
 /** Describes a change, also an erasure: that is published as a change without anything about the person. */
@@ -81,7 +76,9 @@ function describeCustomerChange(data: object, t: Texts): string {
     const key = CUSTOMER_FIELDS[field];
     return key === undefined ? [] : [t.fields[key]];
   });
-  return fields.length === 0 ? t.kinds['customer.updated'] : t.names.changed(fields.join(', '));
+  return fields.length === 0
+    ? t.kinds['customer.updated']
+    : t.names.changed({ fields: fields.join(', ') });
 }
 
 /** Names who did it. Nobody at a shop knows the operator's account on the server. */
@@ -95,7 +92,7 @@ export function describeAuthor(
 }
 
 function describeAuthorAlone({ type, name }: TimelineActor, t: Texts): string {
-  if (type === 'token') return t.token(name ?? '');
+  if (type === 'token') return t.token({ name: name ?? '' });
   if (type === 'admin_token') return t.operator;
   if (type === 'system') return name === null ? t.inkpad : t.operator;
   if (type === 'customer') return t.customer;

@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import type { Location } from '#locations/location.js';
 
 type LocationFields = Pick<

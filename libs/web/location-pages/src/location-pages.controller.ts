@@ -191,7 +191,10 @@ export class LocationPagesController {
     }
     const distance = await this.measure(location, pin);
     if (distance !== null && isFar(distance) && sure === undefined) {
-      const question = t.locationPages.far(formatDistance(distance, locale), location.address);
+      const question = t.locationPages.far({
+        distance: formatDistance(distance, locale),
+        address: location.address,
+      });
       const entered = { latitude: String(pin.latitude), longitude: String(pin.longitude) };
       await this.sendForm(request, reply, store, location, { pin: { ...entered, question } });
       return;
@@ -351,7 +354,7 @@ export class LocationPagesController {
       question: '',
       warning:
         distance !== null && isFar(distance)
-          ? t.locationPages.farNow(formatDistance(distance, locale))
+          ? t.locationPages.farNow({ distance: formatDistance(distance, locale) })
           : '',
       ...entered,
     };

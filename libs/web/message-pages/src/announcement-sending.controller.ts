@@ -16,6 +16,7 @@ import {
   RequiresOperation,
   type EnteredStore,
 } from '#pages/current-user.js';
+import type { Translations } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
@@ -102,15 +103,13 @@ export class AnnouncementSendingController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    const { t, locale } = this.pages.localize(request);
-    const texts = t.messagePages.detail;
+    const texts = this.pages.localize(request).t.messagePages.detail;
     const { people, reached } = await this.count(current);
-    const numbers = new Intl.NumberFormat(locale);
     const path = `${buildAnnouncementsPath(store)}/${current.id}`;
     await this.pages.sendConfirmation(request, reply, {
       question: texts.askSend,
       about: current.title,
-      text: texts.askSendText(numbers.format(people), numbers.format(reached)),
+      text: texts.askSendText({ people, reached }),
       yes: texts.sendYes,
       no: texts.sendNo,
       action: `${path}/send`,
@@ -247,7 +246,7 @@ export class AnnouncementSendingController {
         done: findNotice(done, t.detail.done),
         isOpen,
         sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
-        sendAtHint: t.detail.sendAtHint(zone),
+        sendAtHint: t.detail.sendAtHint({ zone }),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         errors: errors ?? {},
         errorText,
@@ -281,9 +280,9 @@ export class AnnouncementSendingController {
 function describeTime(
   { state, send_at }: AnnouncementJson,
   minute: (time: Date) => string,
-  t: { sendsAt: (when: string) => string; sentAt: (when: string) => string },
+  t: Translations['messagePages']['detail'],
 ): string {
   if (send_at === null) return '';
-  if (state === 'scheduled') return t.sendsAt(minute(new Date(send_at)));
-  return state === 'cancelled' ? '' : t.sentAt(minute(new Date(send_at)));
+  if (state === 'scheduled') return t.sendsAt({ when: minute(new Date(send_at)) });
+  return state === 'cancelled' ? '' : t.sentAt({ when: minute(new Date(send_at)) });
 }

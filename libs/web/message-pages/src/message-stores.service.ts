@@ -83,6 +83,6 @@ export class MessageStores {
   /** Says when nothing is sent. @returns blank without quiet hours */
   async describeQuietHours(accountId: number, { t }: Localization): Promise<string> {
     const { quiet } = await this.settings.get(accountId);
-    return quiet === null ? '' : t.messagePages.detail.quiet(quiet.from, quiet.to);
+    return quiet === null ? '' : t.messagePages.detail.quiet({ from: quiet.from, to: quiet.to });
   }
 }

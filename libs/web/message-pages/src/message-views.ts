@@ -3,7 +3,7 @@ import type { AnnouncementState } from '#announcements/announcement.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { parseId } from '#pages/page-query.js';
 
 export type Mood = '' | 'good' | 'bad';
@@ -79,7 +79,7 @@ export function toReachView(
   const numbers = new Intl.NumberFormat(locale);
   const { people, reached, byChannel, reasons } = reach;
   return {
-    title: days === null ? t.reach.title : t.reach.pastTitle(numbers.format(days)),
+    title: days === null ? t.reach.title : t.reach.pastTitle({ days }),
     about: days === null ? '' : t.reach.past,
     figures: [
       { label: t.reach.people, value: numbers.format(people) },
@@ -92,7 +92,11 @@ export function toReachView(
     })),
     whyNot: t.reach.whyNot,
     reasons: reasons.map((one) =>
-      t.reach.reason(t.channels[one.channel], t.reasons[one.reason], numbers.format(one.people)),
+      t.reach.reason({
+        channel: t.channels[one.channel],
+        reason: t.reasons[one.reason],
+        people: one.people,
+      }),
     ),
   };
 }
@@ -154,23 +158,19 @@ export function createRecipientsView(
 
 export function formatSent(
   { sent, people }: { sent: number; people: number },
-  { t: { messagePages: t }, locale }: Localization,
+  { t: { messagePages: t } }: Localization,
 ): string {
   if (people === 0) return '';
-  const numbers = new Intl.NumberFormat(locale);
-  return t.announcements.sentOf(numbers.format(sent), numbers.format(people));
+  return t.announcements.sentOf({ sent, people });
 }
 
 /** Says what a rule does, such as "1 stamp away from a reward". */
 export function describeRule(
   { kind, threshold }: Pick<MessageRule, 'kind' | 'threshold'>,
-  localization: Localization,
+  { t }: Localization,
 ): string {
-  return formatCount(
-    localization.t.messagePages.rules.describe[kind],
-    threshold ?? 0,
-    localization,
-  );
+  const text = t.messagePages.rules.describe[kind];
+  return typeof text === 'string' ? text : text({ count: threshold ?? 0 });
 }
 
 export function listChannelBoxes(

@@ -1,5 +1,4 @@
-import { getTranslations, toDateLocale } from '#translations/translations.js';
-import type { Translations } from '#translations/en.js';
+import { getTranslations, toDateLocale, type Translations } from '#translations/translations.js';
 import { drawBars, type BarPaths } from './bar-chart.js';
 
 /** The numbers of a day, week or month. */
@@ -140,18 +139,18 @@ function describeChart(
   format: NumbersFormat,
 ): Chart {
   const { t } = format;
-  const total = format.count(values.reduce((sum, one) => sum + one, 0));
+  const total = values.reduce((sum, one) => sum + one, 0);
   const peakStart = series[values.indexOf(bars.max)]?.start;
   const places = [0, Math.floor((series.length - 1) / 2), series.length - 1];
   return {
     ...bars,
     title,
-    total: t.total(total),
-    peak: bars.max === 0 ? '' : t.max(format.count(bars.max)),
+    total: t.total({ count: total }),
+    peak: bars.max === 0 ? '' : t.max({ count: bars.max }),
     summary:
       bars.max === 0 || peakStart === undefined
-        ? t.chartEmpty(title)
-        : t.chart(title, total, format.count(bars.max), format.day(peakStart, kind)),
+        ? t.chartEmpty({ what: title })
+        : t.chart({ what: title, total, max: bars.max, when: format.day(peakStart, kind) }),
     labels: [...new Set(places)].map((place) =>
       format.label(series[place]?.start ?? '2026-01-01', kind),
     ),
@@ -201,10 +200,10 @@ export function buildHeat(byHour: number[][], format: NumbersFormat): Heat | nul
         return { text: format.count(count), level: Math.ceil((count / max) * LEVELS) };
       }),
     })),
-    busiest: format.t.busiest(
-      format.weekday(days[busiestDay] ?? ''),
-      format.hour(byHour[busiestDay]?.indexOf(max) ?? 0),
-    ),
+    busiest: format.t.busiest({
+      weekday: format.weekday(days[busiestDay] ?? ''),
+      hour: format.hour(byHour[busiestDay]?.indexOf(max) ?? 0),
+    }),
   };
 }
 

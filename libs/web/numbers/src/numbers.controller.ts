@@ -20,6 +20,7 @@ import {
   type Period,
   type Table,
   type Tile,
+  type Interval,
 } from './numbers-page.js';
 import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
@@ -172,10 +173,7 @@ export class NumbersController {
             format.count(returning),
           ]),
       },
-      returning:
-        latest && latest.active_customers > 0
-          ? t.returningShare(format.percent(latest.returning_customers / latest.active_customers))
-          : '',
+      returning: latest && latest.active_customers > 0 ? describeReturning(latest, format) : '',
       heat: buildHeat(numbers.by_hour, format),
       groups: [
         createGroups('location_id', byLocation, { name: t.noLocation, note: '' }),
@@ -314,4 +312,11 @@ function parseChoices({ period, card_id, location_id, user_id }: NumbersQuery): 
     locationId: parseId(location_id),
     userId: parseId(user_id),
   };
+}
+
+function describeReturning(
+  { returning_customers: returning, active_customers: all }: Interval,
+  format: NumbersFormat,
+): string {
+  return format.t.returningShare({ share: format.percent(returning / all) });
 }

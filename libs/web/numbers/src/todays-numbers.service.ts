@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { readLocalClock } from '#kernel/zoned-time.js';
 import { StatisticsService, type StatisticsFilter } from '#statistics/statistics.service.js';
+import { capitalize } from '#pages/capitalize.js';
 import { sumHours, type NumbersFormat, type Tile } from './numbers-page.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60_000;
@@ -44,12 +45,14 @@ export class TodaysNumbers {
     const compare = (label: string, value: number, former: number): Tile => ({
       label,
       value: format.count(value),
-      note: t.lastWeek(name, format.count(former)),
+      note: capitalize(t.lastWeek({ weekday: name, count: former })),
     });
     const compareByNow = (byNow: number, all: number) =>
-      byNow === all
-        ? t.lastWeek(name, format.count(all))
-        : t.lastWeekByNow(name, format.count(byNow), format.count(all));
+      capitalize(
+        byNow === all
+          ? t.lastWeek({ weekday: name, count: all })
+          : t.lastWeekByNow({ weekday: name, byNow, count: all }),
+      );
     return {
       timeZone,
       totals,

@@ -1,5 +1,5 @@
 import { loadPart } from '#kernel/templates.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 loadPart('message-tabs', import.meta.url, './views/message-tabs.eta');
 

@@ -1,5 +1,5 @@
 import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import type { MessageTabs } from './message-tabs.js';
 
 /** A message in the list. */
@@ -71,11 +71,13 @@ function describeSent(
   time: (at: Date) => string,
   { t: { outbox: t } }: Localization,
 ): string {
-  const handedOver = t.handedOver[channel](finishedAt ? time(finishedAt) : '');
+  const handedOver = t.handedOver[channel]({ time: finishedAt ? time(finishedAt) : '' });
   if (arrival === null) return `${handedOver} ${t.unknownArrival}`;
   if (arrival.arrived) return `${handedOver} ${t.arrived}`;
   const details =
-    arrival.code === null ? '' : ` ${t.forAdministrator(t.errorCode(String(arrival.code)))}`;
+    arrival.code === null
+      ? ''
+      : ` ${t.forAdministrator({ details: t.errorCode({ code: String(arrival.code) }) })}`;
   return `${handedOver} ${t.notArrived}${details}`;
 }
 
@@ -92,13 +94,15 @@ export function explainState(
       return describeSent(entry, time, localization);
     case 'queued':
       if (reason === null || dueAt === null) return t.soon;
-      return `${formatCount(t.retrying, attempts, localization)} ${t.forAdministrator(reason)}`;
+      return `${t.retrying({ count: attempts })} ${t.forAdministrator({ details: reason })}`;
     case 'held':
-      return t.held(describeReason(reason ?? '', localization));
+      return t.held({ reason: describeReason(reason ?? '', localization) });
     case 'failed':
-      return `${t.failed} ${t.forAdministrator(reason ?? '')}`;
+      return `${t.failed} ${t.forAdministrator({ details: reason ?? '' })}`;
     case 'dropped':
-      return reason === 'erased' ? t.erased : t.dropped(describeReason(reason ?? '', localization));
+      return reason === 'erased'
+        ? t.erased
+        : t.dropped({ reason: describeReason(reason ?? '', localization) });
   }
 }
 
@@ -106,9 +110,9 @@ export function explainState(
 function describeReason(reason: string, { t }: Localization): string {
   for (const [name, text] of Object.entries(t.outbox.reasons)) {
     if (typeof text === 'string' && name === reason) return text;
-    const [before = '', after = ''] = name.split('{}');
+    const [before = '', after = ''] = name.split('{country}');
     if (typeof text === 'string' || !reason.startsWith(before) || !reason.endsWith(after)) continue;
-    return text(reason.slice(before.length, reason.length - after.length));
+    return text({ country: reason.slice(before.length, reason.length - after.length) });
   }
   return reason.replace(/ \([A-Z][A-Z_]+\)/g, '');
 }

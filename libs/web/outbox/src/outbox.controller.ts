@@ -45,7 +45,7 @@ export class OutboxController {
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view: listView,
-      title: pageOf(navigation.messages.title, store.name),
+      title: pageOf({ page: navigation.messages.title, store: store.name }),
       data: {
         lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
         older: older === null ? null : `${base}?before=${older}`,
@@ -70,7 +70,7 @@ export class OutboxController {
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view: messageView,
-      title: localization.t.outbox.title(entry.customer),
+      title: localization.t.outbox.title({ customer: entry.customer }),
       width: 'form',
       data: {
         ...toOutboxLine(entry, base, minute, localization),

@@ -2,7 +2,6 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { isAllowed } from '#identity/roles.js';
-import { formatCount } from '#translations/translations.js';
 import { loadAsset } from '#pages/assets.js';
 import {
   CurrentStore,
@@ -95,7 +94,7 @@ export class OverviewController {
       waiting: counts
         .filter(([count]) => count > 0)
         .map(([count, name, page]) => ({
-          text: formatCount(t[name], count, localization),
+          text: t[name]({ count }),
           why: t[`${name}Why`],
           page,
         })),
@@ -107,12 +106,11 @@ export class OverviewController {
     userId: number,
     { id }: EnteredStore,
   ): Promise<OverviewView['setup']> {
-    const { t, locale } = this.pages.localize(request);
+    const { t } = this.pages.localize(request);
     const steps = listSteps(await this.setup.findSteps(userId, id), t.overview);
     const done = steps.filter(({ isDone }) => isDone).length;
     if (done === steps.length) return null;
-    const format = new Intl.NumberFormat(locale);
-    const progress = t.overview.progress(format.format(done), format.format(steps.length));
+    const progress = t.overview.progress({ done, all: steps.length });
     return { steps, progress, done, all: steps.length };
   }
 }

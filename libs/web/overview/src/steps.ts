@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 export type StepName = keyof Translations['overview']['steps'];
 

@@ -11,8 +11,7 @@ import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
 import { negotiateLanguage, negotiateMediaType } from '#http/negotiation.js';
 import { getPath, getRoute } from '#http/path.js';
-import type { Translations } from '#translations/en.js';
-import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
+import { getTranslations, LANGUAGE_CODES, type Translations } from '#translations/translations.js';
 import { isConsolePath } from './console-guard.service.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
@@ -81,7 +80,7 @@ export class HtmlErrorPages implements ErrorPages {
       data: {
         ...text,
         link: PUBLIC_ROUTES.test(path) ? null : link,
-        number: t.requestNumber(request.requestId),
+        number: t.requestNumber({ id: request.requestId }),
       },
       frame,
       at,
@@ -104,7 +103,8 @@ function buildConsoleLink(
   { signedIn, store }: ConsoleRequest,
   { console: { stores, errors }, errorPage: { start } }: Translations,
 ): ErrorView['link'] {
-  if (store) return { path: `/app/stores/${store.id}`, text: errors.toStore(store.name) };
+  if (store)
+    return { path: `/app/stores/${store.id}`, text: errors.toStore({ store: store.name }) };
   return { path: '/app', text: signedIn ? stores : start };
 }
 
@@ -150,7 +150,7 @@ function describeError(
       unit: 'second',
       unitDisplay: 'long',
     });
-    const text = t.tooManyWhy(seconds.format(response.retryAfterSeconds ?? 60));
+    const text = t.tooManyWhy({ wait: seconds.format(response.retryAfterSeconds ?? 60) });
     return { status, title: t.tooMany, text };
   }
   if (status === 503)

@@ -1,10 +1,8 @@
-import { en, type Translations } from '#translations/en.js';
+import { getTranslations, type Translations } from '#translations/translations.js';
 
-type MessageName = keyof typeof en.forms.messages;
-
-/** The English messages with something that varies, as patterns. */
-const PATTERNS = Object.keys(en.forms.messages)
-  .filter((name): name is MessageName => name.includes('{}'))
+/** The names of the texts are the English messages, with `{}` or `{name}` for what varies. */
+const PATTERNS = Object.keys(getTranslations('en').t.forms.messages)
+  .filter((name) => name.includes('{'))
   .map((name) => ({ name, pattern: toPattern(name) }));
 
 /**
@@ -17,7 +15,7 @@ export function toSentence(message: string, t: Translations): string {
   if (sentence !== undefined) return sentence;
   const { forms } = t;
   const plain = message.replace(/[.]$/, '');
-  if (/^[a-z]/.test(plain)) return forms.other(plain);
+  if (/^[a-z]/.test(plain)) return forms.other({ message: plain });
   return /[.!?…]$/.test(message) ? message : `${message}.`;
 }
 
@@ -28,20 +26,23 @@ export function hasSentence(message: string, t: Translations): boolean {
 
 function findSentence(message: string, { forms }: Translations): string | undefined {
   const plain = message.replace(/[.]$/, '');
-  if (Object.hasOwn(forms.messages, plain)) return render(forms, plain as MessageName, []);
+  const texts: Readonly<Record<string, MessageText>> = forms.messages;
+  if (Object.hasOwn(texts, plain)) return render(texts[plain], {});
   for (const { name, pattern } of PATTERNS) {
     const match = pattern.exec(plain);
-    if (match) return render(forms, name, match.slice(1));
+    if (match) return render(texts[name], match.groups ?? {});
   }
   return undefined;
 }
 
-function render({ messages }: Translations['forms'], name: MessageName, values: string[]): string {
-  const text: string | ((...values: string[]) => string) = messages[name];
-  return typeof text === 'string' ? text : text(...values);
+type MessageText = string | ((values: never) => string);
+
+function render(text: MessageText | undefined, values: Record<string, string>): string | undefined {
+  return typeof text === 'function' ? text(values as never) : text;
 }
 
 function toPattern(name: string): RegExp {
-  const parts = name.split('{}').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('(.+)')}$`, 's');
+  const escaped = name.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`);
+  const pattern = escaped.replaceAll('{}', '.+').replaceAll(/\{(\w+)\}/g, '(?<$1>.+)');
+  return new RegExp(`^${pattern}$`, 's');
 }

@@ -1,5 +1,5 @@
 import type { Operation } from '#identity/roles.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 /** Lists the parts of the menu in their order. */
 const GROUPS = ['counter', 'customers', 'cards', 'numbers', 'store'] as const;

@@ -18,7 +18,7 @@ export function assertOwnSite(
   if (headers.origin === origin && site === 'same-origin') return;
   request.refusal = 'cross_site';
   const { errors } = localizeRequest(request).t.console;
-  throw new PageError(403, errors.otherSite, errors.otherSiteWhy(origin));
+  throw new PageError(403, errors.otherSite, errors.otherSiteWhy({ site: origin }));
 }
 
 /** Returns the query that leads back to a path after signing in; empty for the start page. */

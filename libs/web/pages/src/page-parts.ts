@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import { toSentence } from './error-sentences.js';
 
 /** An error above a form. @property id of the field that it leads to; null: it is about the whole form */

@@ -109,11 +109,10 @@ export function renderBody<D extends object>(view: View<D>, data: D, frame: Page
 }
 
 /** Begins the title with the number of errors, which a screen reader says first. */
-export function renderTitle(title: string, { parts: { errors }, t, lang }: PageFrame): string {
+export function renderTitle(title: string, { parts: { errors }, t }: PageFrame): string {
   const { length } = errors;
   if (length === 0) return title;
-  const text = new Intl.NumberFormat(lang).format(length);
-  return `${t.forms.errorsInTitle(text, length)} · ${title}`;
+  return `${t.forms.errorsInTitle({ count: length })} · ${title}`;
 }
 
 /** Sends a page. By default its referrer policy keeps the Origin header of forms, which the guard checks. */

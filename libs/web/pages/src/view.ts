@@ -1,7 +1,6 @@
 import { loadPart, loadTemplate } from '#kernel/templates.js';
 import type { Role } from '#identity/roles.js';
-import type { Translations } from '#translations/en.js';
-import { getTranslations } from '#translations/translations.js';
+import { getTranslations, type Translations } from '#translations/translations.js';
 import type { NavigationLink } from './navigation.js';
 import { PageParts } from './page-parts.js';
 

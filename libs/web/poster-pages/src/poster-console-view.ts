@@ -1,6 +1,5 @@
 import type { FieldErrors } from '#kernel/errors.js';
-import { formatCount, type Localization } from '#translations/translations.js';
-import type { Translations } from '#translations/en.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import { loadAsset } from '#pages/assets.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
@@ -124,12 +123,13 @@ export function createPosterFormView(
   };
 }
 
-function describeSignups({ signups, scanned }: ListedPoster, localization: Localization): string {
-  const t = localization.t.posterConsole;
+function describeSignups(
+  { signups, scanned }: ListedPoster,
+  { t: { posterConsole: t } }: Localization,
+): string {
   if (signups === 0) return t.noSignups;
-  const scans = new Intl.NumberFormat(localization.locale).format(scanned);
-  const count = formatCount(t.signups, signups, localization);
-  return scanned === 0 ? count : `${count}, ${t.scanned(scans)}`;
+  const count = t.signups({ count: signups });
+  return scanned === 0 ? count : `${count}, ${t.scanned({ count: scanned })}`;
 }
 
 /** Words the errors of the API for people. */

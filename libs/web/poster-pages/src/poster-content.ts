@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { AddressForm } from '#translations/customer-texts.js';
-import {
-  formatCount,
-  getCustomerTranslations,
-  type CustomerLanguage,
-} from '#translations/translations.js';
+import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
@@ -69,9 +65,9 @@ export function createPosterContent({
     addressForm: store.addressForm,
     offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
       reward: name,
-      price: formatCount(localization.t.poster.offer, stampsRequired, localization),
+      price: localization.t.poster.offer({ count: stampsRequired }),
     })),
-    aim: formatCount(localization.t.poster.collect, card.stampsRequired, localization),
+    aim: localization.t.poster.collect({ count: card.stampsRequired }),
     stamps: {
       count: card.stampsRequired,
       icon: card.stampIcon,

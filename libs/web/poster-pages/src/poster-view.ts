@@ -1,5 +1,4 @@
-import type { Translations } from '#translations/en.js';
-import { getCustomerTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type Translations } from '#translations/translations.js';
 import type { Poster } from '#posters/poster.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';

@@ -18,8 +18,7 @@ import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { createTimeFormats } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
-import type { SignInTexts } from '#translations/sign-in/en.js';
-import type { Localization } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication } from './reauthentication.service.js';
@@ -283,6 +282,8 @@ export class AccountController {
   }
 }
 
-function describeBrowser(browser: Browser | null, t: SignInTexts['account']): string {
-  return browser === null ? t.unknownBrowser : t.browserOn(browser.name, browser.system);
+function describeBrowser(browser: Browser | null, t: Translations['signIn']['account']): string {
+  return browser === null
+    ? t.unknownBrowser
+    : t.browserOn({ browser: browser.name, system: browser.system });
 }

@@ -12,8 +12,8 @@ export function createAddressMail(
   const { mails: t } = signIn;
   const link = `${publicUrl}/app/account/address?token=${token}`;
   const [hello, body] = isTaken
-    ? [t.takenHello, t.taken(`${publicUrl}/app`)]
-    : [t.hello(toSingleLine(name)), t.address(link, String(ADDRESS_LINK_HOURS))];
+    ? [t.takenHello, t.taken({ url: `${publicUrl}/app` })]
+    : [t.hello({ name: toSingleLine(name) }), t.address({ link, hours: ADDRESS_LINK_HOURS })];
   return { to: email, subject: t.addressSubject, text: `${hello}\n\n${body}\n` };
 }
 
@@ -23,6 +23,6 @@ export function createAddressChangedMail(
   { t: { signIn } }: Localization,
 ): Mail {
   const { mails: t } = signIn;
-  const text = `${t.hello(toSingleLine(name))}\n\n${t.changed(email)}\n`;
+  const text = `${t.hello({ name: toSingleLine(name) })}\n\n${t.changed({ email })}\n`;
   return { to: former, subject: t.changedSubject, text };
 }

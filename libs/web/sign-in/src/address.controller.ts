@@ -7,7 +7,7 @@ import { Throttle } from '#http/throttle.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import type { SignInTexts } from '#translations/sign-in/en.js';
+import type { Translations } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
 
 /** Serves the link that confirms a new e-mail address. */
@@ -64,6 +64,6 @@ export class AddressController {
   }
 }
 
-function createLinkError({ email }: SignedInUser, t: SignInTexts['address']): PageError {
-  return new PageError(404, t.gone, t.goneWhy(email));
+function createLinkError({ email }: SignedInUser, t: Translations['signIn']['address']): PageError {
+  return new PageError(404, t.gone, t.goneWhy({ email }));
 }

@@ -30,7 +30,7 @@ export class Addresses {
     if (this.config.mail !== null) return;
     const { account, support, supportUnknown } = t.signIn;
     const contact = this.config.supportContact;
-    const advice = contact === null ? supportUnknown : support(contact.text);
+    const advice = contact === null ? supportUnknown : support({ contact: contact.text });
     throw new RejectedError({ email: [`${account.noMail} ${advice}`] });
   }
 

@@ -29,7 +29,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import { OutboundHttp } from '#sending/outbound-http.client.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
-import type { SignInTexts } from '#translations/sign-in/en.js';
+import type { Translations } from '#translations/translations.js';
 
 const TIMEOUT_SECONDS = 10;
 /** The library tolerates 30 s. */
@@ -40,7 +40,7 @@ export const CALLBACK_PATH = '/app/sign-in/company/done';
 /** The state of a sign-in that is under way, sealed in a cookie. */
 type PendingSignIn = { state: string; nonce: string; verifier: string; returnTo: string };
 
-type CompanyTexts = SignInTexts['company'];
+type CompanyTexts = Translations['signIn']['company'];
 
 export type VerifiedSignIn = { person: CompanyPerson; returnTo: string };
 

@@ -64,10 +64,10 @@ export class CompanyController {
       throw createRefusal(t.noEmail, t);
     }
     if (outcome.kind === 'unknown') {
-      throw new PageError(403, t.noAccount, t.noAccountWhy(email ?? ''));
+      throw new PageError(403, t.noAccount, t.noAccountWhy({ email: email ?? '' }));
     }
     if (outcome.kind === 'taken') {
-      throw new PageError(403, t.taken, t.takenWhy(email ?? ''));
+      throw new PageError(403, t.taken, t.takenWhy({ email: email ?? '' }));
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);

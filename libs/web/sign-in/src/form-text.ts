@@ -1,5 +1,5 @@
 import { normalizeText } from '#kernel/text.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 
 /** Reads a field in its normal form; empty when it was not sent. */
 export function readFormText(
@@ -11,5 +11,5 @@ export function readFormText(
 
 /** Formats a wait in minutes. */
 export function formatWait(seconds: number, localization: Localization): string {
-  return formatCount(localization.t.signIn.minutes, Math.ceil(seconds / 60), localization);
+  return localization.t.signIn.minutes({ count: Math.ceil(seconds / 60) });
 }

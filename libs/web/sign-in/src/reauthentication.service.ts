@@ -81,7 +81,7 @@ export class Reauthentication {
       const localization = this.pages.localize(request);
       const { t } = localization;
       throw new RejectedError({
-        [field]: [t.signIn.tooManyAttempts(formatWait(attempt.seconds, localization))],
+        [field]: [t.signIn.tooManyAttempts({ wait: formatWait(attempt.seconds, localization) })],
       });
     }
     const [user] = await query<{ password_hash: string; has_company: boolean }>(this.pool, {

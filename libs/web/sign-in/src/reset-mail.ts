@@ -12,6 +12,6 @@ export function createResetMail(
   return {
     to: email,
     subject: t.resetSubject,
-    text: `${t.hello(toSingleLine(name))}\n\n${t.reset(link)}\n`,
+    text: `${t.hello({ name: toSingleLine(name) })}\n\n${t.reset({ link })}\n`,
   };
 }

@@ -202,14 +202,14 @@ function describeFailure(outcome: SignInOutcome, localization: Localization): st
   const { signIn } = localization.t.signIn;
   if (outcome.kind === 'expired') return signIn.expired;
   if (outcome.kind !== 'wait') return signIn.wrong;
-  return signIn.tooMany(formatWait(outcome.seconds, localization));
+  return signIn.tooMany({ wait: formatWait(outcome.seconds, localization) });
 }
 
 function describeCodeFailure(outcome: SignInOutcome, localization: Localization): string {
   const { code } = localization.t.signIn;
   if (outcome.kind === 'locked') return code.locked;
   if (outcome.kind !== 'wait') return code.wrong;
-  return code.tooMany(formatWait(outcome.seconds, localization));
+  return code.tooMany({ wait: formatWait(outcome.seconds, localization) });
 }
 
 function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {

@@ -7,14 +7,14 @@ import type { Localization } from '#translations/translations.js';
 export function createWrongCodesMail(
   { name, email, failures, isLocked }: WrongCodes,
   publicUrl: string,
-  { t: { signIn }, locale }: Localization,
+  { t: { signIn } }: Localization,
 ): Mail {
   const { mails: t } = signIn;
   const link = `${publicUrl}/app/password/forgot`;
   const paragraphs = [
-    t.hello(toSingleLine(name)),
-    t.wrongCodes(new Intl.NumberFormat(locale).format(failures)),
-    isLocked ? t.wrongCodesLocked(link) : t.wrongCodesOpen(link),
+    t.hello({ name: toSingleLine(name) }),
+    t.wrongCodes({ count: failures }),
+    isLocked ? t.wrongCodesLocked({ link }) : t.wrongCodesOpen({ link }),
   ];
   return { to: email, subject: t.wrongCodesSubject, text: `${paragraphs.join('\n\n')}\n` };
 }

@@ -1,4 +1,4 @@
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import {
   hashTexts,
@@ -107,7 +107,9 @@ export function createSignupView(
     logo,
     card: createPreview(signupPoster, strip, localization),
     title: poster.title,
-    intro: t.intro(card.name),
+    intro: /^the\b/i.test(card.name)
+      ? t.introWithArticle({ card: card.name })
+      : t.intro({ card: card.name }),
     error:
       busySeconds !== null
         ? renderBusy(busySeconds, localization)
@@ -133,23 +135,16 @@ function createPreview(
   strip: CardPreview['strip'],
   localization: Localization,
 ): CardPreview {
-  const { t, locale } = localization;
-  const numbers = new Intl.NumberFormat(locale);
+  const { t } = localization;
   return {
-    label: t.signup.preview(card.name),
+    label: t.signup.preview({ card: card.name }),
     name: card.name,
     strip,
-    summary: t.card.stampsOf(
-      numbers.format(card.initialStamps),
-      numbers.format(card.stampsRequired),
-    ),
-    welcome:
-      card.initialStamps === 0
-        ? null
-        : formatCount(t.signup.welcome, card.initialStamps, localization),
+    summary: t.card.stampsOf({ have: card.initialStamps, need: card.stampsRequired }),
+    welcome: card.initialStamps === 0 ? null : t.signup.welcome({ count: card.initialStamps }),
     offers: offers.slice(0, MAX_OFFERS).map(({ name, stampsRequired }) => ({
       name,
-      price: formatCount(t.signup.offer, stampsRequired, localization),
+      price: t.signup.offer({ count: stampsRequired }),
     })),
   };
 }
@@ -176,7 +171,7 @@ function createAgeHint(
 ): Pick<FieldView, 'hint'> {
   return minimumAge === null
     ? {}
-    : { hint: formatCount(localization.t.signup.minimumAge, minimumAge, localization) };
+    : { hint: localization.t.signup.minimumAge({ years: minimumAge }) };
 }
 
 function createFields(
@@ -245,11 +240,11 @@ function renderFieldError(
   localization: Localization,
 ): string {
   return error === 'tooYoung'
-    ? formatCount(localization.t.signup.minimumAge, minimumAge ?? 0, localization)
+    ? localization.t.signup.minimumAge({ years: minimumAge ?? 0 })
     : localization.t.signup.fieldErrors[error];
 }
 
 function renderBusy(seconds: number, localization: Localization): string {
   const minutes = Math.ceil(seconds / 60);
-  return formatCount(localization.t.signup.tooMany, minutes, localization);
+  return localization.t.signup.tooMany({ count: minutes });
 }

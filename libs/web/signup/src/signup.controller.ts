@@ -8,11 +8,11 @@ import { loadPart } from '#kernel/templates.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { negotiateLanguage } from '#http/negotiation.js';
-import type { Translations } from '#translations/en.js';
 import {
   getCustomerTranslations,
   getTranslations,
   LANGUAGE_CODES,
+  type Translations,
 } from '#translations/translations.js';
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
@@ -238,7 +238,7 @@ export class SignupController {
         storeName: store.name,
         logo: pictures.logo,
         title,
-        text: t.signup.alreadyWhy(card.name),
+        text: t.signup.alreadyWhy({ card: card.name }),
         open: t.signup.openCard,
         card: `/passes/${uuid}`,
         other: t.signup.someoneElse,

@@ -1,8 +1,7 @@
 import { BYTE_ORDER_MARK, renderCsvLine } from '#kernel/csv.js';
 import type { CustomerImport, StoredState } from '#imports/customer-import.js';
 import { IMPORT_FIELDS, type ImportField, type MappingRequest } from '#imports/import-columns.js';
-import type { Translations } from '#translations/en.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
 
 type Texts = Translations['transfers'];
 
@@ -77,8 +76,8 @@ export function describeStart(
   const { transfers: t } = localization.t;
   const count = rowsTotal - counts.failed;
   if (count === 0) return { text: t.startNothing, canStart: false };
-  const sentences = [formatCount(t.startText, count, localization)];
-  if (counts.failed > 0) sentences.push(formatCount(t.startWithout, counts.failed, localization));
+  const sentences = [t.startText({ count })];
+  if (counts.failed > 0) sentences.push(t.startWithout({ count: counts.failed }));
   return { text: sentences.join(' '), canStart: true };
 }
 
@@ -104,7 +103,7 @@ export function listColumnFields(
       name: `${COLUMN}${i}`,
       label: name === '' ? `${i + 1}` : name,
       value: field ?? '',
-      hint: examples.length > 0 ? t.examples(examples.join(', ')) : t.noExamples,
+      hint: examples.length > 0 ? t.examples({ examples: examples.join(', ') }) : t.noExamples,
     };
   });
 }

@@ -12,8 +12,7 @@ import {
   type Form,
 } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import type { Translations } from '#translations/en.js';
-import { formatCount } from '#translations/translations.js';
+import type { Translations } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
 import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
@@ -195,7 +194,7 @@ export class ImportPagesController {
     const page = `${buildTransfersPath(store)}/imports/${id}`;
     await this.pages.sendConfirmation(request, reply, {
       question: t.transfers.discardQuestion,
-      about: t.transfers.importOf(minute(createdAt)),
+      about: t.transfers.importOf({ when: minute(createdAt) }),
       text: t.transfers.discardText,
       yes: t.transfers.discardYes,
       no: t.transfers.keep,
@@ -233,8 +232,8 @@ export class ImportPagesController {
     const page = `${buildTransfersPath(store)}/imports/${id}`;
     await this.pages.sendConfirmation(request, reply, {
       question: t.undoQuestion,
-      about: t.importOf(minute(createdAt)),
-      text: formatCount(t.undoText, counts.created, localization),
+      about: t.importOf({ when: minute(createdAt) }),
+      text: t.undoText({ count: counts.created }),
       yes: t.undoYes,
       no: t.keep,
       action: `${page}/undo`,

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
-import { formatCount } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { DISCARDED } from '#imports/draft-import.commands.js';
 import { ImportsService } from '#imports/imports.service.js';
@@ -58,7 +57,7 @@ type ImportView = {
   more: string;
   isUndoable: boolean;
   areRowsDeleted: boolean;
-  days: string;
+  days: number;
 };
 
 const view = loadView<ImportView>(import.meta.url, './views/import.eta');
@@ -99,7 +98,7 @@ export class ImportPages {
     const more = counts.failed - wrong.length;
     await this.pages.send(request, reply, {
       view,
-      title: `${t.transfers.importOf(at)} · ${store.name}`,
+      title: `${t.transfers.importOf({ when: at })} · ${store.name}`,
       width: 'form',
       status,
       styles: [TRANSFERS_STYLE],
@@ -115,7 +114,7 @@ export class ImportPages {
         progress: isMoving(state)
           ? {
               label: t.transfers.progress[state],
-              text: t.transfers.progressOf(format.format(counts.done), format.format(rowsTotal)),
+              text: t.transfers.progressOf({ done: counts.done, total: rowsTotal }),
               done: counts.done,
               total: rowsTotal,
             }
@@ -126,10 +125,10 @@ export class ImportPages {
           row: format.format(row.row),
           problem: describeRowErrors(row.errors ?? {}, t.transfers),
         })),
-        more: more > 0 ? formatCount(t.transfers.more, more, localization) : '',
+        more: more > 0 ? t.transfers.more({ count: more }) : '',
         isUndoable: canUndoImport(current),
         areRowsDeleted: current.rowsDeletedAt !== null,
-        days: this.transfers.formatUndoDays(locale),
+        days: this.transfers.undoDays,
       },
     });
   }

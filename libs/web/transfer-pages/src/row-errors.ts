@@ -1,4 +1,4 @@
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 
 type Texts = Translations['transfers'];
 
@@ -16,7 +16,7 @@ const MESSAGES: [RegExp, (t: Texts['rowErrors'], match: RegExpExecArray) => stri
   [/^code is the code of another customer/, (t) => t.codeTaken],
   [/^code must be a card code/, (t) => t.codeInvalid],
   [/^(marketing|sms)_consent must be yes or no$/, (t) => t.consentInvalid],
-  [/^Row (\d+) is about the same customer$/, (t, [, row = '']) => t.repeated(row)],
+  [/^Row (\d+) is about the same customer$/, (t, [, row = '']) => t.repeated({ row })],
   [/^The row has values of different customers/, (t) => t.ambiguous],
 ];
 

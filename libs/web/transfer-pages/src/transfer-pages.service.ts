@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
-import type { Translations } from '#translations/en.js';
-import { formatCount } from '#translations/translations.js';
+import type { Translations } from '#translations/translations.js';
 import { CardsService } from '#cards/cards.service.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
@@ -35,7 +34,7 @@ type TransfersView = {
   older: string | null;
   isFirst: boolean;
   /** For how long an import can be undone. */
-  days: string;
+  days: number;
   notice: string;
   errors: FieldErrors;
   range: { from: string; to: string; kind: string };
@@ -58,14 +57,19 @@ export const TRANSFERS_STYLE = loadAsset(import.meta.url, './assets/transfers.cs
 /** Shows the page from which files are imported and exported. */
 @Injectable()
 export class TransferPages {
+  /** For how many days an import can be undone. */
+  readonly undoDays: number;
+
   constructor(
     private readonly pages: Pages,
     private readonly imports: ImportsService,
     private readonly cards: CardsService,
     private readonly times: StoreTimes,
     private readonly forms: SubmittedForms,
-    private readonly config: Config,
-  ) {}
+    { importRetentionDays }: Config,
+  ) {
+    this.undoDays = importRetentionDays;
+  }
 
   async send(
     request: FastifyRequest,
@@ -95,7 +99,6 @@ export class TransferPages {
     ]);
     const entries = list.slice(0, PAGE_SIZE);
     const last = entries.at(-1);
-    const format = (count: number) => formatCount((text) => text, count, localization);
     await this.pages.send(request, reply, {
       view,
       title: `${t.title} · ${store.name}`,
@@ -112,12 +115,11 @@ export class TransferPages {
           ...describeImportState(state, t),
           path: `${base}/imports/${id}`,
           at: minute(new Date(at)),
-          result:
-            state === 'checking' ? '' : t.summary(format(created), format(updated), format(failed)),
+          result: state === 'checking' ? '' : t.summary({ created, updated, failed }),
         })),
         older: list.length > PAGE_SIZE && last ? `${base}?before=${last.id}` : null,
         isFirst: before === null,
-        days: this.formatUndoDays(localization.locale),
+        days: this.undoDays,
         notice,
         errors,
         range: { from: '', to: '', kind: 'redemptions', ...range },
@@ -134,11 +136,6 @@ export class TransferPages {
       { value: '', text: none },
       ...cards.map((card) => ({ value: String(card.id), text: card.name })),
     ];
-  }
-
-  /** Formats for how many days an import can be undone. */
-  formatUndoDays(locale: string): string {
-    return new Intl.NumberFormat(locale).format(this.config.importRetentionDays);
   }
 }
 

@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
-import type { Translations } from '#translations/en.js';
+import type { Translations } from '#translations/translations.js';
 import { findExportFile } from '#exports/export-file.js';
 import { EVERYTHING, StoreExport } from '#exports/store-export.service.js';
 import {

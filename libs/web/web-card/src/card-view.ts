@@ -1,8 +1,4 @@
-import {
-  formatCount,
-  getCustomerTranslations,
-  type Localization,
-} from '#translations/translations.js';
+import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
@@ -59,7 +55,7 @@ export function createCardView(input: CardViewInput) {
   return {
     lang: locale,
     title: `${card.name} · ${storeName}`,
-    about: t.about(storeName),
+    about: t.about({ store: storeName }),
     picture,
     path: `/passes/${content.uuid}`,
     color: card.cardColor,
@@ -75,26 +71,26 @@ export function createCardView(input: CardViewInput) {
     name: card.name,
     // The logo has the name of the store in it.
     header: card.headerText ?? (brand === null ? storeName : null),
-    offline: t.offline(new Intl.DateTimeFormat(locale, asOf).format(now)),
+    offline: t.offline({ when: new Intl.DateTimeFormat(locale, asOf).format(now) }),
     joined: joined && {
       title: t.joined,
       text: joined.isLinkSent ? t.joinedWhy : t.joinedWithoutLink,
     },
     expired:
       expiresAt !== null && isExpired(content, now)
-        ? t.expired(formatDay(expiresAt, content, localization))
+        ? t.expired({ day: formatDay(expiresAt, content, localization) })
         : null,
     balance: describeBalance(content, localization),
     redeemed:
       input.redeemedReward === null
         ? null
-        : { title: t.enjoy, text: t.redeemedNow(input.redeemedReward) },
+        : { title: t.enjoy, text: t.redeemedNow({ reward: input.redeemedReward }) },
     ready: isEnded ? null : describeReadyRewards(content, localization),
     fields: listFields(content, isEnded, localization),
     code: {
       ...drawCode(content),
       text: code,
-      label: card.barcodeFormat === 'code128' ? t.barcode(code) : t.qrCode(code),
+      label: card.barcodeFormat === 'code128' ? t.barcode({ code }) : t.qrCode({ code }),
       hint: isEnded ? '' : t.showCode,
       enlarge: t.enlarge,
       close: t.close,
@@ -128,7 +124,7 @@ function listFields(
       : [
           {
             label: t.toReward,
-            value: formatCount(localization.t.stamps.count, stampsToReward, localization),
+            value: localization.t.stamps.count({ count: stampsToReward }),
           },
         ]),
     ...card.auxiliaryFields,
@@ -157,7 +153,7 @@ function listRewards(
   return rewards.map((reward) => ({
     ...reward,
     isReady: reward.available,
-    cost: formatCount(localization.t.card.costs, reward.stampsRequired, localization),
+    cost: localization.t.card.costs({ count: reward.stampsRequired }),
     state: isEnded ? null : describeReward(reward, stampsCount, localization),
   }));
 }
@@ -172,7 +168,7 @@ function describeReadyRewards({ rewards }: PassContent, localization: Localizati
     how: t.howToRedeem,
     list: ready.map(({ name, stampsRequired }) => ({
       name,
-      uses: formatCount(t.uses, stampsRequired, localization),
+      uses: t.uses({ count: stampsRequired }),
     })),
   };
 }
@@ -208,7 +204,7 @@ function describeReward(
   localization: Localization,
 ): string {
   const t = localization.t.card;
-  return available ? t.ready : formatCount(t.toGo, stampsRequired - stampsCount, localization);
+  return available ? t.ready : t.toGo({ count: stampsRequired - stampsCount });
 }
 
 /** Lists the buttons for wallets, installation and notifications. */
@@ -236,26 +232,22 @@ function listButtons(input: CardViewInput, localization: Localization) {
     validUntil:
       content.expiresAt === null
         ? null
-        : t.validUntil(formatDay(content.expiresAt, content, localization)),
+        : t.validUntil({ day: formatDay(content.expiresAt, content, localization) }),
   };
 }
 
 /** Describes the balance in one sentence. */
 export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
-  localization: Localization,
+  { t: { card: t } }: Localization,
 ): string {
-  const { locale } = localization;
-  const t = localization.t.card;
-  const numbers = new Intl.NumberFormat(locale);
-  const required = numbers.format(stampsRequired);
-  if (stampsCount < stampsRequired) return t.stampsOf(numbers.format(stampsCount), required);
-  const fullCards = Math.floor(stampsCount / stampsRequired);
-  const rest = stampsCount % stampsRequired;
-  const full = numbers.format(fullCards);
+  const need = stampsRequired;
+  if (stampsCount < need) return t.stampsOf({ have: stampsCount, need });
+  const fullCards = Math.floor(stampsCount / need);
+  const rest = stampsCount % need;
   return rest === 0
-    ? t.full(full, fullCards)
-    : t.surplus(full, fullCards, numbers.format(rest), required);
+    ? t.full({ cards: fullCards })
+    : t.surplus({ cards: fullCards, have: rest, need });
 }
 
 function formatDay(at: string, { timeZone }: PassContent, { locale }: Localization): string {

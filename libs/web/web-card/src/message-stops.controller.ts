@@ -49,7 +49,7 @@ export class MessageStopsController {
     });
     const { t: translations, locale: lang } = getCustomerTranslations(content);
     const t = translations.holderMessages.page;
-    const title = t.title(content.storeName);
+    const title = t.title({ store: content.storeName });
     const { brand } = await this.images.createLinks(content);
     await this.pages.sendPublic(reply, {
       view,

@@ -309,7 +309,7 @@ export class WebhookDeliveriesPageController {
         action: `${back}/replay`,
         back,
         about: webhook.target_url,
-        zone: t.zone(await this.times.getTimeZone(store.id)),
+        zone: t.zone({ timeZone: await this.times.getTimeZone(store.id) }),
         events: listEventChoices(localization),
         ...state,
       },

@@ -1,5 +1,5 @@
 import { PUBLIC_EVENTS } from '#public-events/public-events.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 
 export type Choices = { value: string; text: string }[];
 export type WebhookState = { state: string; mood: '' | 'good' | 'bad' };
@@ -52,7 +52,7 @@ export function renderEventCount({ events }: Webhook, localization: Localization
   const [only] = events;
   return events.length === 1 && only !== undefined
     ? renderEventName(only, localization)
-    : formatCount(localization.t.webhookPages.events, events.length, localization);
+    : localization.t.webhookPages.events({ count: events.length });
 }
 
 export function describeWebhookState(
@@ -78,7 +78,9 @@ export function renderLast(
   } = webhook;
   if (at === null) return t.never;
   const when = minute(new Date(at));
-  return error === null ? t.lastOk(String(status ?? ''), when) : t.lastFailed(error, when);
+  return error === null
+    ? t.lastOk({ status: String(status ?? ''), when })
+    : t.lastFailed({ reason: error, when });
 }
 
 /** Renders the attempts of a delivery. */
@@ -99,7 +101,7 @@ export function renderAttempts(
     at: minute(new Date(at)),
     // The usual reason only repeats the status.
     result: [
-      ...(status === null ? [] : [t.status(String(status))]),
+      ...(status === null ? [] : [t.status({ status: String(status) })]),
       ...(error === null || /^Responded with \d+$/i.test(error) ? [] : [error]),
     ].join(', '),
     isGood: error === null,

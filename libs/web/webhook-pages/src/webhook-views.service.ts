@@ -15,7 +15,7 @@ import type {
   WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { TESTS_RUNNING } from '#subscriptions/webhook-test.commands.js';
 import { UnavailableError } from '#kernel/errors.js';
 import type { WebhookFields } from './webhook-form.js';
@@ -155,7 +155,7 @@ export class WebhookViews {
         name: webhook.description ?? new URL(webhook.target_url).hostname,
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
-        notice: replayed === null ? notice : formatCount(t.done.replayed, replayed, localization),
+        notice: replayed === null ? notice : t.done.replayed({ count: replayed }),
         isFailure: done === 'testFailed',
         error,
         enabled: webhook.enabled,
@@ -252,7 +252,7 @@ export class WebhookViews {
         title,
         secret,
         publicKey: publicKey ?? '',
-        until: until === null ? '' : t.until(minute(until)),
+        until: until === null ? '' : t.until({ when: minute(until) }),
         next: `${buildWebhooksPath(store)}/${id}`,
       },
     });
