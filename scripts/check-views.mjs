@@ -9,6 +9,7 @@ const HEADER = `
 import type { PageFrame } from '#pages/view.js';
 declare const it: { page: PageFrame; [name: string]: any };
 declare const part: (name: string, data?: object) => string;
+async function render(this: any) {
 `.replaceAll('\n', ' ');
 
 const views = new Map(
@@ -47,15 +48,18 @@ for (const { file, start, messageText } of problems) {
 if (problems.length > 0) process.exitCode = 1;
 else console.log(`${views.size} views use texts that exist`);
 
-/** Turns a view into code of the same lines, without its HTML. */
+/** Turns a view into code without its HTML, in which everything stands where it stands in the view. */
 function toCode(view) {
   const code = view
     .split(/(<%[\s\S]*?%>)/)
     .map((piece) => {
-      const [, kind, inside] = /^<%[-_]?([=~]?)([\s\S]*?)[-_]?%>$/.exec(piece) ?? [];
-      if (inside === undefined) return piece.replaceAll(/[^\n]/g, '');
-      return kind === '' ? `${inside};` : `(${inside});`;
+      const [, start, inside, end] = /^(<%[-_]?[=~]?)([\s\S]*?)([-_]?%>)$/.exec(piece) ?? [];
+      if (inside === undefined) return piece.replaceAll(/[^\n]/g, ' ');
+      const isValue = /[=~]$/.test(start);
+      return `${(isValue ? '(' : '').padStart(start.length)}${inside}${isValue ? ')' : ' '};`.padEnd(
+        piece.length,
+      );
     })
     .join('');
-  return `${HEADER}async function render(this: any) { ${code}\n}`;
+  return `${HEADER}${code}\n}`;
 }

@@ -49,7 +49,6 @@ export function createDesignView(
   const holderCount = designed?.holderCount ?? 0;
   const fieldErrors = toFieldErrors(errors, t);
   return {
-    t,
     style: CARD_STYLE.path,
     iconStyle: ICON_STYLE.path,
     icons: STAMP_ICONS,

@@ -39,7 +39,6 @@ export function createListView(
   const t = localization.t.cardPages;
   const notices = { archived: t.archiveDone, unarchived: t.unarchiveDone };
   return {
-    t,
     style: CARD_STYLE.path,
     base,
     isArchive,
@@ -62,7 +61,6 @@ export function createListView(
 /** Creates the data of the templates. @param strips the path of pictures of cards that are not saved */
 export function createTemplateList(base: string, strips: string, { cardPages: t }: Translations) {
   return {
-    t,
     style: CARD_STYLE.path,
     base,
     templates: STRIP_PRESETS.map((key) => {

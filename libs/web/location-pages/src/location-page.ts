@@ -13,7 +13,6 @@ export type LocationLine = State & { name: string; address: string; path: string
 
 /** @property next the path of the next page; null: this is the last */
 export type LocationListData = {
-  t: Texts;
   lines: LocationLine[];
   credit: string;
   canAdd: boolean;
@@ -24,7 +23,6 @@ export type LocationListData = {
 
 /** The data of the form of a location; a new one has no pin yet. */
 export type LocationFormData = {
-  t: Texts;
   title: string;
   values: { name: string; address: string };
   errors: { name?: string[]; address?: string[] };

@@ -84,7 +84,6 @@ export class LocationPagesController {
     });
     const visible = rows.slice(0, PAGE_SIZE);
     const data = {
-      t,
       lines: visible.map((location) => toLocationLine(location, base, t)),
       credit: getAttribution(this.config.geocoder, t),
       canAdd: isAllowed(store.role, 'createLocation'),
@@ -313,7 +312,6 @@ export class LocationPagesController {
       status: isRejected ? 422 : 200,
       scripts: location ? [SCRIPT] : [],
       data: {
-        t,
         title: location?.name ?? t.newTitle,
         values: values ?? { name: location?.name ?? '', address: location?.address ?? '' },
         errors,

@@ -43,7 +43,6 @@ export function createPosterListView(
 ) {
   const t = localization.t.posterConsole;
   return {
-    t,
     style: POSTER_STYLE.path,
     base,
     cards,
@@ -99,7 +98,6 @@ export function createPosterFormView(
   const sizes = Object.keys(PAPERS) as PaperSize[];
   const path = listed ? `${base}/${listed.poster.id}` : base;
   return {
-    t,
     style: POSTER_STYLE.path,
     base,
     path,
