@@ -53,7 +53,7 @@ function toCode(view) {
   const code = view
     .split(/(<%[\s\S]*?%>)/)
     .map((piece) => {
-      const [, start, inside, end] = /^(<%[-_]?[=~]?)([\s\S]*?)([-_]?%>)$/.exec(piece) ?? [];
+      const [, start, inside] = /^(<%[-_]?[=~]?)([\s\S]*?)[-_]?%>$/.exec(piece) ?? [];
       if (inside === undefined) return piece.replaceAll(/[^\n]/g, ' ');
       const isValue = /[=~]$/.test(start);
       return `${(isValue ? '(' : '').padStart(start.length)}${inside}${isValue ? ')' : ' '};`.padEnd(
