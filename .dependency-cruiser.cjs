@@ -72,7 +72,7 @@ module.exports = {
       from: {
         path: `${LIB}[^.]+[.]ts$`,
         // What draws pages is technical, like the platform.
-        pathNot: ['^libs/platform/', '^libs/configuration/', '^libs/web/(pages|docs)/'],
+        pathNot: ['^libs/(platform|configuration|translations)/', '^libs/web/(pages|docs)/'],
       },
       to: {
         pathNot: [`${LIB}[^.]+[.]ts$`, EVENTS, PURE_OUTSIDE, PURE_PACKAGES],

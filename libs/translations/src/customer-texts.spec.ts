@@ -1,12 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
 import { readCatalogues } from './catalogues.js';
-import { ADDRESS_FORMS, CUSTOMER_SECTIONS, type AddressForm } from './customer-texts.js';
+import { ADDRESS_FORMS, type AddressForm } from './customer-texts.js';
 import {
   getCustomerTranslations,
   getTranslations,
   type Localization,
   type Translations,
 } from './translations.js';
+
+/** The texts that customers read: on passes, cards, signup pages and posters, and in messages. */
+const CUSTOMER_SECTIONS = [
+  'stamps',
+  'wallet',
+  'contact',
+  'card',
+  'notice',
+  'applePass',
+  'googlePass',
+  'cardMessage',
+  'holderMessages',
+  'signup',
+  'poster',
+] as const satisfies readonly (keyof Translations)[];
 
 /** Values for every argument of a message. */
 const createValues = (value: number) => new Proxy({}, { get: () => value, has: () => true });
