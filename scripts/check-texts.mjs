@@ -104,10 +104,10 @@ function checkMessage(file, language, key, { types, plurals }) {
 function checkPlural(where, language, { name, options, type }) {
   const rules = new Intl.PluralRules(language, { type });
   const categories = rules.resolvedOptions().pluralCategories;
-  const wanted = COUNTS.filter((count) => !(`=${count}` in options)).map((count) =>
+  const required = COUNTS.filter((count) => !(`=${count}` in options)).map((count) =>
     rules.select(count),
   );
-  for (const category of new Set(wanted))
+  for (const category of new Set(required))
     if (!(category in options)) errors.push(`${where} lacks the plural "${category}" of {${name}}`);
   for (const option of Object.keys(options))
     if (!option.startsWith('=') && !categories.includes(option))
@@ -125,7 +125,7 @@ function checkNotes() {
   const keys = [...english.keys()];
   for (const [names] of fs.readFileSync(notesFile, 'utf8').matchAll(/(?<=^- )`[^:]*`(?=:)/gm))
     for (const [key] of names.matchAll(/[^`, ]+/g))
-      if (!keys.some((known) => known === key || known.startsWith(`${key}.`)))
+      if (!keys.some((name) => name === key || name.startsWith(`${key}.`)))
         errors.push(`README.md describes ${key}, which is not in en.json`);
 }
 
