@@ -26,7 +26,7 @@ type CountEvent = { type: 'Counted'; data: { step: number } };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
-  names: { Counted: 'counter.counted' },
+  events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data, meta }) => ({
     accountId: meta.accountId,
@@ -283,7 +283,7 @@ describe('handleCommand', () => {
       table: 'accounts',
       aggregate: {
         name: 'counter',
-        names: { Counted: 'counter.counted' },
+        events: { Counted: { name: 'counter.counted', publishedAs: null } },
         projectionVersion: 2,
         evolve: (state, event) => {
           const next = counter.evolve(state, event);
@@ -482,7 +482,7 @@ describe('encrypted parts of events', () => {
     table: 'accounts',
     aggregate: {
       name: 'notes',
-      names: { Noted: 'notes.noted' },
+      events: { Noted: { name: 'notes.noted', publishedAs: null } },
       projectionVersion: 1,
       evolve: (state, { data, meta }) => ({
         accountId: meta.accountId,

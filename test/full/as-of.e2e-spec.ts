@@ -24,7 +24,7 @@ type CountEvent = { type: 'Counted'; data: { value: number } };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
-  names: { Counted: 'counter.counted' },
+  events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data }) => ({ accountId: 1, values: [...(state?.values ?? []), data.value] }),
 };

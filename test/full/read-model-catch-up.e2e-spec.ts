@@ -17,7 +17,7 @@ type CountEvent = { type: 'Counted'; data: object };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
-  names: { Counted: 'counter.counted' },
+  events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data, meta }) => {
     if ('broken' in data) throw new Error('an event that cannot be projected');

@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 export type AccountAttributes = {
   name: string;
   storeName: string | null;
@@ -58,3 +60,10 @@ export type AccountLogoSet = { type: 'AccountLogoSet'; data: { picture: string }
 export type AccountLogoRemoved = { type: 'AccountLogoRemoved'; data: Record<string, never> };
 
 export type AccountEvent = AccountCreated | AccountUpdated | AccountLogoSet | AccountLogoRemoved;
+
+export const accountEvents = {
+  AccountCreated: { name: 'account.created', publishedAs: null },
+  AccountUpdated: { name: 'account.updated', publishedAs: 'store.updated' },
+  AccountLogoSet: { name: 'account.logo_set', publishedAs: 'store.updated' },
+  AccountLogoRemoved: { name: 'account.logo_removed', publishedAs: 'store.updated' },
+} as const satisfies EventTable<AccountEvent>;

@@ -11,11 +11,12 @@ import {
 } from './contact-details.js';
 import { findCountryOfLocale, parseCountry } from './country.js';
 import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
-import type {
-  AccountAttributes,
-  AccountEvent,
-  AccountSettings,
-  ContactDetails,
+import {
+  accountEvents,
+  type AccountAttributes,
+  type AccountEvent,
+  type AccountSettings,
+  type ContactDetails,
 } from './account.events.js';
 
 /** A store: the tenant that owns everything else. */
@@ -38,12 +39,7 @@ const ABBREVIATIONS = new Set(
 
 export const account: Aggregate<Account, AccountEvent> = {
   name: 'account',
-  names: {
-    AccountCreated: 'account.created',
-    AccountUpdated: 'account.updated',
-    AccountLogoSet: 'account.logo_set',
-    AccountLogoRemoved: 'account.logo_removed',
-  },
+  events: accountEvents,
   projectionVersion: 5,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 export type AuxiliaryField = { key: string; label: string | null; value: string };
 
 export type BarcodeFormat = 'qr' | 'aztec' | 'pdf417' | 'code128';
@@ -59,3 +61,11 @@ export type CardEvent =
   | CardArchived
   | CardUnarchived
   | CardStripImageSet;
+
+export const cardEvents = {
+  CardCreated: { name: 'card.created', publishedAs: 'card.created' },
+  CardUpdated: { name: 'card.updated', publishedAs: 'card.updated' },
+  CardArchived: { name: 'card.archived', publishedAs: 'card.archived' },
+  CardUnarchived: { name: 'card.unarchived', publishedAs: 'card.unarchived' },
+  CardStripImageSet: { name: 'card.strip_image_set', publishedAs: 'card.updated' },
+} as const satisfies EventTable<CardEvent>;

@@ -2,7 +2,7 @@ import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js'
 import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { cardUpcasts } from './card-upcasts.js';
-import type { CardAttributes, CardEvent } from './card.events.js';
+import { cardEvents, type CardAttributes, type CardEvent } from './card.events.js';
 
 /** A loyalty card template. */
 export type Card = { id: number; accountId: number } & CardAttributes & {
@@ -15,13 +15,7 @@ export type Card = { id: number; accountId: number } & CardAttributes & {
 
 export const card: Aggregate<Card, CardEvent> = {
   name: 'card',
-  names: {
-    CardCreated: 'card.created',
-    CardUpdated: 'card.updated',
-    CardArchived: 'card.archived',
-    CardUnarchived: 'card.unarchived',
-    CardStripImageSet: 'card.strip_image_set',
-  },
+  events: cardEvents,
   upcasts: cardUpcasts,
   projectionVersion: 3,
   evolve(state, event) {

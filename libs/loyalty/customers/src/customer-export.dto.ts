@@ -92,7 +92,7 @@ export class CustomerExportJson {
  * an event gains later must not be missing here.
  */
 export function toExportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
-  { name, names }: Aggregate<S, E>,
+  { name, events }: Aggregate<S, E>,
   recordId: number,
   { id, type, meta, data, revision }: RecordedEvent<E> & { revision: number },
 ): ExportedEventJson {
@@ -102,7 +102,7 @@ export function toExportedEventJson<S extends { accountId: number }, E extends D
     record: name,
     record_id: recordId,
     sequence: revision,
-    type: names[type as E['type']],
+    type: events[type as E['type']].name,
     occurred_at: meta.occurredAt,
     recorded_at: meta.recordedAt,
     channel: meta.channel,

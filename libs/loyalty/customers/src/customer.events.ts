@@ -1,3 +1,4 @@
+import type { EventTable } from '#kernel/aggregate.js';
 import type { Metadata } from '#kernel/metadata.js';
 
 export type ExternalReference = {
@@ -210,3 +211,19 @@ export type CustomerEvent =
   | CustomerUnmerged
   | CustomerRestored
   | CustomerResealed;
+
+export const customerEvents = {
+  CustomerCreated: { name: 'customer.created', publishedAs: 'customer.created' },
+  CustomerUpdated: { name: 'customer.updated', publishedAs: 'customer.updated' },
+  CustomerPhoneNormalized: { name: 'customer.phone_normalized', publishedAs: 'customer.updated' },
+  CustomerReferencesUpdated: { name: 'customer.references_updated', publishedAs: null },
+  CardLinksRequested: { name: 'customer.card_links_requested', publishedAs: null },
+  CustomerMessaged: { name: 'customer.messaged', publishedAs: null },
+  // So that receivers learn of it.
+  CustomerErased: { name: 'customer.updated', publishedAs: 'customer.updated' },
+  CustomerMerged: { name: 'customer.merged', publishedAs: 'customer.updated' },
+  CustomerMergedAway: { name: 'customer.merged_away', publishedAs: 'customer.updated' },
+  CustomerUnmerged: { name: 'customer.unmerged', publishedAs: 'customer.updated' },
+  CustomerRestored: { name: 'customer.restored', publishedAs: 'customer.updated' },
+  CustomerResealed: { name: 'customer.resealed', publishedAs: null },
+} as const satisfies EventTable<CustomerEvent>;

@@ -21,14 +21,15 @@ import {
   type SearchKeys,
 } from './search-keys.js';
 import { customerUpcasts } from './customer-upcasts.js';
-import type {
-  CustomerCreated,
-  CustomerEvent,
-  MergedCards,
-  PersonalFields,
-  PosterSignup,
-  ResealedPerson,
-  MergeAdditions,
+import {
+  customerEvents,
+  type CustomerCreated,
+  type CustomerEvent,
+  type MergedCards,
+  type PersonalFields,
+  type PosterSignup,
+  type ResealedPerson,
+  type MergeAdditions,
 } from './customer.events.js';
 
 /** A member of a store's loyalty program. */
@@ -87,21 +88,7 @@ const ERASED: PersonalFields = {
 
 export const customer: Aggregate<Customer, CustomerEvent> = {
   name: 'customer',
-  names: {
-    CustomerCreated: 'customer.created',
-    CustomerUpdated: 'customer.updated',
-    CustomerPhoneNormalized: 'customer.phone_normalized',
-    CustomerReferencesUpdated: 'customer.references_updated',
-    CardLinksRequested: 'customer.card_links_requested',
-    CustomerMessaged: 'customer.messaged',
-    // So that receivers learn of it.
-    CustomerErased: 'customer.updated',
-    CustomerMerged: 'customer.merged',
-    CustomerMergedAway: 'customer.merged_away',
-    CustomerUnmerged: 'customer.unmerged',
-    CustomerRestored: 'customer.restored',
-    CustomerResealed: 'customer.resealed',
-  },
+  events: customerEvents,
   projectionVersion: 9,
   upcasts: customerUpcasts,
   evolve(state, event) {

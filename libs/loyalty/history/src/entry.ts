@@ -108,7 +108,8 @@ function createEntry(
   // As if the person were erased: nothing personal may get into an entry.
   const anonymous = { ...stored, data: { ...stored.data, personal: null } };
   const data: Record<string, unknown> = { ...toRecorded(aggregate, anonymous).data };
-  const stamps = aggregate.balanceChange?.({ type, data }) ?? null;
+  const stamps = aggregate.events[type]?.balance?.(data) ?? null;
+  const hasBalance = Object.values(aggregate.events).some(({ balance }) => balance);
   const own = OWN_IDS[aggregate.name];
   const readId = (field: OwnId) => readNumber(data[field]);
   return {
@@ -118,7 +119,7 @@ function createEntry(
     revision,
     position,
     accountId: meta.accountId,
-    name: aggregate.names[type] ?? type,
+    name: aggregate.events[type]?.name ?? type,
     recordedAt: meta.recordedAt,
     latestRecordedAt: end.latestRecordedAt,
     occurredAt: meta.occurredAt,
@@ -130,7 +131,7 @@ function createEntry(
     locationId: readId('locationId'),
     rewardId: readId('rewardId'),
     stamps,
-    balance: aggregate.balanceChange ? addStamps(before ? before.balance : 0, stamps) : null,
+    balance: hasBalance ? addStamps(before ? before.balance : 0, stamps) : null,
     reverses: readString(data['reverses']),
     source: stamps === null ? null : readString(data['source']),
     ...(own && { [own]: parseStreamName(stream).id }),

@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 export type LocationAttributes = { name: string; address: string };
 
 /** Degrees, north and east positive. */
@@ -36,3 +38,13 @@ export type LocationEvent =
   | LocationUnpinned
   | LocationGeocoded
   | LocationNotGeocoded;
+
+export const locationEvents = {
+  LocationCreated: { name: 'location.created', publishedAs: 'location.created' },
+  LocationUpdated: { name: 'location.updated', publishedAs: 'location.updated' },
+  LocationDeleted: { name: 'location.deleted', publishedAs: 'location.deleted' },
+  LocationPinned: { name: 'location.pinned', publishedAs: 'location.updated' },
+  LocationUnpinned: { name: 'location.unpinned', publishedAs: 'location.updated' },
+  LocationGeocoded: { name: 'location.geocoded', publishedAs: 'location.updated' },
+  LocationNotGeocoded: { name: 'location.not_geocoded', publishedAs: 'location.updated' },
+} as const satisfies EventTable<LocationEvent>;

@@ -1,11 +1,12 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
-import type {
-  Coordinates,
-  GeocodedPrecision,
-  LocationAttributes,
-  LocationEvent,
+import {
+  locationEvents,
+  type Coordinates,
+  type GeocodedPrecision,
+  type LocationAttributes,
+  type LocationEvent,
 } from './location.events.js';
 
 /** A shop's address, which stamps and redemptions can name. */
@@ -43,15 +44,7 @@ const NOT_GEOCODED: Geolocation = { ...NO_COORDINATES, geocodeStatus: 'pending' 
 
 export const location: Aggregate<Location, LocationEvent> = {
   name: 'location',
-  names: {
-    LocationCreated: 'location.created',
-    LocationUpdated: 'location.updated',
-    LocationDeleted: 'location.deleted',
-    LocationPinned: 'location.pinned',
-    LocationUnpinned: 'location.unpinned',
-    LocationGeocoded: 'location.geocoded',
-    LocationNotGeocoded: 'location.not_geocoded',
-  },
+  events: locationEvents,
   projectionVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 /** The attributes of a poster that its shop can set. */
 export type PosterAttributes = {
   title: string;
@@ -30,3 +32,9 @@ export type PosterUpdated = { type: 'PosterUpdated'; data: Partial<PosterAttribu
 export type PosterDeleted = { type: 'PosterDeleted'; data: Record<string, never> };
 
 export type PosterEvent = PosterCreated | PosterUpdated | PosterDeleted;
+
+export const posterEvents = {
+  PosterCreated: { name: 'poster.created', publishedAs: 'poster.created' },
+  PosterUpdated: { name: 'poster.updated', publishedAs: 'poster.updated' },
+  PosterDeleted: { name: 'poster.deleted', publishedAs: 'poster.deleted' },
+} as const satisfies EventTable<PosterEvent>;

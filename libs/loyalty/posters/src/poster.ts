@@ -2,7 +2,12 @@ import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js'
 import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { Card } from '#cards/card.js';
-import type { PosterAttributes, PosterCreated, PosterEvent } from './poster.events.js';
+import {
+  posterEvents,
+  type PosterAttributes,
+  type PosterCreated,
+  type PosterEvent,
+} from './poster.events.js';
 
 /** A printable invitation to a card: its QR code leads to the card's signup form. */
 export type Poster = PosterCreated['data'] & {
@@ -34,11 +39,7 @@ export type NewPoster = { cardId: number } & Omit<PosterAttributes, Inherited> &
 
 export const poster: Aggregate<Poster, PosterEvent> = {
   name: 'poster',
-  names: {
-    PosterCreated: 'poster.created',
-    PosterUpdated: 'poster.updated',
-    PosterDeleted: 'poster.deleted',
-  },
+  events: posterEvents,
   projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

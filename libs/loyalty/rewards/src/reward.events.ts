@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 export type RewardAttributes = {
   name: string;
   description: string | null;
@@ -16,3 +18,9 @@ export type RewardUpdated = { type: 'RewardUpdated'; data: Partial<RewardAttribu
 export type RewardDeleted = { type: 'RewardDeleted'; data: Record<string, never> };
 
 export type RewardEvent = RewardCreated | RewardUpdated | RewardDeleted;
+
+export const rewardEvents = {
+  RewardCreated: { name: 'reward.created', publishedAs: 'reward.created' },
+  RewardUpdated: { name: 'reward.updated', publishedAs: 'reward.updated' },
+  RewardDeleted: { name: 'reward.deleted', publishedAs: 'reward.deleted' },
+} as const satisfies EventTable<RewardEvent>;

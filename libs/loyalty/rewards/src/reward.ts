@@ -1,7 +1,12 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import type { RewardAttributes, RewardCreated, RewardEvent } from './reward.events.js';
+import {
+  rewardEvents,
+  type RewardAttributes,
+  type RewardCreated,
+  type RewardEvent,
+} from './reward.events.js';
 
 /** A milestone on a card, redeemable for stamps. */
 export type Reward = { id: number; accountId: number; cardId: number } & RewardAttributes & {
@@ -17,11 +22,7 @@ export type NewReward = Omit<RewardCreated['data'], 'id' | 'accountId' | 'positi
 
 export const reward: Aggregate<Reward, RewardEvent> = {
   name: 'reward',
-  names: {
-    RewardCreated: 'reward.created',
-    RewardUpdated: 'reward.updated',
-    RewardDeleted: 'reward.deleted',
-  },
+  events: rewardEvents,
   projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { getNow } from '#kernel/clock.js';
-import type { CommandContext } from '#kernel/aggregate.js';
+import { getBalanceChange, type CommandContext } from '#kernel/aggregate.js';
 import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -17,7 +17,11 @@ import { customerCard, type CustomerCard } from './customer-card.js';
 import { findWrittenEvent, loadCardTemplate, renderChangedCard } from './customer-card.commands.js';
 import { toChangedCustomerCardJson, type ChangedCustomerCardJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
-import type { StampsEarned, StampsRemoved } from './customer-card.events.js';
+import {
+  customerCardEvents,
+  type StampsEarned,
+  type StampsRemoved,
+} from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { ReceiptsService, type ActionResult } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
@@ -56,7 +60,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       {
         operation: 'adjust',
         externalRef,
-        isSame: (event) => customerCard.balanceChange?.(event) === stamps,
+        isSame: (event) => getBalanceChange(customerCardEvents, event) === stamps,
         repeat: (first) =>
           renderChangedCard(this.customerCards, first.card, first, first.event, getNow()),
         execute: ({ details, claims }) =>

@@ -1,3 +1,5 @@
+import type { EventTable } from '#kernel/aggregate.js';
+
 /** The version of the card, its rewards and the store's settings that the decision was made with (ADR-0005). */
 type DecidedWith<Version> = { templateVersion: Version };
 
@@ -148,3 +150,28 @@ export type CustomerCardEvent =
   | CustomerCardAbsorbed
   | CustomerCardUnmerged
   | CustomerCardRestored;
+
+export const customerCardEvents = {
+  CustomerCardIssued: { name: 'customer_card.created', publishedAs: 'customer_card.created' },
+  StampsEarned: {
+    name: 'stamp.earned',
+    publishedAs: 'stamp.earned',
+    balance: ({ stamps }) => stamps,
+  },
+  StampsRemoved: {
+    name: 'stamp.removed',
+    publishedAs: 'stamp.removed',
+    balance: ({ stamps }) => -stamps,
+  },
+  RewardUnlocked: { name: 'reward.unlocked', publishedAs: 'reward.unlocked' },
+  RewardRedeemed: {
+    name: 'reward.redeemed',
+    publishedAs: 'reward.redeemed',
+    balance: ({ stampsSpent }) => -stampsSpent,
+  },
+  CustomerCardMoved: { name: 'customer_card.moved', publishedAs: null },
+  CustomerCardMerged: { name: 'customer_card.merged', publishedAs: null },
+  CustomerCardAbsorbed: { name: 'customer_card.absorbed', publishedAs: null },
+  CustomerCardUnmerged: { name: 'customer_card.unmerged', publishedAs: null },
+  CustomerCardRestored: { name: 'customer_card.restored', publishedAs: null },
+} as const satisfies EventTable<CustomerCardEvent>;

@@ -22,15 +22,16 @@ import {
   type Holder,
 } from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
-import type {
-  ActionDetails,
-  CustomerCardEvent,
-  ReceiptDetails,
-  RewardRedeemed,
-  StampsEarned,
-  StampsRemoved,
-  StampSource,
-  UnlockedReward,
+import {
+  customerCardEvents,
+  type ActionDetails,
+  type CustomerCardEvent,
+  type ReceiptDetails,
+  type RewardRedeemed,
+  type StampsEarned,
+  type StampsRemoved,
+  type StampSource,
+  type UnlockedReward,
 } from './customer-card.events.js';
 import { assertOccurredAt, getOccurredAt } from './occurred-at.js';
 import {
@@ -97,18 +98,7 @@ export const NO_DETAILS = {
 
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   name: 'customer_card',
-  names: {
-    CustomerCardIssued: 'customer_card.created',
-    StampsEarned: 'stamp.earned',
-    StampsRemoved: 'stamp.removed',
-    RewardUnlocked: 'reward.unlocked',
-    RewardRedeemed: 'reward.redeemed',
-    CustomerCardMoved: 'customer_card.moved',
-    CustomerCardMerged: 'customer_card.merged',
-    CustomerCardAbsorbed: 'customer_card.absorbed',
-    CustomerCardUnmerged: 'customer_card.unmerged',
-    CustomerCardRestored: 'customer_card.restored',
-  },
+  events: customerCardEvents,
   projectionVersion: 5,
   upcasts: customerCardUpcasts,
   evolve(state, event) {
@@ -153,26 +143,6 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         const card = requireState(state);
         return { ...giveBackUnlocked(card, restoredId, card.stampsCount - stamps), updatedAt };
       }
-      default:
-        return assertNever(event);
-    }
-  },
-  balanceChange(event) {
-    switch (event.type) {
-      case 'StampsEarned':
-        return event.data.stamps;
-      case 'StampsRemoved':
-        return -event.data.stamps;
-      case 'RewardRedeemed':
-        return -event.data.stampsSpent;
-      case 'CustomerCardIssued':
-      case 'RewardUnlocked':
-      case 'CustomerCardMoved':
-      case 'CustomerCardMerged':
-      case 'CustomerCardAbsorbed':
-      case 'CustomerCardUnmerged':
-      case 'CustomerCardRestored':
-        return null;
       default:
         return assertNever(event);
     }

@@ -1,7 +1,11 @@
-import type { RecordedEvent } from '#kernel/aggregate.js';
+import { getBalanceChange, type RecordedEvent } from '#kernel/aggregate.js';
 import { reverse } from './corrections.js';
-import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
+import type { CustomerCard, Template } from './customer-card.js';
+import {
+  customerCardEvents,
+  type CustomerCardEvent,
+  type UnlockedReward,
+} from './customer-card.events.js';
 import { createStampingError } from './stamping-errors.js';
 
 /** A stamping or redemption of a receipt. @property locked what the redemption has locked */
@@ -40,7 +44,7 @@ export function reverseReceipt(
 }
 
 function getChange(event: CustomerCardEvent): number {
-  return customerCard.balanceChange?.(event) ?? 0;
+  return getBalanceChange(customerCardEvents, event) ?? 0;
 }
 
 function assertNotMerged({ id, mergedInto }: CustomerCard): void {

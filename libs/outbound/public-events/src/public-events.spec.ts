@@ -34,7 +34,8 @@ import {
   type PublishedCustomerCardEvent,
 } from './public-events.js';
 
-const TYPES = new EventTypes([account, card, reward, customer, customerCard, location, poster]);
+const AGGREGATES = [account, card, reward, customer, customerCard, location, poster];
+const TYPES = new EventTypes(AGGREGATES);
 const ID = '018f3c1e-1111-7222-8333-444455556666';
 const META: EventMeta = {
   accountId: 7,
@@ -231,29 +232,29 @@ const ACCOUNT_JSON = toAccountJson(
   'https://cards.example',
 );
 
-/** The public type, the stored one, the names of its aggregate, and the record as the API shows it. */
-const RECORD_EVENTS: [string, string, Record<string, string>, object][] = [
-  ['card.created', 'CardCreated', card.names, TEMPLATE_JSON],
-  ['card.updated', 'CardUpdated', card.names, TEMPLATE_JSON],
-  ['card.updated', 'CardStripImageSet', card.names, TEMPLATE_JSON],
-  ['card.archived', 'CardArchived', card.names, TEMPLATE_JSON],
-  ['card.unarchived', 'CardUnarchived', card.names, TEMPLATE_JSON],
-  ['reward.created', 'RewardCreated', reward.names, REWARD_JSON],
-  ['reward.updated', 'RewardUpdated', reward.names, REWARD_JSON],
-  ['reward.deleted', 'RewardDeleted', reward.names, REWARD_JSON],
-  ['location.created', 'LocationCreated', location.names, LOCATION_JSON],
-  ['location.updated', 'LocationUpdated', location.names, LOCATION_JSON],
-  ['location.updated', 'LocationPinned', location.names, LOCATION_JSON],
-  ['location.updated', 'LocationUnpinned', location.names, LOCATION_JSON],
-  ['location.updated', 'LocationGeocoded', location.names, LOCATION_JSON],
-  ['location.updated', 'LocationNotGeocoded', location.names, LOCATION_JSON],
-  ['location.deleted', 'LocationDeleted', location.names, LOCATION_JSON],
-  ['poster.created', 'PosterCreated', poster.names, POSTER_JSON],
-  ['poster.updated', 'PosterUpdated', poster.names, POSTER_JSON],
-  ['poster.deleted', 'PosterDeleted', poster.names, POSTER_JSON],
-  ['store.updated', 'AccountUpdated', account.names, ACCOUNT_JSON],
-  ['store.updated', 'AccountLogoSet', account.names, ACCOUNT_JSON],
-  ['store.updated', 'AccountLogoRemoved', account.names, ACCOUNT_JSON],
+/** The public type, the stored one, the events of its aggregate, and the record as the API shows it. */
+const RECORD_EVENTS: [string, string, Record<string, { publishedAs: string | null }>, object][] = [
+  ['card.created', 'CardCreated', card.events, TEMPLATE_JSON],
+  ['card.updated', 'CardUpdated', card.events, TEMPLATE_JSON],
+  ['card.updated', 'CardStripImageSet', card.events, TEMPLATE_JSON],
+  ['card.archived', 'CardArchived', card.events, TEMPLATE_JSON],
+  ['card.unarchived', 'CardUnarchived', card.events, TEMPLATE_JSON],
+  ['reward.created', 'RewardCreated', reward.events, REWARD_JSON],
+  ['reward.updated', 'RewardUpdated', reward.events, REWARD_JSON],
+  ['reward.deleted', 'RewardDeleted', reward.events, REWARD_JSON],
+  ['location.created', 'LocationCreated', location.events, LOCATION_JSON],
+  ['location.updated', 'LocationUpdated', location.events, LOCATION_JSON],
+  ['location.updated', 'LocationPinned', location.events, LOCATION_JSON],
+  ['location.updated', 'LocationUnpinned', location.events, LOCATION_JSON],
+  ['location.updated', 'LocationGeocoded', location.events, LOCATION_JSON],
+  ['location.updated', 'LocationNotGeocoded', location.events, LOCATION_JSON],
+  ['location.deleted', 'LocationDeleted', location.events, LOCATION_JSON],
+  ['poster.created', 'PosterCreated', poster.events, POSTER_JSON],
+  ['poster.updated', 'PosterUpdated', poster.events, POSTER_JSON],
+  ['poster.deleted', 'PosterDeleted', poster.events, POSTER_JSON],
+  ['store.updated', 'AccountUpdated', account.events, ACCOUNT_JSON],
+  ['store.updated', 'AccountLogoSet', account.events, ACCOUNT_JSON],
+  ['store.updated', 'AccountLogoRemoved', account.events, ACCOUNT_JSON],
 ];
 
 function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
@@ -454,8 +455,8 @@ describe('public events', () => {
     });
   });
 
-  it.each(RECORD_EVENTS)('%s, from %s, contains the record', (publicType, type, names, json) => {
-    const event = toPublicRecordEvent({ type, ...RECORDED }, names, json);
+  it.each(RECORD_EVENTS)('%s, from %s, contains the record', (publicType, type, events, json) => {
+    const event = toPublicRecordEvent({ type, ...RECORDED }, events, json);
     expectDocumented(event, publicType, json);
     expect(event).toMatchObject({ sequence: 4, account_id: 7, timestamp: META.recordedAt });
     expect(findPublicType(TYPES, type)).toBe(publicType);
@@ -466,6 +467,14 @@ describe('public events', () => {
       const envelope = Buffer.from(JSON.stringify({ id: 'evt_1', type, data: json }));
       expect(JSON.parse(formatBody(envelope, 'flat', false).toString())).toEqual(json);
     }
+  });
+
+  it('every type is published by an aggregate, and every type that one publishes is listed', () => {
+    const tables: { publishedAs: string | null }[][] = AGGREGATES.map(({ events }) =>
+      Object.values(events),
+    );
+    const published = tables.flat().flatMap(({ publishedAs }) => publishedAs ?? []);
+    expect([...new Set(published)].sort()).toEqual([...PUBLIC_EVENTS].sort());
   });
 
   it('every published event is documented, and named by the clients that list events', () => {

@@ -2,10 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
-import { customer as customerAggregate } from '#customers/customer.js';
-import type { CustomerEvent, PersonalFields } from '#customers/customer.events.js';
-import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
-import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
+import {
+  customerEvents,
+  type CustomerEvent,
+  type PersonalFields,
+} from '#customers/customer.events.js';
+import { customerCardEvents, type CustomerCardEvent } from '#stamping/customer-card.events.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
 
 /** The published names. Values may be added, but never removed. */
 export const PUBLIC_EVENTS = [
@@ -50,6 +53,10 @@ export type PublicEvent = {
   previous_attributes?: object;
 };
 
+type PublishedTypes<T extends string> = Readonly<
+  Record<T, { readonly publishedAs: string | null }>
+>;
+
 type Recorded<E> = E & { id: string; revision: number; meta: EventMeta };
 
 /** A customer before and after the event, as JSON of the API. */
@@ -87,56 +94,24 @@ export type CustomerName = {
   phone: string | null;
 };
 
+type Unpublished<T> = { [K in keyof T]: T[K] extends { publishedAs: null } ? K : never }[keyof T];
+
 /** The published events. Events without a visible change, or of external references only, are not published. */
 export type PublishedCustomerEvent = Exclude<
   CustomerEvent,
-  {
-    type:
-      | 'CustomerReferencesUpdated'
-      | 'CardLinksRequested'
-      | 'CustomerMessaged'
-      | 'CustomerResealed';
-  }
+  { type: Unpublished<typeof customerEvents> }
 >;
 
 /** The published events. A merge of cards is published by the events of their stamps and customers. */
 export type PublishedCustomerCardEvent = Exclude<
   CustomerCardEvent,
-  {
-    type:
-      | 'CustomerCardMoved'
-      | 'CustomerCardMerged'
-      | 'CustomerCardAbsorbed'
-      | 'CustomerCardUnmerged'
-      | 'CustomerCardRestored';
-  }
+  { type: Unpublished<typeof customerCardEvents> }
 >;
 
 /** Finds the published type of an event. Undefined when it is not published. */
 export function findPublicType(types: EventTypes, storedType: string): PublicEventType | undefined {
-  return findPublicTypeByName(types.findPublicName(storedType));
-}
-
-/** Events with names of their own in the history, which are published as changes of their records. */
-const PUBLISHED_AS: Partial<Record<string, PublicEventType>> = {
-  'customer.phone_normalized': 'customer.updated',
-  'customer.merged': 'customer.updated',
-  'customer.merged_away': 'customer.updated',
-  'customer.unmerged': 'customer.updated',
-  'customer.restored': 'customer.updated',
-  'card.strip_image_set': 'card.updated',
-  'location.pinned': 'location.updated',
-  'location.unpinned': 'location.updated',
-  'location.geocoded': 'location.updated',
-  'location.not_geocoded': 'location.updated',
-  'account.updated': 'store.updated',
-  'account.logo_set': 'store.updated',
-  'account.logo_removed': 'store.updated',
-};
-
-function findPublicTypeByName(name: string | undefined): PublicEventType | undefined {
-  if (name === undefined) return undefined;
-  return PUBLISHED_AS[name] ?? PUBLIC_EVENTS.find((type) => type === name);
+  const publishedAs = types.findPublishedType(storedType);
+  return PUBLIC_EVENTS.find((type) => type === publishedAs);
 }
 
 export function toPublicCustomerEvent(
@@ -145,10 +120,10 @@ export function toPublicCustomerEvent(
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCreated':
-      return toEnvelope(event, customerAggregate.names, { ...customer, source: event.data.source });
+      return toEnvelope(event, customerEvents, { ...customer, source: event.data.source });
     // Receivers with a copy have to learn of it, but the erased values are not published.
     case 'CustomerErased':
-      return { ...toEnvelope(event, customerAggregate.names, customer), previous_attributes: {} };
+      return { ...toEnvelope(event, customerEvents, customer), previous_attributes: {} };
     case 'CustomerUpdated':
     case 'CustomerPhoneNormalized':
     case 'CustomerMerged':
@@ -161,7 +136,7 @@ export function toPublicCustomerEvent(
       );
       const previous = Object.fromEntries(changedFields.map((name) => [name, before[name]]));
       return {
-        ...toEnvelope(event, customerAggregate.names, customer),
+        ...toEnvelope(event, customerEvents, customer),
         previous_attributes: previous,
       };
     }
@@ -174,14 +149,14 @@ export function toPublicCustomerCardEvent(
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCardIssued':
-      return toEnvelope(event, customerCard.names, {
+      return toEnvelope(event, customerCardEvents, {
         ...subject.detail(),
         customer: subject.customer,
       });
     case 'StampsEarned':
     case 'StampsRemoved': {
       const { stamps, source, locationId, staffRef, externalRef, personal } = event.data;
-      return toEnvelope(event, customerCard.names, {
+      return toEnvelope(event, customerCardEvents, {
         ...toReferences(subject),
         stamps,
         stamps_count: subject.state.stampsCount,
@@ -199,7 +174,7 @@ export function toPublicCustomerCardEvent(
     }
     case 'RewardUnlocked': {
       const { rewardId, name, description, stampsRequired } = event.data;
-      return toEnvelope(event, customerCard.names, {
+      return toEnvelope(event, customerCardEvents, {
         ...toReferences(subject),
         stamps_count: subject.state.stampsCount,
         reward: { id: rewardId, name, description, stamps_required: stampsRequired },
@@ -209,7 +184,7 @@ export function toPublicCustomerCardEvent(
     case 'RewardRedeemed': {
       const { redemptionId, rewardId, rewardName, stampsSpent, personal } = event.data;
       const { locationId, staffRef, externalRef } = event.data;
-      return toEnvelope(event, customerCard.names, {
+      return toEnvelope(event, customerCardEvents, {
         id: redemptionId,
         reward_id: rewardId,
         reward_name: rewardName,
@@ -231,15 +206,15 @@ export function toPublicCustomerCardEvent(
 
 /**
  * Renders an event about a record that is not a customer's.
- * @param names of the events of its aggregate
+ * @param events of its aggregate
  * @param json the record as the API shows it
  */
 export function toPublicRecordEvent<T extends string>(
   event: Recorded<{ type: T }>,
-  names: Record<T, string>,
+  events: PublishedTypes<T>,
   json: object,
 ): PublicEvent {
-  return toEnvelope(event, names, json);
+  return toEnvelope(event, events, json);
 }
 
 export const TEST_EVENT = 'webhook.test';
@@ -336,12 +311,12 @@ function toReferences({ state, cardName }: CustomerCardSubject) {
 
 function toEnvelope<T extends string>(
   { id, type, revision, meta }: Recorded<{ type: T }>,
-  names: Record<T, string>,
+  events: PublishedTypes<T>,
   data: object,
 ): PublicEvent {
   return {
     id: toPublicEventId(id),
-    type: assertPublicType(names[type]),
+    type: assertPublicType(type, events[type].publishedAs),
     timestamp: meta.recordedAt,
     sequence: revision,
     account_id: meta.accountId,
@@ -349,8 +324,8 @@ function toEnvelope<T extends string>(
   };
 }
 
-function assertPublicType(name: string): PublicEventType {
-  const type = findPublicTypeByName(name);
-  if (type === undefined) throw new Error(`${name} is not a published event`);
-  return type;
+function assertPublicType(stored: string, publishedAs: string | null): PublicEventType {
+  const publicType = PUBLIC_EVENTS.find((type) => type === publishedAs);
+  if (publicType === undefined) throw new Error(`${stored} is not a published event`);
+  return publicType;
 }

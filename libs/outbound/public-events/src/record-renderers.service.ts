@@ -137,7 +137,7 @@ class RecordRenderer<
         const { revision } = event;
         const recordedEvent = { ...toRecorded<E>(aggregate, event), revision };
         const json = this.toJson(state, revision > 0 ? counts?.get(state.id) : undefined);
-        const publicEvent = toPublicRecordEvent(recordedEvent, aggregate.names, json);
+        const publicEvent = toPublicRecordEvent(recordedEvent, aggregate.events, json);
         return [event.id, { event: publicEvent, customerId: NOBODY }];
       }),
     );

@@ -81,6 +81,18 @@ export type RecordedEvent<E extends DomainEvent> = E & { id: string; meta: Event
  */
 export type Upcast = (data: never) => object;
 
+/** Describes every type of event of an aggregate, in one table (ADR-0153). The compiler insists on all of them. */
+export type EventTable<E extends DomainEvent> = {
+  readonly [T in E['type']]: {
+    /** Public name, as in `item.added`. Names may be added, never changed. */
+    readonly name: string;
+    /** The type under which receivers get the event; null: they do not. */
+    readonly publishedAs: string | null;
+    /** Returns by how much the event changes the balance of its record; left out: it does not. */
+    readonly balance?: (data: Extract<E, { type: T }>['data']) => number;
+  };
+};
+
 /**
  * Defines one kind of stream and how its events are applied to a state. `data.personal` of an event is stored sealed
  * with the key of its person (`Subjects`). It reads as null once that key is destroyed.
@@ -88,11 +100,7 @@ export type Upcast = (data: never) => object;
 export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = {
   /** Streams are named `<name>-<id>`. */
   name: string;
-  /**
-   * Public names of its event types: the public event type if there is one, otherwise a dotted name of the same kind.
-   * Names may be added, never changed.
-   */
-  names: Record<E['type'], string>;
+  events: EventTable<E>;
   /** Raise it when `evolve` changes: older read models are then projected again. */
   projectionVersion: number;
   /**
@@ -101,9 +109,15 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
    */
   upcasts?: { readonly [T in E['type']]?: readonly Upcast[] };
   evolve: (state: S | undefined, event: RecordedEvent<E>) => S;
-  /** Returns by how much an event changes the record's balance; left out for records without one. */
-  balanceChange?: (event: E) => number | null;
 };
+
+/** Returns by how much an event changes the balance of its record; null: not at all. */
+export function getBalanceChange<E extends DomainEvent>(
+  events: EventTable<E>,
+  { type, data }: E,
+): number | null {
+  return events[type as E['type']].balance?.(data as never) ?? null;
+}
 
 /** Parses the name of a stream: its aggregate, a hyphen and an id. */
 export function parseStreamName(stream: string): { aggregate: string; id: number } {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { EventTypes } from './event-types.js';
 
-const order = { name: 'order', names: { OrderPlaced: 'order.placed' } };
+const order = {
+  name: 'order',
+  events: { OrderPlaced: { name: 'order.placed', publishedAs: null } },
+};
 
 describe('EventTypes', () => {
   it('knows the types that the aggregates name, in the versions of today, and no other', () => {

@@ -1,12 +1,13 @@
-import type { DomainEvent } from '#kernel/aggregate.js';
 import { getCurrentVersion, type EventShapes } from './codec.js';
 
 /** The part of an aggregate that needs no state. */
 type AggregateNames = EventShapes & {
   name: string;
-  names: Record<string, string>;
-  // A method, because each aggregate takes only events of its own.
-  balanceChange?(event: DomainEvent): number | null;
+  // With a method, because each aggregate takes only events of its own.
+  events: Record<
+    string,
+    { name: string; publishedAs: string | null; balance?(data: object): number }
+  >;
 };
 
 type Typed = { id: string; type: string; version: number };
@@ -29,7 +30,7 @@ export class EventTypes {
   /** @throws when two aggregates write events of the same type, because nothing could tell those apart */
   constructor(aggregates: AggregateNames[]) {
     for (const aggregate of aggregates) {
-      for (const type of Object.keys(aggregate.names)) {
+      for (const type of Object.keys(aggregate.events)) {
         if (this.aggregates.has(type)) {
           throw new Error(`${aggregate.name} is not the only one that writes ${type}`);
         }
@@ -45,7 +46,12 @@ export class EventTypes {
 
   /** Finds the public name of the type; undefined when only a newer version writes it. */
   findPublicName(type: string): string | undefined {
-    return this.aggregates.get(type)?.names[type];
+    return this.aggregates.get(type)?.events[type]?.name;
+  }
+
+  /** Finds the type under which receivers get events of this type; undefined when they do not. */
+  findPublishedType(type: string): string | undefined {
+    return this.aggregates.get(type)?.events[type]?.publishedAs ?? undefined;
   }
 
   /**
