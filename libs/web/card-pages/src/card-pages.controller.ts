@@ -70,7 +70,7 @@ export class CardPagesController {
       now: getNow(),
       localization,
     });
-    const { title } = localization.t.cardPages;
+    const title = localization.t.words.cards;
     await this.pages.send(request, reply, { view: listView, title, data });
   }
 
@@ -300,7 +300,7 @@ export class CardPagesController {
       designed,
       errors: {
         fields,
-        text: text === '' ? t.rejected : text,
+        text: text === '' ? localization.t.words.rejected : text,
       },
     });
   }

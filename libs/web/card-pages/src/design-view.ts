@@ -62,7 +62,7 @@ export function createDesignView(
     title: designed?.card.name ?? t.newTitle,
     previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
     posters: id === undefined ? null : `${posters}?card=${id}`,
-    done: done === 'saved' ? t.saved : done === 'created' ? t.created : '',
+    done: done === 'saved' ? localization.t.words.saved : done === 'created' ? t.created : '',
     isCreated: done === 'created',
     seen,
     receipt,

@@ -91,7 +91,7 @@ export class StoreSettingsController {
     const formState = {
       values,
       formErrors: NO_FORM_ERRORS,
-      done: done === 'saved' ? this.pages.localize(request).t.console.saved : '',
+      done: done === 'saved' ? this.pages.localize(request).t.words.saved : '',
     };
     await this.send(request, reply, store, formState);
   }

@@ -165,7 +165,7 @@ function listForms(
     kind: 'redeem',
   });
   const rewards = card.available_rewards.slice(-MAX_REWARDS).map(redeem);
-  return [...rewards, ...(card.status === 'expired' ? [] : [add]), ...undo(outcome.undo)];
+  return [...rewards, ...(card.status === 'expired' ? [] : [add]), ...undo(t.words.undo)];
 }
 
 function describeRecent(

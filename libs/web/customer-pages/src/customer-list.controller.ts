@@ -144,7 +144,7 @@ export class CustomerListController {
     const linkTo = (number: number) => base + renderListQuery(filter, number);
     await this.pages.send(request, reply, {
       view: listView,
-      title: t.title,
+      title: translations.words.customers,
       data: {
         base,
         filter,

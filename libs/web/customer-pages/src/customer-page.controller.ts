@@ -327,7 +327,7 @@ export class CustomerPageController {
         heading,
         action: `${base}/edit`,
         back: base,
-        submit: t.save,
+        submit: translations.words.save,
         receipt: '',
         values,
         errors,

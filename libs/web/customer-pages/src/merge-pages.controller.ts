@@ -292,7 +292,7 @@ function toSummary(customer: CustomerJson, { t }: Localization): Summary {
 
 function renderTaken(
   preview: MergePreview | null,
-  { t: { customerPages: t } }: Localization,
+  { t: { customerPages: t, words } }: Localization,
 ): string[] {
   const { lastName, email, phone, birthday, metadata, externalReferences } =
     preview?.personal ?? {};
@@ -300,7 +300,7 @@ function renderTaken(
     lastName && `${t.form.lastName}: ${lastName}`,
     email && `${t.form.email}: ${email}`,
     phone && `${t.form.phone}: ${phone}`,
-    birthday && `${t.form.birthday}: ${birthday}`,
+    birthday && `${words.birthday}: ${birthday}`,
     metadata && t.timeline.fields.metadata,
     externalReferences && t.timeline.fields.external_references,
   ].filter((one) => typeof one === 'string');

@@ -76,7 +76,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const t = this.pages.localize(request).t.locationPages;
+    const { locationPages: t, words } = this.pages.localize(request).t;
     const base = buildLocationsPath(store);
     const rows = await this.locations.listStates(store.id, {
       after: [parseId(after) ?? 0],
@@ -91,7 +91,7 @@ export class LocationPagesController {
       next: rows.length > PAGE_SIZE ? `${base}?after=${visible.at(-1)?.id}` : null,
       done: done === 'removed' ? t.done.removed : '',
     };
-    await this.pages.send(request, reply, { view: listView, title: t.title, data });
+    await this.pages.send(request, reply, { view: listView, title: words.locations, data });
   }
 
   @Get('new')
@@ -283,14 +283,14 @@ export class LocationPagesController {
     error: unknown,
   ): Pick<LocationFormData, 'errors' | 'errorText'> {
     if (!(error instanceof RejectedError)) throw error;
-    const t = this.pages.localize(request).t.locationPages;
+    const { locationPages: t, words } = this.pages.localize(request).t;
     const { name, address } = error.errors;
     return {
       errors: {
         ...(name && { name: [t.errors.name] }),
         ...(address && { address: [t.errors.address] }),
       },
-      errorText: error.code === 'limit_reached' ? t.limitReached : t.rejected,
+      errorText: error.code === 'limit_reached' ? t.limitReached : words.rejected,
     };
   }
 

@@ -56,7 +56,7 @@ export class MessageSettingsPageController {
       quiet_to: quiet?.to ?? '',
       max_per_week: String(maxPerWeek),
     };
-    const { saved } = this.pages.localize(request).t.messagePages.settings;
+    const { saved } = this.pages.localize(request).t.words;
     await this.send(request, reply, store, { values, done: done === 'saved' ? saved : '' });
   }
 

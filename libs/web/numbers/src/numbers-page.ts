@@ -56,10 +56,13 @@ export type Group = {
 /** Formats numbers and dates of a page in its language. */
 export class NumbersFormat {
   readonly t: Translations['numbers'];
+  readonly words: Translations['words'];
   private readonly numbers: Intl.NumberFormat;
 
   constructor(private readonly locale: string) {
-    this.t = getTranslations(locale).t.numbers;
+    const { t } = getTranslations(locale);
+    this.t = t.numbers;
+    this.words = t.words;
     this.numbers = new Intl.NumberFormat(locale);
   }
 
@@ -127,7 +130,7 @@ export function buildCustomersChart(series: Interval[], kind: Kind, format: Numb
   const all = series.map(({ active_customers: count }) => count);
   const first = all.map((count, i) => count - (returning[i] ?? 0));
   const bars = drawBars({ values: [returning, first] });
-  return describeChart(format.t.customers, bars, series, all, kind, format);
+  return describeChart(format.words.customers, bars, series, all, kind, format);
 }
 
 function describeChart(
@@ -158,9 +161,9 @@ function describeChart(
 }
 
 export function buildTable(series: Interval[], kind: Kind, format: NumbersFormat): Table {
-  const { t } = format;
+  const { t, words } = format;
   return {
-    head: [t[kind], t.stamps, t.redemptions, t.newCustomers, t.customers, t.cameBefore],
+    head: [t[kind], words.stamps, t.redemptions, t.newCustomers, words.customers, t.cameBefore],
     rows: series
       .toReversed()
       .map((interval) => [

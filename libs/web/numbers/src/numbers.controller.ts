@@ -157,14 +157,14 @@ export class NumbersController {
       buildGroups(rows, { field, records: names[field], rest, total, path, choices, format });
     return {
       charts: [
-        buildChart(t.stamps, series, ({ stamps }) => stamps, kind, format),
+        buildChart(format.words.stamps, series, ({ stamps }) => stamps, kind, format),
         buildChart(t.redemptions, series, ({ redemptions }) => redemptions, kind, format),
         buildChart(t.newCustomers, series, ({ new_customers: count }) => count, kind, format),
       ],
       table: buildTable(series, kind, format),
       customers: buildCustomersChart(byWeek.series, 'week', format),
       customersTable: {
-        head: [t.week, t.customers, t.cameBefore],
+        head: [t.week, format.words.customers, t.cameBefore],
         rows: byWeek.series
           .toReversed()
           .map(({ start, active_customers: all, returning_customers: returning }) => [
@@ -225,7 +225,7 @@ function buildGroups(
   const all = rest && left.visits > 0 && !isFiltered ? [...counts, left] : counts;
   const max = Math.max(1, ...all.map(({ visits }) => visits));
   const titles = { card_id: t.by.card, location_id: t.by.location, user_id: t.by.person };
-  const heads = { card_id: t.card, location_id: t.location, user_id: t.person };
+  const heads = { card_id: format.words.card, location_id: t.location, user_id: t.person };
   return {
     title: titles[field],
     head: heads[field],
@@ -247,7 +247,7 @@ function buildGroups(
 function buildFilters(
   choices: Choices,
   names: Record<GroupField, NamedRecord[]>,
-  { t }: NumbersFormat,
+  { t, words }: NumbersFormat,
 ): NumbersView['filters'] {
   const toOptions = (records: NamedRecord[], all: string): Choice[] => [
     { value: '', text: all },
@@ -269,7 +269,7 @@ function buildFilters(
     },
     {
       name: 'card_id',
-      label: t.card,
+      label: words.card,
       value: query.card_id,
       options: toOptions(names.card_id, t.all.card),
     },

@@ -62,7 +62,7 @@ export class TodaysNumbers {
           value: format.count(visits),
           note: compareByNow(sumHours(hoursBefore, hour), sumHours(hoursBefore)),
         },
-        compare(t.stamps, today.stamps, before.stamps),
+        compare(format.words.stamps, today.stamps, before.stamps),
         compare(t.redemptions, today.redemptions, before.redemptions),
         compare(t.newCustomers, today.new_customers, before.new_customers),
       ],

@@ -250,7 +250,7 @@ export class PostersConsoleController {
     state: { values: PosterForm; listed?: ListedPoster },
     error: unknown,
   ): Promise<void> {
-    const t = this.pages.localize(request).t.posterConsole;
+    const { posterConsole: t, words } = this.pages.localize(request).t;
     // The card may have been chosen by an address that somebody has edited.
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
     if (!isOfCard && !(error instanceof RejectedError)) throw error;
@@ -260,7 +260,7 @@ export class PostersConsoleController {
       ...state,
       errors: {
         fields: isOfCard ? { card_id: [''] } : isFull ? {} : fields,
-        text: isFull ? t.limitReached : t.rejected,
+        text: isFull ? t.limitReached : words.rejected,
       },
     });
   }

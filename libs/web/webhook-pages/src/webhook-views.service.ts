@@ -196,7 +196,7 @@ export class WebhookViews {
         heading,
         action: id === null ? base : `${base}/${id}/edit`,
         back: id === null ? base : `${base}/${id}`,
-        submit: id === null ? t.add : t.save,
+        submit: id === null ? t.add : localization.t.words.save,
         events: listEventChoices(localization),
         cards,
         locations,
