@@ -41,6 +41,7 @@ import {
 } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
 import { ConsoleGuard } from '#pages/console-guard.service.js';
+import { installPageResults } from '#pages/page-results.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
@@ -157,6 +158,7 @@ async function installHooks(
   };
   new RequestGuard(parts, config).install(server);
   app.get(ConsoleGuard, { strict: false }).install(server);
+  installPageResults(server, config);
 }
 
 /** JSON, and pictures, text files or forms where a route takes them; an empty body counts as none. */

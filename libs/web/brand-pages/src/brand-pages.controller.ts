@@ -1,15 +1,9 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Post, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
-import {
-  findPictureType,
-  findUploadedFile,
-  TakesForm,
-  TakesUpload,
-  type Form,
-} from '#http/body-kinds.js';
+import { findPictureType, findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { UpdateCard } from '#cards/card.commands.js';
@@ -29,8 +23,10 @@ import {
   RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
@@ -40,6 +36,9 @@ import {
   toContactForm,
   type ContactForm,
 } from './brand-form.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type BrandView = {
   done: string;
@@ -70,20 +69,17 @@ export class BrandPagesController {
     private readonly pictures: StripPictures,
     private readonly logos: LogoRenderer,
     private readonly images: PassImages,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('updateAccount')
+  @GetPage('updateAccount')
   async show(
     @Query('done') done: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    await this.send(request, reply, userId, store, { done: findNotice(done, t.brand.done) });
+  ): Promise<PageResult> {
+    const { t } = localization;
+    return this.send(localization, userId, store, { done: findNotice(done, t.brand.done) });
   }
 
   @Post('logo')
@@ -93,12 +89,11 @@ export class BrandPagesController {
   async setLogo(
     @ConsoleContext() context: CommandContext,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    await this.change(request, reply, userId, store, 'logo', async () => {
+  ): Promise<PageResult> {
+    const { t } = localizeRequest(request);
+    return this.change(localizeRequest(request), userId, store, 'logo', async () => {
       const bytes = findUploadedFile(request, 'logo');
       const type = bytes && findPictureType(bytes);
       if (!bytes) throw new InvalidFieldsError({ logo: [t.brand.logo.missing] });
@@ -108,37 +103,29 @@ export class BrandPagesController {
     });
   }
 
-  @Post('logo/remove')
-  @RequiresOperation('removeLogo')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('removeLogo', 'logo/remove', 30)
   async removeLogo(
     @ConsoleContext() context: CommandContext,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    await this.change(request, reply, userId, store, 'removed', () =>
+  ): Promise<PageResult> {
+    return this.change(localization, userId, store, 'removed', () =>
       this.bus.execute(new RemoveLogo(context, userId)),
     );
   }
 
   /** Gives a card one of the proposals. They are computed again, so that a form cannot bring colours of its own. */
-  @Post('colors')
-  @RequiresOperation('updateCard')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('updateCard', 'colors', 30)
   async applyColors(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    await this.change(request, reply, userId, store, 'colors', async () => {
+  ): Promise<PageResult> {
+    const { t } = localization;
+    return this.change(localization, userId, store, 'colors', async () => {
       const { logo } = await this.accounts.getLogo(store.id);
       const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
       const colors = proposals[Number(form['proposal'] ?? NaN)];
@@ -147,22 +134,17 @@ export class BrandPagesController {
     });
   }
 
-  @Post('contact')
-  @RequiresOperation('updateAccount')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('updateAccount', 'contact', 30)
   async setContact(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const details = readContactDetails(form);
-    await this.change(
-      request,
-      reply,
+    return this.change(
+      localization,
       userId,
       store,
       'contact',
@@ -173,34 +155,32 @@ export class BrandPagesController {
 
   /** Makes a change and opens the page again, or shows why it was refused. */
   private async change(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     userId: number,
     store: EnteredStore,
     done: 'logo' | 'removed' | 'colors' | 'contact',
     execute: () => Promise<unknown>,
     values?: ContactForm,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     try {
       await execute();
     } catch (error) {
-      const errors = toFormErrors(error, this.pages.localize(request));
-      return this.send(request, reply, userId, store, { errors, ...(values && { values }) });
+      const errors = toFormErrors(error, localization);
+      return this.send(localization, userId, store, { errors, ...(values && { values }) });
     }
-    await this.pages.redirect(reply, `/app/stores/${store.id}/brand?done=${done}`);
+    return redirectTo(`/app/stores/${store.id}/brand?done=${done}`);
   }
 
   private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     userId: number,
     store: EnteredStore,
     { done = '', errors, values }: Partial<Pick<BrandView, 'done' | 'errors' | 'values'>>,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const { t } = localization;
     const account = await this.accounts.get(userId, store.id);
     const { logo } = await this.accounts.getLogo(store.id);
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: `${t.brand.title} · ${store.name}`,
       data: {

@@ -1,14 +1,18 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Post, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 
-import { findUploadedFile, TakesForm, TakesUpload, type Form } from '#http/body-kinds.js';
+import { findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
-import { getCustomerTranslations, getTranslations } from '#translations/translations.js';
+import {
+  getCustomerTranslations,
+  getTranslations,
+  type Localization,
+} from '#translations/translations.js';
 import { ArchiveCard, UnarchiveCard } from '#cards/card.commands.js';
 import { isAllowed } from '#identity/roles.js';
 import {
@@ -18,11 +22,13 @@ import {
   RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { getRootPath } from '#pages/page.js';
+import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { parseId } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { CardDesigns, PartlySavedError } from './card-designs.service.js';
 import type { DesignedCard } from './designed-card.js';
@@ -36,6 +42,8 @@ import { createFronts, listPoints } from './card-fronts.js';
 import { renderStripQuery } from './draft-strips.js';
 import { createListView, createTemplateList, listView, templatesView } from './list-view.js';
 import { frontsView } from './fronts-view.js';
+import { showPage, redirectTo, askToConfirm, PageResult } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 
@@ -43,7 +51,6 @@ const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 @Controller('app/stores/:account_id/cards')
 export class CardPagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly commands: CommandBus,
     private readonly designs: CardDesigns,
     private readonly lists: CardLists,
@@ -51,15 +58,12 @@ export class CardPagesController {
     private readonly config: Config,
   ) {}
 
-  @Get()
-  @RequiresOperation('listCards')
+  @GetPage('listCards')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query() { scope, after, done }: { scope?: unknown; after?: unknown; done?: unknown },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const isArchive = scope === 'archived';
     const page = await this.lists.list(store.id, isArchive, parseId(after) ?? 0);
     const data = createListView(page, {
@@ -71,22 +75,20 @@ export class CardPagesController {
       localization,
     });
     const title = localization.t.words.cards;
-    await this.pages.send(request, reply, { view: listView, title, data });
+    return showPage({ view: listView, title, data });
   }
 
-  @Get('new')
-  @RequiresOperation('createCard')
+  @GetPage('createCard', 'new')
   async begin(
     @CurrentStore() store: EnteredStore,
     @Query('template') template: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (template === undefined) return this.sendTemplates(request, reply, store);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    if (template === undefined) return this.showTemplates(localization, store);
     const { locale } = await this.designs.getStore(store.id);
     const { templates } = getTranslations(locale).t.cardPages;
     const form = createDesignForm(isTemplate(template) ? template : null, templates);
-    await this.sendDesign(request, reply, store, { form });
+    return this.showDesign(localization, store, { form });
   }
 
   @Post()
@@ -99,58 +101,49 @@ export class CardPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @Body() body: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const form = readDesignForm(body);
-    if (body['show'] !== undefined) return this.sendDesign(request, reply, store, { form });
+    if (body['show'] !== undefined)
+      return this.showDesign(localizeRequest(request), store, { form });
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: null });
       const picture = findUploadedFile(request, 'picture');
       const id = await this.designs.create({ context, userId, form: body, design, picture });
-      await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=created`);
+      return redirectTo(`${buildPath(store)}/${id}?done=created`);
     } catch (error) {
-      await this.sendRejected(request, reply, store, form, null, error);
+      return this.showRejection(localizeRequest(request), store, form, null, error);
     }
   }
 
   /** Renders the previews of a form, for the script of the page, which asks for them after each change. */
-  @Post('preview')
-  @RequiresOperation('createCard')
-  @TakesForm()
-  @Throttle(240)
+  @PostForm('createCard', 'preview', 240)
   async preview(
     @CurrentStore() store: EnteredStore,
     @Query('card') card: unknown,
     @Body() body: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parseId(card);
     const designed = id === null ? null : await this.designs.get(store.id, id);
-    const data = await this.createPreview(request, store, readDesignForm(body), designed);
+    const data = await this.createPreview(localization, store, readDesignForm(body), designed);
     const html = frontsView(data);
-    await reply
-      .status(200)
-      .type('text/html; charset=utf-8')
-      .header('cache-control', 'no-store')
-      .header('content-security-policy', "default-src 'none'")
-      .send(html);
+    return new PageResult((_request, reply) =>
+      setPageHeaders(reply.status(200), { html, policy: "default-src 'none'" }),
+    );
   }
 
-  @Get(':id')
-  @RequiresOperation('updateCard')
+  @GetPage('updateCard', ':id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const designed = await this.designs.get(store.id, parsePathId(id));
     const { timeZone } = await this.designs.getStore(store.id);
     const form = toDesignForm(designed.card, designed.rewards, timeZone);
-    await this.sendDesign(request, reply, store, { form, designed, done });
+    return this.showDesign(localization, store, { form, designed, done });
   }
 
   @Post(':id')
@@ -164,19 +157,22 @@ export class CardPagesController {
     @Param('id') path: string,
     @Body() body: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const designed = await this.designs.get(store.id, parsePathId(path));
     const form = readDesignForm(body);
     if (body['show'] !== undefined) {
-      return this.sendDesign(request, reply, store, { form, designed, seen: body['seen'] });
+      return this.showDesign(localizeRequest(request), store, {
+        form,
+        designed,
+        seen: body['seen'],
+      });
     }
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: designed.card });
       if (body['seen'] !== undefined && body['seen'] !== designed.card.updatedAt) {
-        const { changedMeanwhile: text } = this.pages.localize(request).t.cardPages;
-        return await this.sendDesign(request, reply, store, {
+        const { changedMeanwhile: text } = localizeRequest(request).t.cardPages;
+        return await this.showDesign(localizeRequest(request), store, {
           form,
           designed,
           errors: { fields: {}, text },
@@ -184,23 +180,21 @@ export class CardPagesController {
       }
       const picture = findUploadedFile(request, 'picture');
       await this.designs.update({ context, userId, form: body, design, picture }, designed);
-      await this.pages.redirect(reply, `${buildPath(store)}/${designed.card.id}?done=saved`);
+      return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
     } catch (error) {
-      await this.sendRejected(request, reply, store, form, designed, error);
+      return this.showRejection(localizeRequest(request), store, form, designed, error);
     }
   }
 
-  @Get(':id/archive')
-  @RequiresOperation('archiveCard')
+  @GetPage('archiveCard', ':id/archive')
   async askToArchive(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { card } = await this.designs.get(store.id, parsePathId(path));
-    const { t } = this.pages.localize(request);
-    await this.pages.sendConfirmation(request, reply, {
+    const { t } = localization;
+    return askToConfirm({
       question: t.cardPages.archiveAsk,
       about: card.name,
       text: t.cardPages.archiveText,
@@ -211,30 +205,25 @@ export class CardPagesController {
     });
   }
 
-  @Post(':id/archive')
-  @RequiresOperation('archiveCard')
-  @TakesForm()
+  @PostForm('archiveCard', ':id/archive')
   async archive(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new ArchiveCard(context, parsePathId(path)));
-    await this.pages.redirect(reply, `${buildPath(store)}?done=archived`);
+    return redirectTo(`${buildPath(store)}?done=archived`);
   }
 
-  @Get(':id/unarchive')
-  @RequiresOperation('unarchiveCard')
+  @GetPage('unarchiveCard', ':id/unarchive')
   async askToUnarchive(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { card } = await this.designs.get(store.id, parsePathId(path));
-    const { t } = this.pages.localize(request);
-    await this.pages.sendConfirmation(request, reply, {
+    const { t } = localization;
+    return askToConfirm({
       question: t.cardPages.unarchiveAsk,
       about: card.name,
       text: t.cardPages.unarchiveText,
@@ -245,27 +234,23 @@ export class CardPagesController {
     });
   }
 
-  @Post(':id/unarchive')
-  @RequiresOperation('unarchiveCard')
-  @TakesForm()
+  @PostForm('unarchiveCard', ':id/unarchive')
   async unarchive(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new UnarchiveCard(context, parsePathId(path)));
-    await this.pages.redirect(reply, `${buildPath(store)}?done=unarchived`);
+    return redirectTo(`${buildPath(store)}?done=unarchived`);
   }
 
-  private async sendTemplates(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showTemplates(
+    localization: Localization,
     store: EnteredStore,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const { t } = localization;
     const data = createTemplateList(buildPath(store), this.buildStripPath(store.id), t);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: templatesView,
       title: t.cardPages.newTitle,
       data,
@@ -273,29 +258,27 @@ export class CardPagesController {
   }
 
   /** Shows the form again with what was wrong. @throws what is no refusal */
-  private async sendRejected(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showRejection(
+    localization: Localization,
     store: EnteredStore,
     form: DesignForm,
     designed: DesignedCard | null,
     error: unknown,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
       const current = await this.designs.get(store.id, error.cardId);
       const text = [t.partlySaved, listErrors(toRefusal(error.rejection, localization))].join('\n');
       const { timeZone } = await this.designs.getStore(store.id);
       const saved = toDesignForm(current.card, current.rewards, timeZone);
-      return this.sendDesign(request, reply, store, {
+      return this.showDesign(localization, store, {
         form: saved,
         designed: current,
         errors: { fields: {}, text },
       });
     }
     const { fields, text } = toRefusal(error, localization);
-    await this.sendDesign(request, reply, store, {
+    return this.showDesign(localization, store, {
       form,
       designed,
       errors: {
@@ -305,15 +288,13 @@ export class CardPagesController {
     });
   }
 
-  private async sendDesign(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showDesign(
+    localization: Localization,
     store: EnteredStore,
     state: Partial<DesignState> & Pick<DesignState, 'form'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { designed = null, errors = null } = state;
-    const localization = this.pages.localize(request);
-    const preview = await this.createPreview(request, store, state.form, designed);
+    const preview = await this.createPreview(localization, store, state.form, designed);
     const data = createDesignView(
       { done: '', seen: designed?.card.updatedAt, ...state, designed, errors },
       {
@@ -324,7 +305,7 @@ export class CardPagesController {
         localization,
       },
     );
-    await this.pages.send(request, reply, {
+    return showPage({
       view: designView,
       title: designed?.card.name ?? localization.t.cardPages.newTitle,
       data,
@@ -340,13 +321,13 @@ export class CardPagesController {
   }
 
   private async createPreview(
-    request: FastifyRequest,
+    localization: Localization,
     { id }: EnteredStore,
     form: DesignForm,
     designed: DesignedCard | null,
   ) {
     const store = await this.designs.getStore(id);
-    const page = this.pages.localize(request);
+    const page = localization;
     const draft = createDraft(form, designed?.card.stripPicture ?? null);
     const { design } = draft;
     const strips = this.buildStripPath(id);

@@ -13,9 +13,8 @@ import {
 import { createStripDesign, toStripUrl } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import { StripRenderer } from '#card-images/strip-renderer.service.js';
-import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
+import { CurrentStore, type EnteredStore, GetPage } from '#pages/current-user.js';
 import { getRootPath } from '#pages/page.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
 import { CardDesigns } from './card-designs.service.js';
@@ -26,6 +25,7 @@ import { parseStripQuery } from './draft-strips.js';
 import type { FrontsView } from './fronts-view.js';
 import { CARD_STYLE } from './list-view.js';
 import { PreviewLinks } from './preview-links.service.js';
+import { type PageResult, showPublicPage } from '#pages/page-results.js';
 
 type PreviewView = FrontsView & { style: string; storeName: string; name: string };
 type EndedView = { title: string; text: string };
@@ -46,8 +46,7 @@ export class CardPicturesController {
     private readonly links: PreviewLinks,
   ) {}
 
-  @Get('card-strips')
-  @RequiresOperation('createCard')
+  @GetPage('createCard', 'card-strips')
   @Throttle(PICTURES_PER_MINUTE)
   async strip(
     @CurrentStore() store: EnteredStore,
@@ -69,8 +68,7 @@ export class CardPicturesController {
       .send(png);
   }
 
-  @Get('cards/:id/preview-code')
-  @RequiresOperation('getCard')
+  @GetPage('getCard', 'cards/:id/preview-code')
   async code(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -88,8 +86,7 @@ export class CardPicturesController {
       );
   }
 
-  @Get('cards/:id/preview')
-  @RequiresOperation('getCard')
+  @GetPage('getCard', 'cards/:id/preview')
   async open(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -105,7 +102,6 @@ export class CardPicturesController {
 @Controller('card-previews')
 export class CardPreviewsController {
   constructor(
-    private readonly pages: Pages,
     private readonly designs: CardDesigns,
     private readonly images: StripImages,
     private readonly links: PreviewLinks,
@@ -114,13 +110,9 @@ export class CardPreviewsController {
 
   @Get(':token')
   @Throttle(60)
-  async show(
-    @Param('token') token: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async show(@Param('token') token: string, @Req() request: FastifyRequest): Promise<PageResult> {
     const previewed = this.links.open(token);
-    if (!previewed) return this.sendEnded(request, reply);
+    if (!previewed) return this.showEnded(request);
     const { accountId, cardId } = previewed;
     const [store, designed] = await Promise.all([
       this.designs.getStore(accountId),
@@ -139,7 +131,7 @@ export class CardPreviewsController {
       page: localization,
       toStripUrl: (filled, size) => toStripUrl(this.config.publicUrl, hash, filled, size),
     });
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view: previewView,
       title: `${t.preview.title} · ${card.name}`,
       lang: localization.locale,
@@ -157,10 +149,10 @@ export class CardPreviewsController {
     });
   }
 
-  private async sendEnded(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  private async showEnded(request: FastifyRequest): Promise<PageResult> {
     const { t, locale } = getTranslations(negotiateLanguage(request, LANGUAGE_CODES));
     const { ended: title, endedWhy: text } = t.cardPages.preview;
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view: endedView,
       title,
       lang: locale,

@@ -1,15 +1,15 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Query } from '@nestjs/common';
 import type { Actor } from '#kernel/aggregate.js';
 import { ActorNames } from '#history/actor-names.service.js';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { AuditService } from '#history/audit.service.js';
 import { Members } from '#identity/members.service.js';
-import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { CurrentStore, type EnteredStore, Localized, GetPage } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 type AuditView = {
   entries: {
@@ -39,17 +39,14 @@ export class AuditPageController {
     private readonly names: ActorNames,
     private readonly members: Members,
     private readonly times: StoreTimes,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('audit.read')
+  @GetPage('audit.read')
   async show(
     @Query('before') beforeParameter: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const before = /^[1-9]\d{0,14}$/.test(String(beforeParameter)) ? Number(beforeParameter) : null;
     // One more entry tells whether there is another page.
     const range = { before, limit: PAGE_SIZE + 1 };
@@ -58,10 +55,9 @@ export class AuditPageController {
     const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
     const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
     const addresses = await this.members.findInvitedAddresses(store.id, invitations);
-    const localization = this.pages.localize(request);
     const { log, pageOf } = localization.t.console;
     const { day, minute } = await this.times.createFormats(store.id, localization.locale);
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: pageOf({ page: log.title, store: store.name }),
       data: {

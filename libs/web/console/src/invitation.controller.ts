@@ -12,12 +12,13 @@ import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
 import { readFormText } from '#sign-in/form-text.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type InvitationView = InvitationPreview & {
   secret: string;
@@ -38,18 +39,13 @@ export class InvitationController {
     private readonly members: Members,
     private readonly signIns: SignIns,
     private readonly sessionCookies: SessionCookies,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   @WithoutSession()
   @Throttle(30)
-  async show(
-    @Param('secret') secret: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.send(request, reply, secret, { name: '', formErrors: NO_FORM_ERRORS });
+  async show(@Param('secret') secret: string, @Req() request: FastifyRequest): Promise<PageResult> {
+    return this.render(request, secret, { name: '', formErrors: NO_FORM_ERRORS });
   }
 
   @Post()
@@ -60,8 +56,8 @@ export class InvitationController {
     @Param('secret') secret: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const { signedIn } = request as ConsoleRequest;
     const source = readSource(request as ConsoleRequest);
     const name = readFormText(form, 'name');
@@ -77,27 +73,26 @@ export class InvitationController {
         this.sessionCookies.set(reply, signIn);
       }
       const start = invitation?.role === 'staff' ? '/counter' : '/app/stores';
-      await this.pages.redirect(reply, `${start}/${accepted.accountId}`);
+      return redirectTo(`${start}/${accepted.accountId}`);
     } catch (error) {
-      const localization = this.pages.localize(request);
+      const localization = localizeRequest(request);
       if (error instanceof NotFoundError) throw createLinkError(localization);
       const formErrors = toFormErrors(error, localization);
-      await this.send(request, reply, secret, { name, formErrors });
+      return this.render(request, secret, { name, formErrors });
     }
   }
 
-  private async send(
+  private async render(
     request: FastifyRequest,
-    reply: FastifyReply,
     secret: string,
     formState: Pick<InvitationView, 'name' | 'formErrors'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const invitation = await this.members.findInvitation(secret);
-    const localization = this.pages.localize(request);
+    const localization = localizeRequest(request);
     if (!invitation) throw createLinkError(localization);
     const { signedIn } = request as ConsoleRequest;
     const isSameUser = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: localization.t.console.invitation.title({ store: invitation.store }),
       data: {

@@ -1,6 +1,5 @@
-import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
@@ -10,9 +9,8 @@ import { Quotas } from '#accounts/quotas.service.js';
 import { Members } from '#identity/members.service.js';
 import type { StoreProfile } from '#identity/store-profiles.service.js';
 import { loadAsset, type Asset } from '#pages/assets.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import {
@@ -25,6 +23,8 @@ import {
   type OptionGroup,
   type StoreForm,
 } from './store-form.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 type NewStoreView = {
   values: StoreForm;
@@ -45,25 +45,23 @@ export class NewStoreController {
   constructor(
     private readonly bus: CommandBus,
     private readonly members: Members,
-    private readonly pages: Pages,
     private readonly quotas: Quotas,
     private readonly config: Config,
   ) {}
 
   @Get()
   async show(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
-  ): Promise<void> {
-    const { timeZone, country } = await this.getNewestStore(user, request);
+  ): Promise<PageResult> {
+    const { timeZone, country } = await this.getNewestStore(user, localization);
     const settings = {
       time_zone: timeZone,
-      locale: this.pages.localize(request).locale,
+      locale: localization.locale,
       country: country ?? '',
     };
     const values = { name: '', store_name: '', ...settings };
-    await this.send(request, reply, { values, formErrors: NO_FORM_ERRORS }, [SCRIPT]);
+    return this.send(localization, { values, formErrors: NO_FORM_ERRORS }, [SCRIPT]);
   }
 
   @Post()
@@ -72,47 +70,45 @@ export class NewStoreController {
   async create(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      await this.getNewestStore(user, request);
+      await this.getNewestStore(user, localization);
       const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId, true))).id;
       await this.quotas.inherit(by, accountId, user.userId);
     } catch (error) {
       if (error instanceof PageError) throw error;
-      const formErrors = toFormErrors(error, this.pages.localize(request));
-      return this.send(request, reply, { values, formErrors });
+      const formErrors = toFormErrors(error, localization);
+      return this.send(localization, { values, formErrors });
     }
-    await this.pages.redirect(reply, `/app/stores/${accountId}`);
+    return redirectTo(`/app/stores/${accountId}`);
   }
 
   /** Gets the newest store that the user owns. @throws PageError if there is none, or there are as many as there may be */
   private async getNewestStore(
     { userId }: SignedInUser,
-    request: FastifyRequest,
+    localization: Localization,
   ): Promise<StoreProfile> {
     const stores = await this.members.findOwnedStores(userId);
     const newest = stores.at(-1);
     if (newest && stores.length < this.config.maxStoresPerOwner) return newest;
-    const { errors, newStore } = this.pages.localize(request).t.console;
+    const { errors, newStore } = localization.t.console;
     const reason = newest ? newStore.onlyOperators : newStore.onlyOwners;
     throw new PageError(403, errors.forbidden, reason);
   }
 
   private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     { values, formErrors }: Pick<NewStoreView, 'values' | 'formErrors'>,
     scripts: readonly Asset[] = [],
-  ): Promise<void> {
-    const { t, locale } = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const { t, locale } = localization;
     const { form, newStore } = t.console;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: newStore.title,
       scripts,

@@ -1,19 +1,22 @@
-import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
-import { Throttle } from '#http/throttle.js';
+import { type Form } from '#http/body-kinds.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import {
   ConsoleWriter,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
+import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 /** Lets owners require two-step sign-in of everybody in their store. */
 @Controller('app/stores/:account_id/users/second-factor')
@@ -21,49 +24,42 @@ export class SecondFactorRuleController {
   constructor(
     private readonly factors: SecondFactors,
     private readonly reauthentication: Reauthentication,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('users.require_second_factor')
+  @GetPage('users.require_second_factor')
   async ask(
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    await this.sendQuestion(request, reply, store, []);
+  ): Promise<PageResult> {
+    return this.showQuestion(localization, store, []);
   }
 
-  @Post()
-  @RequiresOperation('users.require_second_factor')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('users.require_second_factor', '', 30)
   async change(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const exchange = { request, reply };
     const password = form['current_password'];
     const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
-    if (errors.length > 0) return this.sendQuestion(request, reply, store, errors);
+    if (errors.length > 0) return this.showQuestion(localizeRequest(request), store, errors);
     await this.factors.require(by, store.id, form['required'] === 'yes');
-    await this.pages.redirect(reply, `/app/stores/${store.id}/users`);
+    return redirectTo(`/app/stores/${store.id}/users`);
   }
 
   /** Asks whether to turn the rule on or off, whichever it is not. */
-  private async sendQuestion(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showQuestion(
+    localization: Localization,
     { id, name }: EnteredStore,
     passwordErrors: readonly string[],
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const isRequired = await this.factors.isRequiredBy(id);
-    const { secondFactorRule: t, back } = this.pages.localize(request).t.signIn;
-    await this.pages.sendConfirmation(request, reply, {
+    const { secondFactorRule: t, back } = localization.t.signIn;
+    return askToConfirm({
       question: isRequired ? t.askOff : t.askOn,
       about: name,
       text: isRequired ? t.askOffText : t.askOnText,

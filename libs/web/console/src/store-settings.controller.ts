@@ -1,9 +1,7 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
-import { Throttle } from '#http/throttle.js';
+import { type Form } from '#http/body-kinds.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import { findConsentTextErrors, tidyConsentTexts } from '#accounts/consent-texts.js';
@@ -12,14 +10,15 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { readFormText } from '#sign-in/form-text.js';
 import {
   toConsentForm,
@@ -41,6 +40,7 @@ import {
   type SmsForm,
   type StoreForm,
 } from './store-form.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 
 type SettingsView = {
   values: StoreForm & AddressFormField & ConsentForm & SmsForm;
@@ -63,18 +63,15 @@ export class StoreSettingsController {
     private readonly bus: CommandBus,
     private readonly accounts: AccountsService,
     private readonly quotas: Quotas,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('store.settings')
+  @GetPage('store.settings')
   async show(
     @Query('done') done: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const account = await this.accounts.get(userId, store.id);
     const { name, store_name, time_zone, locale, address_form, country } = account;
     const { consentTexts, smsCountries } = await this.accounts.getConsoleSettings(store.id);
@@ -91,23 +88,19 @@ export class StoreSettingsController {
     const formState = {
       values,
       formErrors: NO_FORM_ERRORS,
-      done: done === 'saved' ? this.pages.localize(request).t.words.saved : '',
+      done: done === 'saved' ? localization.t.words.saved : '',
     };
-    await this.send(request, reply, store, formState);
+    return this.render(localization, store, formState);
   }
 
-  @Post()
-  @RequiresOperation('store.settings')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('store.settings', '', 30)
   async save(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const consentTexts = readConsentTexts(form);
     const values = {
       ...readStoreForm(form),
@@ -130,13 +123,13 @@ export class StoreSettingsController {
       };
       await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
-      return this.send(request, reply, store, {
+      return this.render(localization, store, {
         values,
-        formErrors: toFormErrors(error, this.pages.localize(request)),
+        formErrors: toFormErrors(error, localization),
         done: '',
       });
     }
-    await this.pages.redirect(reply, `/app/stores/${store.id}/settings?done=saved`);
+    return redirectTo(`/app/stores/${store.id}/settings?done=saved`);
   }
 
   private async listQuotas(
@@ -147,17 +140,15 @@ export class StoreSettingsController {
     return (await this.quotas.list(id)).map((quota) => toQuotaView(quota, localization));
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async render(
+    localization: Localization,
     store: EnteredStore,
     formState: Pick<SettingsView, 'values' | 'formErrors' | 'done'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { country } = await this.accounts.getConsoleSettings(store.id);
-    const localization = this.pages.localize(request);
     const { t, locale } = localization;
     const { form, pageOf, settings } = t.console;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: pageOf({ page: settings.title, store: store.name }),
       data: {

@@ -1,13 +1,12 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { Members, type ListedToken } from '#identity/members.service.js';
 import { isAllowed, isRole } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
@@ -17,17 +16,21 @@ import {
   ConsoleWriter,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { describeAccess } from './token-access.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type TokenRow = {
   id: number;
@@ -98,38 +101,32 @@ export class StoreTokensController {
     private readonly members: Members,
     private readonly reauthentication: Reauthentication,
     private readonly times: StoreTimes,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
-  @Get()
-  @RequiresOperation('tokens.read')
+  @GetPage('tokens.read')
   async show(
     @Query('done') done: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    const { revoked } = this.pages.localize(request).t.console.tokens;
-    await this.send(request, reply, user, store, { done: done === 'revoked' ? revoked : '' });
+  ): Promise<PageResult> {
+    const { revoked } = localization.t.console.tokens;
+    return this.render(localization, user, store, { done: done === 'revoked' ? revoked : '' });
   }
 
-  @Post()
-  @RequiresOperation('tokens.create')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('tokens.create', '', 30)
   async create(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const values = readTokenFields(form);
     const expiresAt = parseExpiry(values.lifetime);
-    const localization = this.pages.localize(request);
+    const localization = localizeRequest(request);
     try {
       const restrictions = parseRestrictions(values, store);
       const field = 'current_password';
@@ -139,7 +136,7 @@ export class StoreTokensController {
       const { day } = await this.times.createFormats(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // In this response, because a redirect would require storing the token.
-      await this.pages.send(request, reply, {
+      return showPage({
         view: newTokenView,
         title: localization.t.console.newToken.title,
         data: {
@@ -153,25 +150,23 @@ export class StoreTokensController {
       });
     } catch (error) {
       const formErrors = toFormErrors(error, localization);
-      await this.send(request, reply, user, store, { values, formErrors });
+      return this.render(localizeRequest(request), user, store, { values, formErrors });
     }
   }
 
-  @Get(':id/revoke')
-  @RequiresOperation('tokens.revoke')
+  @GetPage('tokens.revoke', ':id/revoke')
   async askToRevoke(
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const tokens = await this.listTokens(user, store);
     const token = tokens.find((one) => one.id === parsePathId(id));
     if (!token) throw new NotFoundError('Token');
     const base = `/app/stores/${store.id}/tokens`;
-    const { tokens: t } = this.pages.localize(request).t.console;
-    await this.pages.sendConfirmation(request, reply, {
+    const { tokens: t } = localization.t.console;
+    return askToConfirm({
       question: t.askRevoke,
       about: token.name,
       text: t.askRevokeText,
@@ -182,43 +177,37 @@ export class StoreTokensController {
     });
   }
 
-  @Post(':id/revoke')
-  @RequiresOperation('tokens.revoke')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('tokens.revoke', ':id/revoke', 30)
   async revoke(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const canRevokeOthers = isAllowed(store.role, 'tokens.revoke_of_others');
     const revoker = { userId: user.userId, accountId: store.id, canRevokeOthers };
     try {
       await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
-      const formErrors = toFormErrors(error, this.pages.localize(request));
-      return this.send(request, reply, user, store, { formErrors });
+      const formErrors = toFormErrors(error, localization);
+      return this.render(localization, user, store, { formErrors });
     }
-    await this.pages.redirect(reply, `/app/stores/${store.id}/tokens?done=revoked`);
+    return redirectTo(`/app/stores/${store.id}/tokens?done=revoked`);
   }
 
   private listTokens({ userId }: SignedInUser, { id, role }: EnteredStore): Promise<ListedToken[]> {
     return this.members.listTokens(id, userId, isAllowed(role, 'tokens.read_of_others'));
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async render(
+    localization: Localization,
     user: SignedInUser,
     store: EnteredStore,
     formState: Partial<Pick<TokensView, 'done' | 'formErrors' | 'values'>>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
-    const localization = this.pages.localize(request);
     const { tokens: t, roles, pageOf } = localization.t.console;
     const { day, minute } = await this.times.createFormats(store.id, localization.locale);
     const rows = tokens.map((token) => ({
@@ -232,7 +221,7 @@ export class StoreTokensController {
       isExpired: token.expired,
       lastUsed: token.lastUsedAt ? minute(token.lastUsedAt) : t.never,
     }));
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: pageOf({ page: t.title, store: store.name }),
       data: {

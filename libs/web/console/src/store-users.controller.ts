@@ -1,13 +1,12 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import {
   InviteUser,
   WithdrawInvitation,
@@ -19,17 +18,18 @@ import { Members, type Member } from '#identity/members.service.js';
 import { isRole, limitRole, type Role } from '#identity/roles.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { StoreProfiles } from '#identity/store-profiles.service.js';
-import { Reauthentication } from '#sign-in/reauthentication.service.js';
+import { Reauthentication, type HttpExchange } from '#sign-in/reauthentication.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   ConsoleWriter,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
@@ -38,6 +38,8 @@ import { getTranslations, type Localization } from '#translations/translations.j
 import { createInvitationMail } from './invitation-mail.js';
 import { listRoleOptions } from './role-labels.js';
 import { createTooManyMailsErrors } from './too-many-mails.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type UsersView = {
   members: (Member & { isSelf: boolean; isLastOwner: boolean })[];
@@ -67,44 +69,38 @@ export class StoreUsersController {
     private readonly outbox: MailOutbox,
     private readonly times: StoreTimes,
     private readonly profiles: StoreProfiles,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
-  @Get()
-  @RequiresOperation('users.read')
+  @GetPage('users.read')
   async show(
     @Query('done') done: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
-    const { users: t } = this.pages.localize(request).t.console;
+  ): Promise<PageResult> {
+    const { users: t } = localization.t.console;
     const notices = {
       invited: t.invited({ days: INVITATION_DAYS }),
       withdrawn: t.withdrawn,
       role: t.roleChanged,
       removed: t.removed,
     };
-    await this.send(request, reply, user, store, { done: findNotice(done, notices) });
+    return this.showUsers(localization, user, store, { done: findNotice(done, notices) });
   }
 
-  @Post('invitations')
-  @RequiresOperation('users.invite')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('users.invite', 'invitations', 30)
   async invite(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { email = '', role: roleParameter = '' } = form;
     const role = isRole(roleParameter) ? roleParameter : 'staff';
-    const localization = this.pages.localize(request);
+    const localization = localizeRequest(request);
     const send = async (manager: EntityManager, invited: CreatedInvitation) => {
       const invitation = { ...invited, role, store, inviter: user.name };
       const language = await this.findStoreLanguage(store, manager);
@@ -131,15 +127,15 @@ export class StoreUsersController {
       if (error instanceof RateLimitedError) {
         const formErrors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
         reply.header('retry-after', error.retryAfterSeconds);
-        return this.send(request, reply, user, store, { values, formErrors }, 429);
+        return this.showUsers(localizeRequest(request), user, store, { values, formErrors }, 429);
       }
       const formErrors = toFormErrors(error, localization);
-      return this.send(request, reply, user, store, { values, formErrors });
+      return this.showUsers(localizeRequest(request), user, store, { values, formErrors });
     }
-    if (this.config.mail !== null) return this.redirectWithNotice(reply, store, 'invited');
+    if (this.config.mail !== null) return this.redirectWithNotice(store, 'invited');
     // Without e-mail, the inviting user has to pass on the link, which is shown this once.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: linkView,
       title: localization.t.console.invitationLink.title,
       data: { email: invited.email, link, days: INVITATION_DAYS },
@@ -147,19 +143,17 @@ export class StoreUsersController {
     });
   }
 
-  @Get('invitations/:id/withdraw')
-  @RequiresOperation('users.invite')
+  @GetPage('users.invite', 'invitations/:id/withdraw')
   async askToWithdraw(
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const open = await this.members.listOpenInvitations(store.id);
     const invitation = open.find((one) => one.id === parsePathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
-    const { users: t } = this.pages.localize(request).t.console;
-    await this.pages.sendConfirmation(request, reply, {
+    const { users: t } = localization.t.console;
+    return askToConfirm({
       question: t.askWithdraw,
       about: invitation.email,
       text: t.askWithdrawText,
@@ -170,73 +164,64 @@ export class StoreUsersController {
     });
   }
 
-  @Post('invitations/:id/withdraw')
-  @RequiresOperation('users.invite')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('users.invite', 'invitations/:id/withdraw', 30)
   async withdraw(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     try {
       await this.bus.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
     } catch (error) {
-      return this.send(request, reply, user, store, {
-        formErrors: toFormErrors(error, this.pages.localize(request)),
+      return this.showUsers(localization, user, store, {
+        formErrors: toFormErrors(error, localization),
       });
     }
-    await this.redirectWithNotice(reply, store, 'withdrawn');
+    return this.redirectWithNotice(store, 'withdrawn');
   }
 
-  @Post(':id/role')
-  @RequiresOperation('users.change_role')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('users.change_role', ':id/role', 30)
   async changeRole(
     @Param('id') id: string,
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     try {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
       const members = await this.members.listMembers(store.id);
       const member = members.find((one) => one.id === parsePathId(id));
-      if (member && !(await this.confirmRole(form, user, request, reply, store, member, role)))
-        return;
+      const exchange = { request, reply };
+      const question = member && (await this.askForRole(form, user, exchange, store, member, role));
+      if (question) return question;
       await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
-      return this.send(request, reply, user, store, {
-        formErrors: toFormErrors(error, this.pages.localize(request)),
+      return this.showUsers(localizeRequest(request), user, store, {
+        formErrors: toFormErrors(error, localizeRequest(request)),
       });
     }
     // A former owner may not see this page any more.
-    if (parsePathId(id) === user.userId)
-      return this.pages.redirect(reply, `/app/stores/${store.id}`);
-    await this.redirectWithNotice(reply, store, 'role');
+    if (parsePathId(id) === user.userId) return redirectTo(`/app/stores/${store.id}`);
+    return this.redirectWithNotice(store, 'role');
   }
 
-  @Get(':id/remove')
-  @RequiresOperation('users.remove')
+  @GetPage('users.remove', ':id/remove')
   async askToRemove(
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
     const member = members.find((one) => one.id === parsePathId(id));
     if (!member) throw new NotFoundError('Member');
-    const { users: t } = this.pages.localize(request).t.console;
+    const { users: t } = localization.t.console;
     const about =
       member.id === userId
         ? {
@@ -254,64 +239,56 @@ export class StoreUsersController {
             no: t.removeNo,
           };
     const action = `${buildUsersPath(store)}/${member.id}/remove`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       ...about,
       action,
       back: buildUsersPath(store),
     });
   }
 
-  @Post(':id/remove')
-  @RequiresOperation('users.remove')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('users.remove', ':id/remove', 30)
   async remove(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
+    @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     try {
       await this.bus.execute(new RemoveMember(by, store.id, parsePathId(id), true));
     } catch (error) {
-      return this.send(request, reply, user, store, {
-        formErrors: toFormErrors(error, this.pages.localize(request)),
+      return this.showUsers(localization, user, store, {
+        formErrors: toFormErrors(error, localization),
       });
     }
-    if (parsePathId(id) === user.userId) return this.pages.redirect(reply, '/app');
-    await this.redirectWithNotice(reply, store, 'removed');
+    if (parsePathId(id) === user.userId) return redirectTo('/app');
+    return this.redirectWithNotice(store, 'removed');
   }
 
   /**
    * Asks before owners give up their own role, and for the password before more rights.
-   * @returns false when it has sent a page
+   * @returns undefined when everything is answered
    */
-  private async confirmRole(
+  private async askForRole(
     form: Form,
     user: SignedInUser,
-    request: FastifyRequest,
-    reply: FastifyReply,
+    exchange: HttpExchange,
     store: EnteredStore,
     member: Member,
     role: Role,
-  ): Promise<boolean> {
+  ): Promise<PageResult | undefined> {
     const isSure = form['sure'] === 'yes';
     const isRaised = isRaise(member.role, role);
     const passwordErrors =
       isRaised && isSure
-        ? await this.reauthentication.findPasswordErrors(user, form['current_password'], {
-            request,
-            reply,
-          })
+        ? await this.reauthentication.findPasswordErrors(user, form['current_password'], exchange)
         : [];
     const isAsked = isRaised || givesUpOwnership(user, member.id, role);
-    if (!isAsked || (isSure && passwordErrors.length === 0)) return true;
-    const { console, signIn } = this.pages.localize(request).t;
+    if (!isAsked || (isSure && passwordErrors.length === 0)) return undefined;
+    const { console, signIn } = localizeRequest(exchange.request).t;
     const { users: t, roles } = console;
     const inText = roles.inText[role];
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: isRaised ? signIn.moreRights.title : t.askGiveUp,
       about: isRaised ? `${member.name}, ${member.email}` : store.name,
       text: isRaised ? signIn.moreRights.text({ role: inText }) : t.askGiveUpText({ role: inText }),
@@ -322,7 +299,6 @@ export class StoreUsersController {
       passwordErrors: isRaised ? passwordErrors : null,
       back: buildUsersPath(store),
     });
-    return false;
   }
 
   /** Finds the language of the e-mails of a store to its team. */
@@ -334,28 +310,23 @@ export class StoreUsersController {
     return getTranslations(profile?.locale ?? 'en');
   }
 
-  private async redirectWithNotice(
-    reply: FastifyReply,
-    store: EnteredStore,
-    what: string,
-  ): Promise<void> {
-    await this.pages.redirect(reply, `${buildUsersPath(store)}?done=${what}`);
+  private redirectWithNotice(store: EnteredStore, what: string): PageResult {
+    return redirectTo(`${buildUsersPath(store)}?done=${what}`);
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showUsers(
+    localization: Localization,
     { userId }: SignedInUser,
     store: EnteredStore,
     formState: Partial<Pick<UsersView, 'done' | 'formErrors' | 'values'>>,
     status = formState.formErrors ? 422 : 200,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
     const invitations = await this.members.listOpenInvitations(store.id);
-    const { t, locale } = this.pages.localize(request);
+    const { t, locale } = localization;
     const { day } = await this.times.createFormats(store.id, locale);
     const owners = members.filter(({ role }) => role === 'owner').length;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: t.console.pageOf({ page: t.console.users.title, store: store.name }),
       data: {

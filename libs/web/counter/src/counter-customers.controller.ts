@@ -1,9 +1,9 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { InvalidFieldsError, RejectedError, TakenError } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { readBody, readQuery } from '#http/dtos.js';
 import { Throttle } from '#http/throttle.js';
 import { CardsService } from '#cards/cards.service.js';
@@ -14,8 +14,7 @@ import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.
 import { CustomerListQuery, toCustomerFilter } from '#customers/customer-list.dto.js';
 import { CustomersService } from '#customers/customers.service.js';
 import { FindOrCreateCustomer } from '#customers/find-or-create.commands.js';
-import { Pages } from '#pages/pages.service.js';
-import { RequiresOperation } from '#pages/current-user.js';
+import { GetPage, PostForm } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
@@ -23,6 +22,7 @@ import { MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
+import { type PageResult, redirectTo } from '#pages/page-results.js';
 
 type Choice = { id: number; text: string };
 
@@ -48,33 +48,26 @@ export class CounterCustomersController {
     private readonly customers: CustomersService,
     private readonly cards: CardsService,
     private readonly commands: CommandBus,
-    private readonly pages: Pages,
     private readonly counterPages: CounterPages,
   ) {}
 
-  @Get('find')
-  @RequiresOperation('listCustomers')
+  @GetPage('listCustomers', 'find')
   @Throttle(300)
   async find(
     @AtCounter() visit: CounterVisit,
     @Query('q') q: unknown,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendResults(visit, request, reply, typeof q === 'string' ? q : '', '');
+  ): Promise<PageResult> {
+    return this.showResults(visit, request, typeof q === 'string' ? q : '', '');
   }
 
   /** Gives a card to a customer on file, or to one who is found or made by what was typed. */
-  @Post('enrol')
-  @TakesForm()
-  @RequiresOperation('createCustomer')
-  @Throttle(300)
+  @PostForm('createCustomer', 'enrol', 300)
   async enrol(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const cardId = readId(form['card_id']);
     const q = form['q'] ?? '';
     try {
@@ -82,7 +75,7 @@ export class CounterCustomersController {
         form['customer_id'] === undefined
           ? await this.createCustomer(visit, form, cardId)
           : await this.enrolCustomer(visit, readId(form['customer_id']), cardId);
-      await this.pages.redirect(reply, `${visit.path}/cards/${id}?done=new`);
+      return redirectTo(`${visit.path}/cards/${id}?done=new`);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const { find, problems } = visit.localization.t.counter;
@@ -93,7 +86,7 @@ export class CounterCustomersController {
           : isContact
             ? find.badContact
             : problems.invalid;
-      await this.sendResults(visit, request, reply.status(422), q, text);
+      return this.showResults(visit, request, q, text);
     }
   }
 
@@ -126,21 +119,21 @@ export class CounterCustomersController {
     }
   }
 
-  private async sendResults(
+  private async showResults(
     { context: { accountId }, path, localization }: CounterVisit,
     request: FastifyRequest,
-    reply: FastifyReply,
     input: string,
     error: string,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const q = input.trim().slice(0, 100);
     const [customers, cards] = await Promise.all([
       q === '' ? [] : this.search(accountId, q),
       this.listCards(accountId),
     ]);
     const { find } = localization.t.counter;
-    await this.counterPages.send(request, reply, {
+    return this.counterPages.show(request, {
       title: find.title,
+      status: error === '' ? 200 : 422,
       view: findView,
       data: {
         path,

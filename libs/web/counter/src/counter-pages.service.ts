@@ -1,11 +1,12 @@
 import { createParamDecorator, Injectable, type ExecutionContext } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { readSource } from '#http/caller.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import { isAllowed } from '#identity/roles.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
-import { getRootPath, sendRenderedPage } from '#pages/page.js';
+import { getRootPath, setPageHeaders } from '#pages/page.js';
+import { PageResult } from '#pages/page-results.js';
 import { createPlainFrame } from '#pages/view.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { renderCounterPage, type CounterPage } from './counter-page.js';
@@ -38,7 +39,7 @@ export const AtCounter = createParamDecorator(
   },
 );
 
-/** Sends the pages of the counter. */
+/** Shows the pages of the counter. */
 @Injectable()
 export class CounterPages {
   /** The prefix of every path, where the service shares its host with others. */
@@ -49,15 +50,14 @@ export class CounterPages {
   }
 
   /**
-   * Sends a page to whoever is signed in, in the language of the browser.
+   * Shows a page to whoever is signed in, in the language of the browser.
    * @param isForAnybody leaves out who that is: browsers keep the page
    */
-  async send<D extends object>(
+  show<D extends object>(
     request: FastifyRequest,
-    reply: FastifyReply,
-    page: CounterPage<D>,
+    { status = 200, ...page }: CounterPage<D> & { status?: number },
     isForAnybody = false,
-  ): Promise<void> {
+  ): PageResult {
     const { signedIn, store } = request as ConsoleRequest;
     const frame = {
       ...createPlainFrame(this.root, negotiateLanguage(request, LANGUAGE_CODES)),
@@ -68,7 +68,9 @@ export class CounterPages {
         }),
       ...(store && { store }),
     };
-    await sendRenderedPage(reply, renderCounterPage(page, frame));
+    return new PageResult((_request, reply) =>
+      setPageHeaders(reply.status(status), renderCounterPage(page, frame)),
+    );
   }
 }
 

@@ -1,20 +1,20 @@
-import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { TakesForm, type Form } from '#http/body-kinds.js';
-import { Throttle } from '#http/throttle.js';
+import { type Form } from '#http/body-kinds.js';
 import { CounterPins } from '#identity/counter-pins.service.js';
 import {
   CurrentUser,
-  RequiresOperation,
   type ConsoleRequest,
   type SignedInUser,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
+import { type PageResult, redirectTo } from '#pages/page-results.js';
 
 type PeopleView = {
   path: string;
@@ -36,36 +36,30 @@ export class CounterPeopleController {
   constructor(
     private readonly pins: CounterPins,
     private readonly sessionCookies: SessionCookies,
-    private readonly pages: Pages,
     private readonly counterPages: CounterPages,
   ) {}
 
-  @Get()
-  @RequiresOperation('counter.use')
+  @GetPage('counter.use')
   async show(
     @AtCounter() visit: CounterVisit,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendPeople(visit, request, reply, { chosen: 0, error: '' });
+  ): Promise<PageResult> {
+    return this.showPeople(visit, request, { chosen: 0, error: '' });
   }
 
-  @Post()
-  @TakesForm()
-  @RequiresOperation('counter.use')
-  @Throttle(PER_ADDRESS)
+  @PostForm('counter.use', '', PER_ADDRESS)
   async change(
     @AtCounter() visit: CounterVisit,
     @CurrentUser() present: SignedInUser,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const { people } = visit.localization.t.counter;
     const userId = readId(form['user_id']);
     if (userId === 0) {
       const refused = { chosen: 0, error: people.choose };
-      return this.sendPeople(visit, request, reply.status(422), refused);
+      return this.showPeople(visit, request, refused);
     }
     const outcome = await this.pins.takeOver(this.sessionCookies.readVisitor(request), present, {
       accountId: visit.context.accountId,
@@ -73,24 +67,24 @@ export class CounterPeopleController {
       pin: form['pin'] ?? '',
     });
     // The guard leads to the sign-in.
-    if (outcome.kind === 'ended') return this.pages.redirect(reply, visit.path);
+    if (outcome.kind === 'ended') return redirectTo(visit.path);
     if (outcome.kind !== 'in') {
       const error = outcome.kind === 'locked' ? people.locked : people.wrong;
-      return this.sendPeople(visit, request, reply.status(422), { chosen: userId, error });
+      return this.showPeople(visit, request, { chosen: userId, error });
     }
     this.sessionCookies.setSession(reply, outcome.session);
-    await this.pages.redirect(reply, visit.path);
+    return redirectTo(visit.path);
   }
 
-  private async sendPeople(
+  private async showPeople(
     { context, user, path, localization: { t } }: CounterVisit,
     request: FastifyRequest,
-    reply: FastifyReply,
     { chosen, error }: { chosen: number; error: string },
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const members = await this.pins.listMembers(context.accountId);
-    await this.counterPages.send(request, reply, {
+    return this.counterPages.show(request, {
       title: t.counter.people.title,
+      status: error === '' ? 200 : 422,
       view: peopleView,
       data: {
         path,

@@ -1,8 +1,8 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CountsElements, Throttle } from '#http/throttle.js';
 import {
@@ -11,9 +11,10 @@ import {
   RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from '#sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
@@ -26,6 +27,8 @@ import type { CounterVisit } from './counter-visit.js';
 import { RecentActions, type RecentLine } from './recent-actions.service.js';
 import { createScannerTexts } from './scanner-texts.js';
 import { AtCounter, CounterPages, isScript } from './counter-pages.service.js';
+import { type PageResult, redirectTo, showJson } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type ScannerView = {
   store: string;
@@ -59,15 +62,13 @@ export class CounterController {
     private readonly recentActions: RecentActions,
     private readonly commands: CommandBus,
     private readonly stores: Stores,
-    private readonly pages: Pages,
     private readonly counterPages: CounterPages,
   ) {}
 
   /** Leads from the menu of the console to the counter. */
-  @Get('app/stores/:account_id/counter')
-  @RequiresOperation('counter.use')
-  async leadToCounter(@CurrentStore() { id }: EnteredStore, @Res() reply: FastifyReply) {
-    await this.pages.redirect(reply, `/counter/${id}`);
+  @GetPage('counter.use', 'app/stores/:account_id/counter')
+  leadToCounter(@CurrentStore() { id }: EnteredStore): PageResult {
+    return redirectTo(`/counter/${id}`);
   }
 
   @Get('counter')
@@ -75,58 +76,46 @@ export class CounterController {
   async choose(
     @CurrentUser() { userId, counterAccountId }: SignedInUser,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const all = await this.stores.listForUser(userId);
     const stores = all.filter(({ id }) => counterAccountId === null || id === counterAccountId);
     const [only] = stores;
-    if (only && stores.length === 1) return this.pages.redirect(reply, `/counter/${only.id}`);
-    const { t } = this.pages.localize(request);
-    await this.counterPages.send(request, reply, {
+    if (only && stores.length === 1) return redirectTo(`/counter/${only.id}`);
+    const { t } = localizeRequest(request);
+    return this.counterPages.show(request, {
       title: t.counter.title,
       view: storesView,
       data: { stores },
     });
   }
 
-  @Get('counter/:account_id')
-  @RequiresOperation('counter.use')
+  @GetPage('counter.use', 'counter/:account_id')
   @Throttle(PER_ADDRESS)
   async show(
     @AtCounter() visit: CounterVisit,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendScanner(request, reply, { visit, store, user }, { problem: '', code: '' });
+  ): Promise<PageResult> {
+    return this.showScanner(request, { visit, store, user });
   }
 
   /** Sends the page that browsers keep for when there is no connection: without a name, an id or a token (ADR-0139). */
-  @Get('counter/:account_id/offline')
-  @RequiresOperation('counter.use')
+  @GetPage('counter.use', 'counter/:account_id/offline')
   @Throttle(PER_ADDRESS)
   async showOffline(
     @AtCounter() visit: CounterVisit,
     @CurrentStore() store: EnteredStore,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const nobody = { visit, store, user: null };
-    await this.sendScanner(request, reply, nobody, { problem: '', code: '' });
+  ): Promise<PageResult> {
+    return this.showScanner(request, { visit, store, user: null });
   }
 
   /** Says who is signed in, for a page that was loaded earlier or without a connection. */
-  @Get('counter/:account_id/state')
-  @RequiresOperation('counter.use')
+  @GetPage('counter.use', 'counter/:account_id/state')
   @Throttle(PER_ADDRESS)
-  async showState(
-    @CurrentUser() { userId, sessionId, csrfToken }: SignedInUser,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await reply
-      .header('cache-control', 'no-store')
-      .send({ user_id: userId, session_id: sessionId, csrf: csrfToken });
+  showState(@CurrentUser() { userId, sessionId, csrfToken }: SignedInUser): PageResult {
+    return showJson({ user_id: userId, session_id: sessionId, csrf: csrfToken });
   }
 
   /** Executes what the script of the scanner has collected, each operation once by its receipt number. */
@@ -134,83 +123,63 @@ export class CounterController {
   @RequiresOperation('executeBatch')
   @Throttle(PER_ADDRESS)
   @CountsElements('operations', MAX_OPERATIONS)
-  async executeBatch(
-    @AtCounter() visit: CounterVisit,
-    @Body() body: unknown,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async executeBatch(@AtCounter() visit: CounterVisit, @Body() body: unknown): Promise<PageResult> {
     const operations = readOperations(body, getNow());
     const results: CounterResult[] = operations
       ? await this.counter.execute({ ...visit, close: '' }, operations)
       : [];
-    await reply
-      .status(operations ? 200 : 422)
-      .header('cache-control', 'no-store')
-      .send({ results });
+    return showJson({ results }, operations ? 200 : 422);
   }
 
-  @Post('counter/:account_id/stamp')
-  @TakesForm()
-  @RequiresOperation('stampByCode')
-  @Throttle(PER_ADDRESS)
+  @PostForm('stampByCode', 'counter/:account_id/stamp', PER_ADDRESS)
   async stamp(
     @AtCounter() visit: CounterVisit,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const operation = readFormOperation('stamp', form, createReceipt);
     const [result] = await this.counter.execute(visit, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
       const refusal = { problem: result.problem, code: form['code'] ?? '' };
-      return this.sendScanner(request, reply.status(422), { visit, store, user }, refusal);
+      return this.showScanner(request, { visit, store, user }, refusal);
     }
-    await this.leadToCard(visit, reply, result, form['code']);
+    return this.leadToCard(visit, result, form['code']);
   }
 
-  @Post('counter/:account_id/redeem')
-  @TakesForm()
-  @RequiresOperation('redeemByCode')
-  @Throttle(PER_ADDRESS)
+  @PostForm('redeemByCode', 'counter/:account_id/redeem', PER_ADDRESS)
   async redeem(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const operation = readFormOperation('redeem', form, createReceipt);
     const [result] = await this.counter.execute(visit, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
-      return this.sendProblem(visit, request, reply.status(404), result.problem);
+      return this.showProblem(visit, request, 404, result.problem);
     }
-    await this.leadToCard(visit, reply, result);
+    return this.leadToCard(visit, result);
   }
 
-  @Post('counter/:account_id/undo')
-  @TakesForm()
-  @RequiresOperation('reverseCardEvent')
-  @Throttle(PER_ADDRESS)
+  @PostForm('reverseCardEvent', 'counter/:account_id/undo', PER_ADDRESS)
   async undo(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const cardId = readId(form['customer_card_id']);
     const problem = await this.counter.undo(visit, cardId, form['event_id'] ?? '');
     const { t } = visit.localization;
     if (isScript(request)) {
       const headline = problem === '' ? t.counter.outcome.undone : '';
       const status = problem === '' ? 200 : 422;
-      return this.sendOutcome(visit, reply, cardId, { headline, problem, status });
+      return this.showOutcome(visit, cardId, { headline, problem, status });
     }
-    if (problem !== '') return this.sendProblem(visit, request, reply.status(422), problem);
-    await this.pages.redirect(
-      reply,
+    if (problem !== '') return this.showProblem(visit, request, 422, problem);
+    return redirectTo(
       form['from'] === 'recent'
         ? `${visit.path}/recent?done=undone`
         : `${visit.path}/cards/${cardId}?done=undone`,
@@ -218,35 +187,29 @@ export class CounterController {
   }
 
   /** Confirms that whoever shows a second card is its customer. */
-  @Post('counter/:account_id/confirm')
-  @TakesForm()
-  @RequiresOperation('confirmCustomerCardByCode')
-  @Throttle(PER_ADDRESS)
+  @PostForm('confirmCustomerCardByCode', 'counter/:account_id/confirm', PER_ADDRESS)
   async confirm(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const cardId = readId(form['customer_card_id']);
     await this.commands.execute(new ConfirmDecoyCard(visit.context, form['code'] ?? ''));
     if (isScript(request)) {
       const headline = visit.localization.t.counter.outcome.confirmed;
-      return this.sendOutcome(visit, reply, cardId, { headline, problem: '', status: 200 });
+      return this.showOutcome(visit, cardId, { headline, problem: '', status: 200 });
     }
-    await this.pages.redirect(reply, `${visit.path}/cards/${cardId}?done=confirmed`);
+    return redirectTo(`${visit.path}/cards/${cardId}?done=confirmed`);
   }
 
-  @Get('counter/:account_id/cards/:id')
-  @RequiresOperation('getCustomerCard')
+  @GetPage('getCustomerCard', 'counter/:account_id/cards/:id')
   @Throttle(PER_ADDRESS)
   async showCard(
     @AtCounter() visit: CounterVisit,
     @Param('id') id: string,
     @Query() query: Record<string, unknown>,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { context, path, localization } = visit;
     const { outcome, problems } = localization.t.counter;
     const cardId = parsePathId(id);
@@ -266,7 +229,7 @@ export class CounterController {
       qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
     });
     const text = findNotice(problem, problems);
-    await this.counterPages.send(request, reply, {
+    return this.counterPages.show(request, {
       title: name,
       view: outcomeView,
       data: { ...view, problem: text },
@@ -276,17 +239,15 @@ export class CounterController {
     });
   }
 
-  @Get('counter/:account_id/recent')
-  @RequiresOperation('counter.use')
+  @GetPage('counter.use', 'counter/:account_id/recent')
   @Throttle(PER_ADDRESS)
   async showRecent(
     @AtCounter() visit: CounterVisit,
     @Query('done') done: unknown,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { t } = visit.localization;
-    await this.counterPages.send(request, reply, {
+    return this.counterPages.show(request, {
       title: t.counter.recent.title,
       view: recentView,
       data: {
@@ -300,12 +261,7 @@ export class CounterController {
   }
 
   /** Redirects to the card, so that reloading the page does not send the form again. */
-  private async leadToCard(
-    { path }: CounterVisit,
-    reply: FastifyReply,
-    result: CounterResult,
-    code?: string,
-  ): Promise<void> {
+  private leadToCard({ path }: CounterVisit, result: CounterResult, code?: string): PageResult {
     const query = new URLSearchParams();
     if (result.status === 409) query.set('done', 'ask');
     else if (result.status !== 200) query.set('problem', result.problem_code);
@@ -314,32 +270,29 @@ export class CounterController {
       if (result.event_id !== null) query.set('event', result.event_id);
     }
     if (result.is_second && code !== undefined) query.set('second', code.trim());
-    await this.pages.redirect(
-      reply,
-      `${path}/cards/${result.customer_card_id}?${query.toString()}`,
-    );
+    return redirectTo(`${path}/cards/${result.customer_card_id}?${query.toString()}`);
   }
 
-  /** Sends an outcome to the script. @property status as in a batch: the response itself is 200 */
-  private async sendOutcome(
+  /** Shows an outcome to the script. @property status as in a batch: the response itself is 200 */
+  private async showOutcome(
     visit: CounterVisit,
-    reply: FastifyReply,
     cardId: number,
     { headline, problem, status }: { headline: string; problem: string; status: number },
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { html, colors } = await this.counter.show({ ...visit, close: '' }, cardId, {
       headline: headline || problem,
     });
-    await reply.header('cache-control', 'no-store').send({ status, html, colors });
+    return showJson({ status, html, colors });
   }
 
-  private async sendProblem(
+  private showProblem(
     { path, localization, close }: CounterVisit,
     request: FastifyRequest,
-    reply: FastifyReply,
+    status: number,
     problem: string,
-  ): Promise<void> {
-    await this.counterPages.send(request, reply, {
+  ): PageResult {
+    return this.counterPages.show(request, {
+      status,
       title: localization.t.counter.problems.title,
       view: outcomeView,
       data: createProblemOutcome(path, problem, close),
@@ -347,18 +300,18 @@ export class CounterController {
     });
   }
 
-  private async sendScanner(
+  private showScanner(
     request: FastifyRequest,
-    reply: FastifyReply,
     { visit, store, user }: { visit: CounterVisit; store: EnteredStore; user: SignedInUser | null },
-    { problem, code }: { problem: string; code: string },
-  ): Promise<void> {
+    { problem, code } = { problem: '', code: '' },
+  ): PageResult {
     const { path, localization } = visit;
     const { t, locale } = localization;
-    const page: CounterPage<ScannerView> = {
+    const page: CounterPage<ScannerView> & { status: number } = {
       title: `${t.counter.title} · ${store.name}`,
       view: scannerView,
       look: 'scanner',
+      status: problem === '' ? 200 : 422,
       data: {
         store: store.name,
         storeId: store.id,
@@ -386,6 +339,6 @@ export class CounterController {
         texts: createScannerTexts(t.counter),
       },
     };
-    await this.counterPages.send(request, reply, page, user === null);
+    return this.counterPages.show(request, page, user === null);
   }
 }

@@ -11,11 +11,12 @@ import {
   normalizePin,
 } from '#identity/counter-pin.js';
 import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type PinView = { state: PinState; done: string; errors: FieldErrors };
 
@@ -27,19 +28,17 @@ export class PinController {
   constructor(
     private readonly pins: CounterPins,
     private readonly reauthentication: Reauthentication,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   async show(
     @Query('done') done: unknown,
     @CurrentUser() user: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { pin } = this.pages.localize(request).t.counter;
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { pin } = localization.t.counter;
     const text = done === 'set' ? pin.done : done === 'removed' ? pin.removed : '';
-    await this.sendPage(request, reply, user, { done: text, errors: {} });
+    return this.showForm(localization, user, { done: text });
   }
 
   /** Asks for the password, because whoever has the PIN can act under the user's name. */
@@ -51,8 +50,8 @@ export class PinController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const pin = normalizePin(form['pin'] ?? '');
     const field = 'current_password';
     try {
@@ -62,11 +61,11 @@ export class PinController {
       await this.pins.set(by, user.userId, pin);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      const { t } = this.pages.localize(request);
-      const errors = describeErrors(error.errors, pin, t.counter.pin);
-      return this.sendPage(request, reply.status(422), user, { done: '', errors });
+      const localization = localizeRequest(request);
+      const errors = describeErrors(error.errors, pin, localization.t.counter.pin);
+      return this.showForm(localization, user, { errors });
     }
-    await this.pages.redirect(reply, '/app/account/pin?done=set');
+    return redirectTo('/app/account/pin?done=set');
   }
 
   @Post('remove')
@@ -74,24 +73,22 @@ export class PinController {
   async remove(
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.pins.remove(by, user.userId);
-    await this.pages.redirect(reply, '/app/account/pin?done=removed');
+    return redirectTo('/app/account/pin?done=removed');
   }
 
-  private async sendPage(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     { userId }: SignedInUser,
-    { done, errors }: { done: string; errors: FieldErrors },
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+    { done = '', errors }: { done?: string; errors?: FieldErrors },
+  ): Promise<PageResult> {
+    return showPage({
       view: pinView,
-      title: this.pages.localize(request).t.counter.pin.title,
-      status: reply.statusCode,
+      title: localization.t.counter.pin.title,
+      status: errors ? 422 : 200,
       width: 'form',
-      data: { state: await this.pins.findState(userId), done, errors },
+      data: { state: await this.pins.findState(userId), done, errors: errors ?? {} },
     });
   }
 }

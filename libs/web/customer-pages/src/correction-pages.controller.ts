@@ -1,13 +1,12 @@
-import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { ForbiddenError, NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { CustomersService } from '#customers/customers.service.js';
 import { HistoryService } from '#history/history.service.js';
 import { isAllowed } from '#identity/roles.js';
@@ -15,11 +14,12 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
@@ -29,6 +29,9 @@ import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
 
@@ -57,7 +60,6 @@ const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
 @Controller('app/stores/:account_id/customers/:id/cards/:customer_card_id')
 export class CorrectionPagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly customers: CustomersService,
@@ -66,16 +68,14 @@ export class CorrectionPagesController {
     private readonly timeline: Timeline,
   ) {}
 
-  @Get('events/:event_id/undo')
-  @RequiresOperation('reverseCardEvent')
+  @GetPage('reverseCardEvent', 'events/:event_id/undo')
   async askToUndo(
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Param() path: EventParameters,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendUndo(request, reply, store, user, path, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showUndo(localization, store, user, path, {
       reason: REASONS[0],
       other: '',
       errors: NO_FORM_ERRORS,
@@ -83,10 +83,7 @@ export class CorrectionPagesController {
     });
   }
 
-  @Post('events/:event_id/undo')
-  @RequiresOperation('reverseCardEvent')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('reverseCardEvent', 'events/:event_id/undo')
   async undo(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -94,9 +91,8 @@ export class CorrectionPagesController {
     @Param() path: EventParameters,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const localization = localizeRequest(request);
     const { reasons } = localization.t.customerPages.undo;
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
@@ -120,30 +116,30 @@ export class CorrectionPagesController {
           ? { fields: {}, text: localization.t.customerPages.tooLate }
           : toRefusal(error, localization);
       const receipt = form['receipt'] ?? '';
-      return this.sendUndo(request, reply, store, user, path, { reason, other, errors, receipt });
+      return this.showUndo(localizeRequest(request), store, user, path, {
+        reason,
+        other,
+        errors,
+        receipt,
+      });
     }
-    await this.pages.redirect(reply, `${buildCustomerPath(store, customerId)}?done=undone`);
+    return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
   }
 
-  @Get('adjust')
-  @RequiresOperation('adjustCustomerCard')
+  @GetPage('adjustCustomerCard', 'adjust')
   async showForm(
     @CurrentStore() store: EnteredStore,
     @Param() path: CardParameters,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendForm(request, reply, store, path, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.renderForm(localization, store, path, {
       values: { direction: 'add', stamps: '1', reason: '' },
       errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
 
-  @Post('adjust')
-  @RequiresOperation('adjustCustomerCard')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('adjustCustomerCard', 'adjust')
   async adjust(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -151,8 +147,7 @@ export class CorrectionPagesController {
     @Param() path: CardParameters,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const { direction = 'add', stamps = '', reason = '', receipt = '' } = form;
@@ -174,22 +169,20 @@ export class CorrectionPagesController {
           ).body,
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
+      const errors = toRefusal(error, localizeRequest(request));
       const values = { direction, stamps, reason };
-      return this.sendForm(request, reply, store, path, { values, errors, receipt });
+      return this.renderForm(localizeRequest(request), store, path, { values, errors, receipt });
     }
-    await this.pages.redirect(reply, `${buildCustomerPath(store, customerId)}?done=corrected`);
+    return redirectTo(`${buildCustomerPath(store, customerId)}?done=corrected`);
   }
 
-  private async sendUndo(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showUndo(
+    localization: Localization,
     store: EnteredStore,
     { userId }: SignedInUser,
     path: EventParameters,
     state: Pick<UndoView, 'reason' | 'other' | 'errors' | 'receipt'>,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.undo;
     const ids = parseCardParameters(path);
@@ -200,7 +193,7 @@ export class CorrectionPagesController {
     const entry = await this.history.getOfCustomerCard(store.id, ids.id, eventId);
     const { what, at } = await this.timeline.describe({ store, userId, localization }, entry);
     const name = renderName(customer, translations.customerPages.person.erased);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: undoView,
       title: t.title,
       width: 'form',
@@ -215,21 +208,19 @@ export class CorrectionPagesController {
     });
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async renderForm(
+    localization: Localization,
     store: EnteredStore,
     path: CardParameters,
     state: Pick<AdjustView, 'values' | 'errors' | 'receipt'>,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.adjust;
     const ids = parseCardParameters(path);
     const card = await this.customerCards.get(store.id, ids);
     const customer = await this.customers.get(store.id, card.customer_id);
     const name = renderName(customer, translations.customerPages.person.erased);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: adjustView,
       title: t.title,
       width: 'form',

@@ -1,12 +1,10 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { TakenError } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
-import { Throttle } from '#http/throttle.js';
+import { type Form } from '#http/body-kinds.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
@@ -17,17 +15,18 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import {
   NO_FIELDS,
   readCustomerFields,
@@ -46,6 +45,7 @@ import {
   renderListQuery,
   type ListFilter,
 } from './customer-list-page.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 
 type CustomerLine = {
   path: string;
@@ -97,7 +97,6 @@ const MAX_CARDS = 250;
 @Controller('app/stores/:account_id/customers')
 export class CustomerListController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly customers: CustomersService,
@@ -106,15 +105,12 @@ export class CustomerListController {
     private readonly times: StoreTimes,
   ) {}
 
-  @Get()
-  @RequiresOperation('listCustomers')
+  @GetPage('listCustomers')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.list;
     const cards = await listCards(this.cards, store.id, 'all');
@@ -142,7 +138,7 @@ export class CustomerListController {
     const { day } = await this.times.createFormats(store.id, locale);
     const pages = pagination.pages ?? 1;
     const linkTo = (number: number) => base + renderListQuery(filter, number);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: translations.words.customers,
       data: {
@@ -165,15 +161,13 @@ export class CustomerListController {
     });
   }
 
-  @Get('new')
-  @RequiresOperation('createCustomer')
+  @GetPage('createCustomer', 'new')
   async showForm(
     @CurrentStore() store: EnteredStore,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const cards = await listCards(this.cards, store.id, 'active');
-    await this.sendForm(request, reply, store, cards, {
+    return this.renderForm(localization, store, cards, {
       values: NO_FIELDS,
       cardId: String(cards[0]?.id ?? ''),
       sendsLink: cards.length > 0,
@@ -182,18 +176,14 @@ export class CustomerListController {
     });
   }
 
-  @Post()
-  @RequiresOperation('createCustomer')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('createCustomer')
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const values = readCustomerFields(form);
     const cardId = form['card_id'] ?? '';
     const sendsLink = form['send_link'] === 'yes';
@@ -216,14 +206,14 @@ export class CustomerListController {
             ),
           ),
       );
-      await this.pages.redirect(reply, `${base}/${id}?done=created`);
+      return redirectTo(`${base}/${id}?done=created`);
     } catch (error) {
       if (error instanceof TakenError && error.existing?.type === 'customer') {
-        return this.pages.redirect(reply, `${base}/${error.existing.id}?done=known`);
+        return redirectTo(`${base}/${error.existing.id}?done=known`);
       }
-      const errors = toRefusal(error, this.pages.localize(request));
+      const errors = toRefusal(error, localization);
       const cards = await listCards(this.cards, store.id, 'active');
-      await this.sendForm(request, reply, store, cards, {
+      return this.renderForm(localization, store, cards, {
         values,
         cardId,
         sendsLink,
@@ -256,9 +246,8 @@ export class CustomerListController {
     };
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async renderForm(
+    localization: Localization,
     store: EnteredStore,
     cards: CardJson[],
     {
@@ -266,11 +255,11 @@ export class CustomerListController {
       sendsLink,
       ...state
     }: Pick<FormView, 'values' | 'errors' | 'receipt'> & { cardId: string; sendsLink: boolean },
-  ): Promise<void> {
-    const { t: translations, locale } = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
     const base = `/app/stores/${store.id}/customers`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title: t.addTitle,
       width: 'form',

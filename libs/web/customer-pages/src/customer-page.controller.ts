@@ -1,11 +1,11 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNow } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
@@ -20,22 +20,25 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { listErrors, NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { toDateLocale } from '#translations/translations.js';
+import { toDateLocale, type Localization } from '#translations/translations.js';
 import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type ExplainView = {
   name: string;
@@ -52,7 +55,6 @@ const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta'
 @Controller('app/stores/:account_id/customers/:id')
 export class CustomerPageController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly customers: CustomersService,
@@ -63,18 +65,16 @@ export class CustomerPageController {
     private readonly times: StoreTimes,
   ) {}
 
-  @Get()
-  @RequiresOperation('getCustomer')
+  @GetPage('getCustomer')
   async show(
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Param('id') path: string,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
-    await this.view.send(request, reply, {
+    return this.view.show(localization, {
       store,
       user,
       customer,
@@ -83,33 +83,27 @@ export class CustomerPageController {
     });
   }
 
-  @Get('edit')
-  @RequiresOperation('updateCustomer')
+  @GetPage('updateCustomer', 'edit')
   async showForm(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
-    await this.sendForm(request, reply, store, customer, {
+    return this.renderForm(localization, store, customer, {
       values: toCustomerFields(customer),
       errors: NO_FORM_ERRORS,
     });
   }
 
-  @Post('edit')
-  @RequiresOperation('updateCustomer')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('updateCustomer', 'edit')
   async update(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
     const values = readCustomerFields(form);
     try {
@@ -119,16 +113,13 @@ export class CustomerPageController {
         new UpdateCustomer(context, customer.id, toCustomerChanges(body)),
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
-      return this.sendForm(request, reply, store, customer, { values, errors });
+      const errors = toRefusal(error, localization);
+      return this.renderForm(localization, store, customer, { values, errors });
     }
-    await this.redirect(reply, store, customer.id, 'saved');
+    return this.redirect(store, customer.id, 'saved');
   }
 
-  @Post('cards')
-  @RequiresOperation('enrolCustomer')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('enrolCustomer', 'cards')
   async enrol(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -136,8 +127,7 @@ export class CustomerPageController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     const submitted = { userId: user.userId, action: request.url, form, subjectId: id };
     try {
@@ -146,52 +136,45 @@ export class CustomerPageController {
         return this.commands.execute(new EnrolCustomer({ ...context, keyed }, id, cardId));
       });
     } catch (error) {
-      return this.sendRefusal(request, reply, { store, user, id, error });
+      return this.showRejection(localizeRequest(request), { store, user, id, error });
     }
-    await this.redirect(reply, store, id, 'enrolled');
+    return this.redirect(store, id, 'enrolled');
   }
 
-  @Post('cards/:customer_card_id/send_link')
-  @RequiresOperation('customers.send_link')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('customers.send_link', 'cards/:customer_card_id/send_link')
   async sendLink(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Param() path: { id: string; customer_card_id: string },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
     await this.customerCards.get(store.id, ids);
     try {
       await this.commands.execute(new RequestCardLinks(context, ids));
     } catch (error) {
-      return this.sendRefusal(request, reply, { store, user, id: ids.customerId, error });
+      return this.showRejection(localization, { store, user, id: ids.customerId, error });
     }
-    await this.redirect(reply, store, ids.customerId, 'sent');
+    return this.redirect(store, ids.customerId, 'sent');
   }
 
-  @Get('cards/:customer_card_id/explain')
-  @RequiresOperation('explainCustomerCard')
+  @GetPage('explainCustomerCard', 'cards/:customer_card_id/explain')
   async explain(
     @CurrentStore() store: EnteredStore,
     @Param() path: { id: string; customer_card_id: string },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
     const card = await this.customerCards.get(store.id, ids);
     const customer = await this.customers.get(store.id, card.customer_id);
-    const localization = this.pages.localize(request);
     const { t: translations, locale } = localization;
     const t = translations.customerPages.explain;
     const explanation = await this.explanations.explain(store.id, card.id, toDateLocale(locale));
     const { minute } = await this.times.createFormats(store.id, locale);
     const numbers = new Intl.NumberFormat(locale);
     const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
-    await this.pages.send(request, reply, {
+    return showPage({
       view: explainView,
       title: t.title,
       data: {
@@ -217,8 +200,7 @@ export class CustomerPageController {
     });
   }
 
-  @Get('export')
-  @RequiresOperation('exportCustomer')
+  @GetPage('exportCustomer', 'export')
   @Throttle(60)
   async export(
     @ConsoleContext() context: CommandContext,
@@ -234,20 +216,18 @@ export class CustomerPageController {
       .send(Readable.from(parts, { objectMode: false }));
   }
 
-  @Get('erase')
-  @RequiresOperation('eraseCustomer')
+  @GetPage('eraseCustomer', 'erase')
   async askToErase(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
-    const { t } = this.pages.localize(request);
+    const { t } = localization;
     const { title, text, yes, no } = t.customerPages.erase;
     const contact = [customer.email, customer.phone].filter((one) => one !== null);
     const name = renderName(customer, t.customerPages.person.erased);
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: title,
       about: [name, ...contact].join(', '),
       text,
@@ -258,42 +238,32 @@ export class CustomerPageController {
     });
   }
 
-  @Post('erase')
-  @RequiresOperation('eraseCustomer')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('eraseCustomer', 'erase')
   async erase(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new EraseCustomer(context, parsePathId(path)));
-    await this.pages.redirect(reply, `/app/stores/${store.id}/customers?done=erased`);
+    return redirectTo(`/app/stores/${store.id}/customers?done=erased`);
   }
 
-  private redirect(
-    reply: FastifyReply,
-    store: EnteredStore,
-    id: number,
-    done: CustomerNotice,
-  ): Promise<void> {
-    return this.pages.redirect(reply, `${buildCustomerPath(store, id)}?done=${done}`);
+  private redirect(store: EnteredStore, id: number, done: CustomerNotice): PageResult {
+    return redirectTo(`${buildCustomerPath(store, id)}?done=${done}`);
   }
 
-  private async sendRefusal(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showRejection(
+    localization: Localization,
     {
       store,
       user,
       id,
       error,
     }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
-  ): Promise<void> {
-    const errors = toRefusal(error, this.pages.localize(request));
+  ): Promise<PageResult> {
+    const errors = toRefusal(error, localization);
     const customer = await this.customers.get(store.id, id);
-    await this.view.send(request, reply, {
+    return this.view.show(localization, {
       store,
       user,
       customer,
@@ -302,23 +272,22 @@ export class CustomerPageController {
     });
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async renderForm(
+    localization: Localization,
     store: EnteredStore,
     customer: CustomerJson,
     {
       values,
       errors,
     }: { values: ReturnType<typeof toCustomerFields>; errors: typeof NO_FORM_ERRORS },
-  ): Promise<void> {
-    const { t: translations, locale } = this.pages.localize(request);
+  ): Promise<PageResult> {
+    const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
     const heading = t.editTitle({
       name: renderName(customer, translations.customerPages.person.erased),
     });
     const base = buildCustomerPath(store, customer.id);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title: heading,
       width: 'form',

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
@@ -7,7 +6,6 @@ import { NO_FILTER } from '#history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -17,6 +15,7 @@ import { toDateLocale, type Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, describeBalance } from './customer-list-page.js';
 import { Timeline, type TimelinePage, type TimelineReader } from './timeline.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
 
 /** A card of the customer. Paths are from the root of the service; empty ones are not offered. */
 type CardPanel = {
@@ -78,7 +77,6 @@ export type CustomerPage = {
 @Injectable()
 export class CustomerView {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly customerCards: CustomerCardsService,
     private readonly cards: CardsService,
@@ -86,9 +84,8 @@ export class CustomerView {
     private readonly times: StoreTimes,
   ) {}
 
-  async send(request: FastifyRequest, reply: FastifyReply, page: CustomerPage): Promise<void> {
+  async show(localization: Localization, page: CustomerPage): Promise<PageResult> {
     const { store, user, customer, done, error } = page;
-    const localization = this.pages.localize(request);
     const t = localization.t.customerPages.person;
     const base = buildCustomerPath(store, customer.id);
     const cards = await this.loadCards(customer);
@@ -96,7 +93,7 @@ export class CustomerView {
     const reader = { store, userId: user.userId, localization };
     const { day } = await this.times.createFormats(store.id, localization.locale);
     const mayReadHistory = isAllowed(store.role, 'listHistory');
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: renderName(customer, t.erased),
       status: error === '' ? 200 : 422,

@@ -1,5 +1,4 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Query } from '@nestjs/common';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import { CardsService } from '#cards/cards.service.js';
 import { CustomersService } from '#customers/customers.service.js';
@@ -10,18 +9,19 @@ import { LocationsService } from '#locations/locations.service.js';
 import {
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
 } from '#pages/current-user.js';
 import { isDay } from '#pages/local-time.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { readInteger, readText } from './customer-list-page.js';
 import { Timeline, type TimelinePage } from './timeline.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
 
 type Choices = { value: string; text: string }[];
 
@@ -72,7 +72,6 @@ const NO_FIELDS: Fields = {
 @Controller('app/stores/:account_id/history')
 export class HistoryPageController {
   constructor(
-    private readonly pages: Pages,
     private readonly customers: CustomersService,
     private readonly cards: CardsService,
     private readonly locations: LocationsService,
@@ -81,16 +80,13 @@ export class HistoryPageController {
     private readonly times: StoreTimes,
   ) {}
 
-  @Get()
-  @RequiresOperation('listHistory')
+  @GetPage('listHistory')
   async show(
     @CurrentStore() store: EnteredStore,
     @CurrentUser() { userId }: SignedInUser,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const t = localization.t.customerPages;
     const fields = readHistoryFields(query);
     const before = readText(query['before']);
@@ -114,7 +110,7 @@ export class HistoryPageController {
     );
     const link = (extra: Record<string, string>) =>
       `${base}?${new URLSearchParams([...narrowed, ...Object.entries(extra)]).toString()}`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: t.history.title,
       data: {

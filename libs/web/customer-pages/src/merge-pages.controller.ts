@@ -1,10 +1,9 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import { CustomersService } from '#customers/customers.service.js';
@@ -14,17 +13,20 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { listErrors, toRefusal } from '#pages/form-errors.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type Summary = { name: string; contact: string[]; cards: string[] };
 
@@ -59,7 +61,6 @@ type Pair = { id: string; other_id: string };
 @Controller('app/stores/:account_id/customers/:id')
 export class MergePagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly customers: CustomersService,
@@ -67,17 +68,14 @@ export class MergePagesController {
     private readonly previews: MergePreviews,
   ) {}
 
-  @Get('merge')
-  @RequiresOperation('mergeCustomers')
+  @GetPage('mergeCustomers', 'merge')
   async search(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
-    const localization = this.pages.localize(request);
     const t = localization.t.customerPages;
     const filter = parseListFilter(query);
     // Two entries of one person mostly share a part of the name.
@@ -100,7 +98,7 @@ export class MergePagesController {
       { page: 1, items: MAX_MATCHES + 1 },
     );
     const base = `${buildCustomerPath(store, customer.id)}/merge`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: searchView,
       title: t.merge.title({ name: renderName(customer, t.person.erased) }),
       data: {
@@ -118,24 +116,19 @@ export class MergePagesController {
     });
   }
 
-  @Get('merge/:other_id')
-  @RequiresOperation('mergeCustomers')
+  @GetPage('mergeCustomers', 'merge/:other_id')
   async preview(
     @CurrentStore() store: EnteredStore,
     @Param() path: Pair,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendPreview(request, reply, store, path, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showMergePreview(localization, store, path, {
       error: '',
       receipt: this.forms.createReceipt(),
     });
   }
 
-  @Post('merge/:other_id')
-  @RequiresOperation('mergeCustomers')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('mergeCustomers', 'merge/:other_id')
   async merge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -143,8 +136,7 @@ export class MergePagesController {
     @Param() path: Pair,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const pair = parsePair(path);
     const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
     try {
@@ -152,33 +144,31 @@ export class MergePagesController {
         this.commands.execute(new MergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const state = { error: listErrors(toRefusal(error, this.pages.localize(request))) };
+      const state = { error: listErrors(toRefusal(error, localizeRequest(request))) };
       const receipt = form['receipt'] ?? '';
-      return this.sendPreview(request, reply, store, path, { ...state, receipt });
+      return this.showMergePreview(localizeRequest(request), store, path, { ...state, receipt });
     }
     const { survivorId } = pair;
-    await this.pages.redirect(reply, `${buildCustomerPath(store, survivorId)}?done=merged`);
+    return redirectTo(`${buildCustomerPath(store, survivorId)}?done=merged`);
   }
 
-  @Get('unmerge/:other_id')
-  @RequiresOperation('unmergeCustomers')
+  @GetPage('unmergeCustomers', 'unmerge/:other_id')
   async askToUnmerge(
     @CurrentStore() store: EnteredStore,
     @Param() path: Pair,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { survivorId, otherId } = parsePair(path);
     const [survivor, other] = await Promise.all(
       [survivorId, otherId].map((id) => this.customers.get(store.id, id)),
     );
-    const { t } = this.pages.localize(request);
+    const { t } = localization;
     const { undoTitle, undoText, undoYes, undoNo } = t.customerPages.merge;
     const names = [survivor, other].map(
       (one) => one && renderName(one, t.customerPages.person.erased),
     );
     const base = buildCustomerPath(store, survivorId);
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: undoTitle,
       about: names.join(' + '),
       text: undoText,
@@ -190,10 +180,7 @@ export class MergePagesController {
     });
   }
 
-  @Post('unmerge/:other_id')
-  @RequiresOperation('unmergeCustomers')
-  @TakesForm()
-  @Throttle(60)
+  @PostForm('unmergeCustomers', 'unmerge/:other_id')
   async unmerge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -201,8 +188,7 @@ export class MergePagesController {
     @Param() path: Pair,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const pair = parsePair(path);
     const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
     const base = buildCustomerPath(store, pair.survivorId);
@@ -211,23 +197,21 @@ export class MergePagesController {
         this.commands.execute(new UnmergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const text = listErrors(toRefusal(error, this.pages.localize(request)));
+      const text = listErrors(toRefusal(error, localizeRequest(request)));
       // The page offers to merge the two, which is another form.
       const receipt = this.forms.createReceipt();
-      return this.sendPreview(request, reply, store, path, { error: text, receipt });
+      return this.showMergePreview(localizeRequest(request), store, path, { error: text, receipt });
     }
-    await this.pages.redirect(reply, `${base}?done=unmerged`);
+    return redirectTo(`${base}?done=unmerged`);
   }
 
-  private async sendPreview(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showMergePreview(
+    localization: Localization,
     store: EnteredStore,
     path: Pair,
     state: { error: string; receipt: string },
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { survivorId, otherId } = parsePair(path);
-    const localization = this.pages.localize(request);
     const { t: translations } = localization;
     const t = translations.customerPages;
     const [survivor, other] = await Promise.all([
@@ -238,7 +222,7 @@ export class MergePagesController {
     const designs = new Map(
       (await listCards(this.cards, store.id, 'all')).map(({ id, name }) => [id, name]),
     );
-    await this.pages.send(request, reply, {
+    return showPage({
       view: previewView,
       title: t.merge.previewTitle,
       width: 'form',

@@ -1,13 +1,11 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { isAllowed } from '#identity/roles.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from '#locations/location.commands.js';
 import { CreateLocationDto } from '#locations/location.dto.js';
@@ -19,12 +17,13 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { findNotice, parseId } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { AddressPlaces } from './address-places.service.js';
@@ -41,6 +40,8 @@ import {
   type LocationListData,
   type PinData,
 } from './location-page.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 const listView = loadView<LocationListData>(import.meta.url, './views/locations.eta');
 const formView = loadView<LocationFormData>(import.meta.url, './views/location.eta');
@@ -60,7 +61,6 @@ type FormState = {
 @Controller('app/stores/:account_id/locations')
 export class LocationPagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly locations: LocationsService,
     private readonly places: AddressPlaces,
     private readonly commands: CommandBus,
@@ -68,15 +68,13 @@ export class LocationPagesController {
     private readonly config: Config,
   ) {}
 
-  @Get()
-  @RequiresOperation('listLocations')
+  @GetPage('listLocations')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query() { after, done }: { after?: unknown; done?: unknown },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { locationPages: t, words } = this.pages.localize(request).t;
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { locationPages: t, words } = localization.t;
     const base = buildLocationsPath(store);
     const rows = await this.locations.listStates(store.id, {
       after: [parseId(after) ?? 0],
@@ -91,31 +89,25 @@ export class LocationPagesController {
       next: rows.length > PAGE_SIZE ? `${base}?after=${visible.at(-1)?.id}` : null,
       done: done === 'removed' ? t.done.removed : '',
     };
-    await this.pages.send(request, reply, { view: listView, title: words.locations, data });
+    return showPage({ view: listView, title: words.locations, data });
   }
 
-  @Get('new')
-  @RequiresOperation('createLocation')
+  @GetPage('createLocation', 'new')
   async begin(
     @CurrentStore() store: EnteredStore,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendForm(request, reply, store, null, {});
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showForm(localization, store, null, {});
   }
 
-  @Post()
-  @TakesForm()
-  @RequiresOperation('createLocation')
-  @Throttle(60)
+  @PostForm('createLocation')
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { name = '', address = '' } = form;
     try {
       const attributes = parseLocation({ name, address });
@@ -124,69 +116,58 @@ export class LocationPagesController {
           new CreateLocation({ ...context, keyed }, { ...attributes, pin: null }),
         ),
       );
-      await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=created`);
+      return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const state = { values: { name, address }, ...this.describeRejection(request, error) };
-      await this.sendForm(request, reply, store, null, state);
+      const state = { values: { name, address }, ...this.describeRejection(localization, error) };
+      return this.showForm(localization, store, null, state);
     }
   }
 
-  @Get(':id')
-  @RequiresOperation('updateLocation')
+  @GetPage('updateLocation', ':id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const location = await this.locations.getState(store.id, parsePathId(id));
-    await this.sendForm(request, reply, store, location, { done });
+    return this.showForm(localization, store, location, { done });
   }
 
-  @Post(':id')
-  @TakesForm()
-  @RequiresOperation('updateLocation')
-  @Throttle(60)
+  @PostForm('updateLocation', ':id')
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() { name = '', address = '' }: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const location = await this.locations.getState(store.id, parsePathId(path));
     try {
       const changes = parseLocation({ name, address });
       await this.commands.execute(new UpdateLocation(context, location.id, changes));
-      await this.pages.redirect(reply, `${buildLocationsPath(store)}/${location.id}?done=saved`);
+      return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=saved`);
     } catch (error) {
-      const state = { values: { name, address }, ...this.describeRejection(request, error) };
-      await this.sendForm(request, reply, store, location, state);
+      const state = { values: { name, address }, ...this.describeRejection(localization, error) };
+      return this.showForm(localization, store, location, state);
     }
   }
 
-  @Post(':id/pin')
-  @TakesForm()
-  @RequiresOperation('locations.pin')
-  @Throttle(60)
+  @PostForm('locations.pin', ':id/pin')
   async pin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() { link = '', latitude = '', longitude = '', sure }: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const location = await this.locations.getState(store.id, parsePathId(path));
-    const { t, locale } = this.pages.localize(request);
+    const { t, locale } = localization;
     const pin =
       link.trim() === '' ? parseCoordinates(latitude, longitude) : parseCoordinates(link, '');
     if (!pin) {
       const state = { link, latitude, longitude, errors: [t.locationPages.errors.place] };
-      await this.sendForm(request, reply, store, location, { pin: state });
-      return;
+      return this.showForm(localization, store, location, { pin: state });
     }
     const distance = await this.measure(location, pin);
     if (distance !== null && isFar(distance) && sure === undefined) {
@@ -195,24 +176,21 @@ export class LocationPagesController {
         address: location.address,
       });
       const entered = { latitude: String(pin.latitude), longitude: String(pin.longitude) };
-      await this.sendForm(request, reply, store, location, { pin: { ...entered, question } });
-      return;
+      return this.showForm(localization, store, location, { pin: { ...entered, question } });
     }
     await this.commands.execute(new UpdateLocation(context, location.id, { pin }));
-    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${location.id}?done=pinned`);
+    return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=pinned`);
   }
 
-  @Get(':id/unpin')
-  @RequiresOperation('locations.pin')
+  @GetPage('locations.pin', ':id/unpin')
   async askToUnpin(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { id, name, address } = await this.locations.getState(store.id, parsePathId(path));
-    const t = this.pages.localize(request).t.locationPages;
-    await this.pages.sendConfirmation(request, reply, {
+    const t = localization.t.locationPages;
+    return askToConfirm({
       question: t.removePinAsk,
       about: `${name}, ${address}`,
       text: t.removePinText,
@@ -223,31 +201,26 @@ export class LocationPagesController {
     });
   }
 
-  @Post(':id/unpin')
-  @TakesForm()
-  @RequiresOperation('locations.pin')
+  @PostForm('locations.pin', ':id/unpin')
   async unpin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     await this.commands.execute(new UpdateLocation(context, id, { pin: null }));
-    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=unpinned`);
+    return redirectTo(`${buildLocationsPath(store)}/${id}?done=unpinned`);
   }
 
-  @Get(':id/remove')
-  @RequiresOperation('deleteLocation')
+  @GetPage('deleteLocation', ':id/remove')
   async askToRemove(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { id, name, address } = await this.locations.getState(store.id, parsePathId(path));
-    const t = this.pages.localize(request).t.locationPages;
-    await this.pages.sendConfirmation(request, reply, {
+    const t = localization.t.locationPages;
+    return askToConfirm({
       question: t.removeAsk,
       about: `${name}, ${address}`,
       text: t.removeText,
@@ -258,17 +231,14 @@ export class LocationPagesController {
     });
   }
 
-  @Post(':id/remove')
-  @TakesForm()
-  @RequiresOperation('deleteLocation')
+  @PostForm('deleteLocation', ':id/remove')
   async remove(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new DeleteLocation(context, parsePathId(path)));
-    await this.pages.redirect(reply, `${buildLocationsPath(store)}?done=removed`);
+    return redirectTo(`${buildLocationsPath(store)}?done=removed`);
   }
 
   /** Measures how far a pin is from the address, in km. @returns null when the address is not known */
@@ -279,11 +249,11 @@ export class LocationPagesController {
 
   /** Words a refusal. @throws every other error */
   private describeRejection(
-    request: FastifyRequest,
+    localization: Localization,
     error: unknown,
   ): Pick<LocationFormData, 'errors' | 'errorText'> {
     if (!(error instanceof RejectedError)) throw error;
-    const { locationPages: t, words } = this.pages.localize(request).t;
+    const { locationPages: t, words } = localization.t;
     const { name, address } = error.errors;
     return {
       errors: {
@@ -294,18 +264,17 @@ export class LocationPagesController {
     };
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     store: EnteredStore,
     location: Location | null,
     state: FormState,
-  ): Promise<void> {
-    const t = this.pages.localize(request).t.locationPages;
+  ): Promise<PageResult> {
+    const t = localization.t.locationPages;
     const { values, errors = {}, errorText = '', done } = state;
     const base = buildLocationsPath(store);
     const isRejected = errorText !== '' || state.pin !== undefined;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title: location?.name ?? t.newTitle,
       width: 'form',
@@ -320,18 +289,18 @@ export class LocationPagesController {
         save: location ? `${base}/${location.id}` : base,
         back: base,
         done: findNotice(done, t.done),
-        pin: location && (await this.createPin(request, location, base, state.pin ?? {})),
+        pin: location && (await this.createPin(localization, location, base, state.pin ?? {})),
       },
     });
   }
 
   private async createPin(
-    request: FastifyRequest,
+    localization: Localization,
     location: Location,
     base: string,
     entered: Partial<PinData>,
   ): Promise<PinData> {
-    const { t, locale } = this.pages.localize(request);
+    const { t, locale } = localization;
     const path = `${base}/${location.id}`;
     const { latitude, longitude, precision } = location;
     const isPinned = precision === 'manual';

@@ -1,9 +1,8 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAnnouncement, UpdateAnnouncement } from '#announcements/announcement.commands.js';
@@ -21,12 +20,13 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { renderLocalTime } from '#pages/local-time.js';
-import { Pages } from '#pages/pages.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
@@ -50,6 +50,8 @@ import {
   type PreviewView,
   type ReachView,
 } from './message-views.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 type ListData = {
   tabs: MessageTabs;
@@ -88,7 +90,6 @@ const PAGE_SIZE = 30;
 @Controller('app/stores/:account_id/messages/announcements')
 export class AnnouncementPagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly announcements: AnnouncementsService,
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
@@ -97,15 +98,12 @@ export class AnnouncementPagesController {
     private readonly forms: SubmittedForms,
   ) {}
 
-  @Get()
-  @RequiresOperation('listAnnouncements')
+  @GetPage('listAnnouncements')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query('before') before: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const t = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
     const after = parseCursor(before);
@@ -120,7 +118,7 @@ export class AnnouncementPagesController {
       when: minute(new Date(one.send_at ?? one.updated_at)),
       sent: formatSent(one.counts, localization),
     }));
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: t.announcements.title,
       data: {
@@ -132,32 +130,26 @@ export class AnnouncementPagesController {
     });
   }
 
-  @Get('new')
-  @RequiresOperation('createAnnouncement')
+  @GetPage('createAnnouncement', 'new')
   @Throttle(60)
   async begin(
     @CurrentStore() store: EnteredStore,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendForm(request, reply, store, { current: null, values: NEW_ANNOUNCEMENT });
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showForm(localization, store, { current: null, values: NEW_ANNOUNCEMENT });
   }
 
-  @Post()
-  @TakesForm()
-  @RequiresOperation('createAnnouncement')
-  @Throttle(60)
+  @PostForm('createAnnouncement')
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const values = readAnnouncementForm(form);
     const state: FormState = { current: null, values };
-    if (form['step'] === 'count') return this.sendForm(request, reply, store, state);
+    if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
       const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
       const { id } = await this.forms.executeOnce(
@@ -167,70 +159,62 @@ export class AnnouncementPagesController {
             new CreateAnnouncement({ ...context, keyed }, toAnnouncementAttributes(input)),
           ),
       );
-      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${id}?done=created`);
+      return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const rejection = describeRejection(error, this.pages.localize(request));
-      await this.sendForm(request, reply, store, { ...state, ...rejection });
+      const rejection = describeRejection(error, localization);
+      return this.showForm(localization, store, { ...state, ...rejection });
     }
   }
 
-  @Get(':id/edit')
-  @RequiresOperation('updateAnnouncement')
+  @GetPage('updateAnnouncement', ':id/edit')
   @Throttle(60)
   async edit(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
     const zone = await this.times.getTimeZone(store.id);
     const values = toAnnouncementForm(current, (time) =>
       renderLocalTime(new Date(time), zone).slice(0, 10),
     );
-    await this.sendForm(request, reply, store, { current, values });
+    return this.showForm(localization, store, { current, values });
   }
 
-  @Post(':id/edit')
-  @TakesForm()
-  @RequiresOperation('updateAnnouncement')
-  @Throttle(60)
+  @PostForm('updateAnnouncement', ':id/edit')
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') id: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
     const values = readAnnouncementForm(form, current.channels);
     const state: FormState = { current, values };
-    if (form['step'] === 'count') return this.sendForm(request, reply, store, state);
+    if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
       const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
       const changes = toAnnouncementAttributes(input);
       await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
-      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
+      return redirectTo(`${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const rejection = describeRejection(error, this.pages.localize(request));
-      await this.sendForm(request, reply, store, { ...state, ...rejection });
+      const rejection = describeRejection(error, localization);
+      return this.showForm(localization, store, { ...state, ...rejection });
     }
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     store: EnteredStore,
     { current, values, errors, errorText }: FormState,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { form: t } = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
-    const count = await this.count(request, store, values);
+    const count = await this.count(localization, store, values);
     const title = current ? t.edit : t.create;
     const isRejected = errors !== undefined;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title,
       status: isRejected ? 422 : 200,
@@ -255,11 +239,10 @@ export class AnnouncementPagesController {
 
   /** Counts whom the entered message would reach; null with errors in what decides that. */
   private async count(
-    request: FastifyRequest,
+    localization: Localization,
     store: EnteredStore,
     values: AnnouncementForm,
   ): Promise<{ reach: ReachView | null; errors: FieldErrors; errorText: string }> {
-    const localization = this.pages.localize(request);
     try {
       const input = parseAudience(values, await this.times.getTimeZone(store.id));
       const { channels } = input;

@@ -1,9 +1,8 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { CancelAnnouncement, SendAnnouncement } from '#announcements/announcement.commands.js';
@@ -13,13 +12,14 @@ import { Audiences } from '#announcements/audiences.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  RequiresOperation,
   type EnteredStore,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import { buildAnnouncementsPath } from './announcement-pages.controller.js';
@@ -37,6 +37,7 @@ import {
   type ReachView,
   type RecipientsView,
 } from './message-views.js';
+import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
 
 type DetailData = {
   base: string;
@@ -71,7 +72,6 @@ const view = loadView<DetailData>(import.meta.url, './views/announcement.eta');
 @Controller('app/stores/:account_id/messages/announcements/:id')
 export class AnnouncementSendingController {
   constructor(
-    private readonly pages: Pages,
     private readonly announcements: AnnouncementsService,
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
@@ -79,34 +79,30 @@ export class AnnouncementSendingController {
     private readonly commands: CommandBus,
   ) {}
 
-  @Get()
-  @RequiresOperation('getAnnouncement')
+  @GetPage('getAnnouncement')
   @Throttle(30)
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
     @Query() { done, after }: { done?: unknown; after?: unknown },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    await this.send(request, reply, store, current, { done, after });
+    return this.send(localization, store, current, { done, after });
   }
 
-  @Get('send')
-  @RequiresOperation('sendAnnouncement')
+  @GetPage('sendAnnouncement', 'send')
   @Throttle(30)
   async askToSend(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    const texts = this.pages.localize(request).t.messagePages.detail;
+    const texts = localization.t.messagePages.detail;
     const { people, reached } = await this.count(current);
     const path = `${buildAnnouncementsPath(store)}/${current.id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: texts.askSend,
       about: current.title,
       text: texts.askSendText({ people, reached }),
@@ -117,58 +113,48 @@ export class AnnouncementSendingController {
     });
   }
 
-  @Post('send')
-  @TakesForm()
-  @RequiresOperation('sendAnnouncement')
-  @Throttle(30)
+  @PostForm('sendAnnouncement', 'send', 30)
   async sendNow(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const command = new SendAnnouncement(context, parsePathId(id), null);
-    await this.execute(request, reply, store, { id: command.id, done: 'sent' }, () =>
+    return this.execute(localization, store, { id: command.id, done: 'sent' }, () =>
       this.commands.execute(command),
     );
   }
 
-  @Post('schedule')
-  @TakesForm()
-  @RequiresOperation('sendAnnouncement')
-  @Throttle(30)
+  @PostForm('sendAnnouncement', 'schedule', 30)
   async schedule(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() { send_at: sendAt = '' }: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     const at = parseLocalTime(sendAt, await this.times.getTimeZone(store.id));
-    await this.execute(request, reply, store, { id, done: 'scheduled', sendAt }, async () => {
+    return this.execute(localization, store, { id, done: 'scheduled', sendAt }, async () => {
       if (!at) {
-        const { errors } = this.pages.localize(request).t.messagePages.detail;
+        const { errors } = localization.t.messagePages.detail;
         throw new RejectedError({ send_at: [errors.sendAt] });
       }
       return this.commands.execute(new SendAnnouncement(context, id, at));
     });
   }
 
-  @Get('cancel')
-  @RequiresOperation('cancelAnnouncement')
+  @GetPage('cancelAnnouncement', 'cancel')
   async askToCancel(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    const texts = this.pages.localize(request).t.messagePages.detail;
+    const texts = localization.t.messagePages.detail;
     const path = `${buildAnnouncementsPath(store)}/${current.id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: texts.askCancel,
       about: current.title,
       text: texts.askCancelText,
@@ -179,37 +165,33 @@ export class AnnouncementSendingController {
     });
   }
 
-  @Post('cancel')
-  @TakesForm()
-  @RequiresOperation('cancelAnnouncement')
+  @PostForm('cancelAnnouncement', 'cancel')
   async cancel(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const command = new CancelAnnouncement(context, parsePathId(id));
-    await this.execute(request, reply, store, { id: command.id, done: 'cancelled' }, () =>
+    return this.execute(localization, store, { id: command.id, done: 'cancelled' }, () =>
       this.commands.execute(command),
     );
   }
 
   /** Executes what a form asks for, and shows the message with what came of it. */
   private async execute(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     store: EnteredStore,
     { id, done, sendAt }: { id: number; done: string; sendAt?: string },
     execute: () => Promise<AnnouncementJson>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, id);
     try {
       await execute();
-      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${id}?done=${done}`);
+      return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=${done}`);
     } catch (error) {
-      const rejection = describeRejection(error, this.pages.localize(request));
-      await this.send(request, reply, store, current, {
+      const rejection = describeRejection(error, localization);
+      return this.send(localization, store, current, {
         ...rejection,
         ...(sendAt !== undefined && { sendAt }),
       });
@@ -217,13 +199,11 @@ export class AnnouncementSendingController {
   }
 
   private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     store: EnteredStore,
     current: AnnouncementJson,
     { done, after, sendAt, errors, errorText = '' }: DetailState,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const t = localization.t.messagePages;
     const base = `${buildAnnouncementsPath(store)}/${current.id}`;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -231,7 +211,7 @@ export class AnnouncementSendingController {
     const { state, send_at, channels } = current;
     const isOpen = state === 'draft' || state === 'scheduled';
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: current.title,
       status: errors === undefined ? 200 : 422,

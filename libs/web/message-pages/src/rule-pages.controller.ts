@@ -1,11 +1,9 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { CreateMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
 import { toRuleAttributes, type MessageRuleJson } from '#announcements/message-rule.dto.js';
 import { RULE_KINDS, type RuleKind } from '#announcements/message-rule.js';
@@ -15,14 +13,15 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { getTranslations } from '#translations/translations.js';
+import { getTranslations, type Localization } from '#translations/translations.js';
 import {
   createRuleForm,
   parseRule,
@@ -32,6 +31,7 @@ import {
 } from './message-form.dto.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import { describeRejection, describeRule, formatSent, type PreviewView } from './message-views.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 
 type ListData = {
   tabs: MessageTabs;
@@ -71,26 +71,22 @@ const MAX_RULES = 100;
 @Controller('app/stores/:account_id/messages/rules')
 export class RulePagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly rules: MessageRulesService,
     private readonly stores: MessageStores,
     private readonly commands: CommandBus,
     private readonly forms: SubmittedForms,
   ) {}
 
-  @Get()
-  @RequiresOperation('listMessageRules')
+  @GetPage('listMessageRules')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const t = localization.t.messagePages.rules;
     const base = buildRulesPath(store);
     const rules = await this.rules.list(store.id, { after: null, limit: MAX_RULES });
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: t.title,
       data: {
@@ -108,42 +104,35 @@ export class RulePagesController {
     });
   }
 
-  @Get('new')
-  @RequiresOperation('createMessageRule')
+  @GetPage('createMessageRule', 'new')
   async begin(
     @CurrentStore() store: EnteredStore,
     @Query('kind') chosen: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const kind = findKind(chosen);
     if (kind === undefined) {
-      const { create: title } = this.pages.localize(request).t.messagePages.rules;
+      const { create: title } = localization.t.messagePages.rules;
       const data = { base: buildRulesPath(store), kinds: RULE_KINDS };
-      return this.pages.send(request, reply, { view: kindView, title, data, width: 'form' });
+      return showPage({ view: kindView, title, data, width: 'form' });
     }
     const { locale } = await this.stores.get(store.id);
     const { suggestions } = getTranslations(locale).t.messagePages.rules;
     const values = createRuleForm(kind, suggestions[kind]);
-    await this.sendForm(request, reply, store, { current: null, values });
+    return this.showForm(localization, store, { current: null, values });
   }
 
-  @Post()
-  @TakesForm()
-  @RequiresOperation('createMessageRule')
-  @Throttle(60)
+  @PostForm('createMessageRule')
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const kind = findKind(form['kind']);
     if (kind === undefined) {
-      await this.pages.redirect(reply, `${buildRulesPath(store)}/new`);
-      return;
+      return redirectTo(`${buildRulesPath(store)}/new`);
     }
     const values = readRuleForm(form, kind);
     try {
@@ -151,60 +140,52 @@ export class RulePagesController {
       const { id } = await this.forms.executeOnce({ userId, action: 'rule', form }, (keyed) =>
         this.commands.execute(new CreateMessageRule({ ...context, keyed }, kind, attributes)),
       );
-      await this.pages.redirect(reply, `${buildRulesPath(store)}/${id}?done=created`);
+      return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
-      const rejection = describeRejection(error, this.pages.localize(request));
-      await this.sendForm(request, reply, store, { current: null, values, ...rejection });
+      const rejection = describeRejection(error, localization);
+      return this.showForm(localization, store, { current: null, values, ...rejection });
     }
   }
 
-  @Get(':id/edit')
-  @RequiresOperation('updateMessageRule')
+  @GetPage('updateMessageRule', ':id/edit')
   async edit(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.rules.get(store.id, parsePathId(id));
-    await this.sendForm(request, reply, store, { current, values: toRuleForm(current) });
+    return this.showForm(localization, store, { current, values: toRuleForm(current) });
   }
 
-  @Post(':id/edit')
-  @TakesForm()
-  @RequiresOperation('updateMessageRule')
-  @Throttle(60)
+  @PostForm('updateMessageRule', ':id/edit')
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') id: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.rules.get(store.id, parsePathId(id));
     const values = readRuleForm(form, current.kind, current.channels);
     try {
       const { enabled: _enabled, ...changes } = toRuleAttributes(parseRule(values));
       await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
-      await this.pages.redirect(reply, `${buildRulesPath(store)}/${current.id}?done=saved`);
+      return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const rejection = describeRejection(error, this.pages.localize(request));
-      await this.sendForm(request, reply, store, { current, values, ...rejection });
+      const rejection = describeRejection(error, localization);
+      return this.showForm(localization, store, { current, values, ...rejection });
     }
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     store: EnteredStore,
     { current, values, errors, errorText = '' }: FormState,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { rules: t } = localization.t.messagePages;
     const base = buildRulesPath(store);
     const title = current ? t.edit : t.create;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title,
       status: errors === undefined ? 200 : 422,

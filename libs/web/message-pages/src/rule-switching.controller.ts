@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { DeleteMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
@@ -12,14 +11,15 @@ import { RuleReaches } from '#announcements/rule-reaches.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  RequiresOperation,
   type EnteredStore,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
@@ -33,6 +33,7 @@ import {
   type RecipientsView,
 } from './message-views.js';
 import { buildRulesPath } from './rule-pages.controller.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 
 /** The days that the page of a rule looks back. */
 const DAYS = 30;
@@ -61,7 +62,6 @@ const view = loadView<RuleData>(import.meta.url, './views/rule.eta');
 @Controller('app/stores/:account_id/messages/rules/:id')
 export class RuleSwitchingController {
   constructor(
-    private readonly pages: Pages,
     private readonly rules: MessageRulesService,
     private readonly reaches: RuleReaches,
     private readonly stores: MessageStores,
@@ -69,19 +69,16 @@ export class RuleSwitchingController {
     private readonly commands: CommandBus,
   ) {}
 
-  @Get()
-  @RequiresOperation('getMessageRule')
+  @GetPage('getMessageRule')
   @Throttle(30)
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Query() { done, after }: { done?: unknown; after?: unknown },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     const rule = await this.rules.getRule(store.id, id);
-    const localization = this.pages.localize(request);
     const t = localization.t.messagePages.rules;
     const base = `${buildRulesPath(store)}/${id}`;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -92,7 +89,7 @@ export class RuleSwitchingController {
       after: parseCursor(after),
       limit: RECIPIENT_PAGE_SIZE + 1,
     });
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: rule.title,
       styles: [MESSAGE_STYLE],
@@ -117,36 +114,30 @@ export class RuleSwitchingController {
     });
   }
 
-  @Post('switch')
-  @TakesForm()
-  @RequiresOperation('updateMessageRule')
-  @Throttle(30)
+  @PostForm('updateMessageRule', 'switch', 30)
   async switch(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     const enabled = form['enabled'] === 'yes';
     await this.commands.execute(new UpdateMessageRule(context, id, { enabled }));
     const done = enabled ? 'on' : 'off';
-    await this.pages.redirect(reply, `${buildRulesPath(store)}/${id}?done=${done}`);
+    return redirectTo(`${buildRulesPath(store)}/${id}?done=${done}`);
   }
 
-  @Get('delete')
-  @RequiresOperation('deleteMessageRule')
+  @GetPage('deleteMessageRule', 'delete')
   async askToDelete(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const rule = await this.rules.getRule(store.id, parsePathId(path));
-    const t = this.pages.localize(request).t.messagePages.rules;
+    const t = localization.t.messagePages.rules;
     const base = `${buildRulesPath(store)}/${rule.id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: t.askRemove,
       about: rule.title,
       text: t.askRemoveText,
@@ -157,17 +148,14 @@ export class RuleSwitchingController {
     });
   }
 
-  @Post('delete')
-  @TakesForm()
-  @RequiresOperation('deleteMessageRule')
+  @PostForm('deleteMessageRule', 'delete')
   async delete(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new DeleteMessageRule(context, parsePathId(path)));
-    await this.pages.redirect(reply, `${buildRulesPath(store)}?done=removed`);
+    return redirectTo(`${buildRulesPath(store)}?done=removed`);
   }
 }
 

@@ -1,11 +1,9 @@
-import { Controller, Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Query } from '@nestjs/common';
 import { getNow } from '#kernel/clock.js';
 import { loadPart } from '#kernel/templates.js';
 import { StatisticsService } from '#statistics/statistics.service.js';
 import { loadAsset } from '#pages/assets.js';
-import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { CurrentStore, type EnteredStore, Localized, GetPage } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import {
   buildChart,
@@ -24,6 +22,8 @@ import {
 } from './numbers-page.js';
 import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 type Choice = { value: string; text: string };
 
@@ -79,18 +79,15 @@ export class NumbersController {
     private readonly statistics: StatisticsService,
     private readonly today: TodaysNumbers,
     private readonly names: RecordNames,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('getStatistics')
+  @GetPage('getStatistics')
   async show(
     @CurrentStore() store: EnteredStore,
     @Query() query: NumbersQuery,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { t, locale } = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { t, locale } = localization;
     const format = new NumbersFormat(locale);
     const choices = parseChoices(query);
     const now = getNow();
@@ -103,7 +100,7 @@ export class NumbersController {
     ]);
     const names = { card_id: cards, location_id: locations, user_id: people };
     const { totals } = today;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: `${t.numbers.title} · ${store.name}`,
       styles: [STYLE],

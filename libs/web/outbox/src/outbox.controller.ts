@@ -1,20 +1,21 @@
-import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { TakesForm } from '#http/body-kinds.js';
 import { Outbox } from '#messages/outbox.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  RequiresOperation,
   type EnteredStore,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { buildMessagesPath, createMessageTabs } from './message-tabs.js';
 import { explainState, toOutboxLine, type MessageData, type OutboxData } from './outbox-page.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 const listView = loadView<OutboxData>(import.meta.url, './views/outbox.eta');
 const messageView = loadView<MessageData>(import.meta.url, './views/message.eta');
@@ -25,25 +26,21 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 @Controller('app/stores/:account_id/messages')
 export class OutboxController {
   constructor(
-    private readonly pages: Pages,
     private readonly outbox: Outbox,
     private readonly times: StoreTimes,
   ) {}
 
-  @Get()
-  @RequiresOperation('outbox.read')
+  @GetPage('outbox.read')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query('before') before: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { entries, older } = await this.outbox.list(store.id, findMessageId(before));
     const base = buildMessagesPath(store);
-    const localization = this.pages.localize(request);
     const { pageOf, navigation } = localization.t.console;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: pageOf({ page: navigation.messages.title, store: store.name }),
       data: {
@@ -55,20 +52,17 @@ export class OutboxController {
     });
   }
 
-  @Get(':message_id')
-  @RequiresOperation('outbox.read')
+  @GetPage('outbox.read', ':message_id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('message_id') path: string,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
     const base = buildMessagesPath(store);
-    const localization = this.pages.localize(request);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: messageView,
       title: localization.t.outbox.title({ customer: entry.customer }),
       width: 'form',
@@ -85,21 +79,15 @@ export class OutboxController {
     });
   }
 
-  @Post(':message_id/send')
-  @TakesForm()
-  @RequiresOperation('outbox.send')
+  @PostForm('outbox.send', ':message_id/send')
   async send(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('message_id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parseMessageId(path);
     const isSent = await this.outbox.send(context, id);
-    await this.pages.redirect(
-      reply,
-      `${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`,
-    );
+    return redirectTo(`${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`);
   }
 }
 

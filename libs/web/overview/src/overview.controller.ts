@@ -1,21 +1,22 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller } from '@nestjs/common';
 import { getNow } from '#kernel/clock.js';
 import { isAllowed } from '#identity/roles.js';
 import { loadAsset } from '#pages/assets.js';
 import {
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NumbersFormat, type Tile } from '#numbers/numbers-page.js';
 import { EVERYTHING, TodaysNumbers } from '#numbers/todays-numbers.service.js';
 import { listSteps, type Step } from './steps.js';
 import { StoreSetup } from './store-setup.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 /** Something that waits for the user. @property page of the store */
 type Waiting = { text: string; why: string; page: string };
@@ -38,28 +39,25 @@ const STYLE = loadAsset(import.meta.url, './assets/overview.css');
 @Controller('app/stores/:account_id')
 export class OverviewController {
   constructor(
-    private readonly pages: Pages,
     private readonly setup: StoreSetup,
     private readonly numbers: TodaysNumbers,
   ) {}
 
-  @Get()
-  @RequiresOperation('store.read')
+  @GetPage('store.read')
   async show(
     @CurrentStore() store: EnteredStore,
     @CurrentUser() { userId }: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { overview: t, console } = this.pages.localize(request).t;
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { overview: t, console } = localization.t;
     const maySeeNumbers = isAllowed(store.role, 'getStatistics');
     const maySetUp = isAllowed(store.role, 'store.settings');
     const [today, setup] = await Promise.all([
-      maySeeNumbers ? this.readToday(request, store) : null,
-      maySetUp ? this.readSetup(request, userId, store) : null,
+      maySeeNumbers ? this.readToday(localization, store) : null,
+      maySetUp ? this.readSetup(localization, userId, store) : null,
     ]);
     const isOwner = store.role === 'owner';
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: store.name,
       styles: [STYLE],
@@ -74,10 +72,9 @@ export class OverviewController {
   }
 
   private async readToday(
-    request: FastifyRequest,
+    localization: Localization,
     { id }: EnteredStore,
   ): Promise<OverviewView['today']> {
-    const localization = this.pages.localize(request);
     const { overview: t } = localization.t;
     const format = new NumbersFormat(localization.locale);
     const [{ tiles, totals }, { messages, imports }] = await Promise.all([
@@ -102,11 +99,11 @@ export class OverviewController {
   }
 
   private async readSetup(
-    request: FastifyRequest,
+    localization: Localization,
     userId: number,
     { id }: EnteredStore,
   ): Promise<OverviewView['setup']> {
-    const { t } = this.pages.localize(request);
+    const { t } = localization;
     const steps = listSteps(await this.setup.findSteps(userId, id), t.overview);
     const done = steps.filter(({ isDone }) => isDone).length;
     if (done === steps.length) return null;

@@ -1,10 +1,19 @@
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  Get,
+  Post,
+  type ExecutionContext,
+} from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import type { SignedInUser } from '#identity/sessions.service.js';
+import { TakesForm } from '#http/body-kinds.js';
 import { setRouteConfig } from '#http/route-config.js';
+import { Throttle } from '#http/throttle.js';
 import type { Operation, Role } from '#identity/roles.js';
+import { localizeRequest } from './localize.js';
 
 export type { SignedInUser };
 
@@ -25,6 +34,16 @@ export function RequiresOperation(operation: Operation): MethodDecorator {
   return setRouteConfig(config);
 }
 
+/** Declares a page of a store. @param path after that of the controller */
+export function GetPage(operation: Operation, path = ''): MethodDecorator {
+  return applyDecorators(Get(path), RequiresOperation(operation));
+}
+
+/** Declares where a form of a store is sent to. @param path after that of the controller @param limit of requests a minute */
+export function PostForm(operation: Operation, path = '', limit = 60): MethodDecorator {
+  return applyDecorators(Post(path), TakesForm(), RequiresOperation(operation), Throttle(limit));
+}
+
 /** Opens a page of the console to visitors without a session. */
 export function WithoutSession(): MethodDecorator {
   const config: ConsoleRoute = { withoutSession: true };
@@ -37,6 +56,11 @@ export const CurrentUser = createParamDecorator((_: unknown, execution: Executio
 
 export const CurrentStore = createParamDecorator((_: unknown, execution: ExecutionContext) =>
   getStore(getConsoleRequest(execution)),
+);
+
+/** Injects the texts in the language that the browser prefers. */
+export const Localized = createParamDecorator((_: unknown, execution: ExecutionContext) =>
+  localizeRequest(getConsoleRequest(execution)),
 );
 
 /** Injects the context of commands about the store of the path. */

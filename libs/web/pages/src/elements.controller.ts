@@ -1,11 +1,10 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Get } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { CurrentUser, type SignedInUser } from './current-user.js';
-import { Pages } from './pages.service.js';
 import { loadView } from './view.js';
+import { type PageResult, showPage } from './page-results.js';
 
 const OWNED = {
   name: 'elements_owned_stores',
@@ -16,20 +15,13 @@ const view = loadView(import.meta.url, './views/elements.eta');
 /** Shows owners every element that pages are made of, for developers. It has no data, and its forms do nothing. */
 @Controller('app/elements')
 export class ElementsController {
-  constructor(
-    private readonly pages: Pages,
-    private readonly pool: Pool,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   /** @throws NotFoundError for users who own no store */
   @Get()
-  async show(
-    @CurrentUser() { userId }: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async show(@CurrentUser() { userId }: SignedInUser): Promise<PageResult> {
     const owned = await query(this.pool, { ...OWNED, values: [userId] });
     if (owned.length === 0) throw new NotFoundError('Page');
-    await this.pages.send(request, reply, { view, title: 'Elements', data: {}, lang: 'en' });
+    return showPage({ view, title: 'Elements', data: {}, lang: 'en' });
   }
 }

@@ -16,7 +16,7 @@ import { isConsolePath } from './console-guard.service.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
-import { renderPage, getRootPath, sendRenderedPage } from './page.js';
+import { renderPage, getRootPath, setPageHeaders } from './page.js';
 import { createPlainFrame, loadView } from './view.js';
 
 type ErrorView = {
@@ -85,7 +85,7 @@ export class HtmlErrorPages implements ErrorPages {
       frame,
       at,
     });
-    void sendRenderedPage(reply.status(text.status), page);
+    void reply.status(text.status).send(setPageHeaders(reply, page));
   }
 }
 

@@ -115,18 +115,21 @@ export function renderTitle(title: string, { parts: { errors }, t }: PageFrame):
   return `${t.forms.errorsInTitle({ count: length })} · ${title}`;
 }
 
-/** Sends a page. By default its referrer policy keeps the Origin header of forms, which the guard checks. */
-export async function sendRenderedPage(
+/**
+ * Sets the headers of a page. By default its referrer policy keeps the Origin header of forms, which the guard checks.
+ * @returns the body
+ */
+export function setPageHeaders(
   reply: FastifyReply,
   { html, policy, referrerPolicy = 'same-origin' }: RenderedPage,
-): Promise<void> {
-  await reply
+): string {
+  reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy)
     .header('referrer-policy', referrerPolicy)
     .header('cache-control', 'no-store')
-    .header('x-robots-tag', 'noindex, nofollow')
-    .send(html);
+    .header('x-robots-tag', 'noindex, nofollow');
+  return html;
 }
 
 /** Gets the prefix of every path, where the service shares its host with others. */

@@ -2,7 +2,6 @@ import { Global, Module } from '@nestjs/common';
 import { AssetsController } from './assets.controller.js';
 import { ConsoleGuard } from './console-guard.service.js';
 import { ElementsController } from './elements.controller.js';
-import { Pages } from './pages.service.js';
 import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
 import { StoreTimes } from './store-times.service.js';
@@ -12,7 +11,7 @@ import { SubmittedForms } from './submitted-forms.service.js';
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
-  providers: [ConsoleGuard, Pages, StoreTimes, SubmittedForms],
-  exports: [Pages, StoreTimes, SubmittedForms],
+  providers: [ConsoleGuard, StoreTimes, SubmittedForms],
+  exports: [StoreTimes, SubmittedForms],
 })
 export class PagesModule {}

@@ -4,33 +4,33 @@ import { Config } from '#configuration/config.js';
 import { API } from '#http/path.js';
 import { ICON } from './assets.js';
 import { prefersPage } from './error-pages.js';
-import { Pages } from './pages.service.js';
+import { showPublicPage, type PageResult } from './page-results.js';
 import { loadView } from './view.js';
+import { localizeRequest } from './localize.js';
 
 const view = loadView<{ icon: string }>(import.meta.url, './views/start.eta');
 
 /** Serves the start page, or links for programs. */
 @Controller()
 export class StartPageController {
-  constructor(
-    private readonly config: Config,
-    private readonly pages: Pages,
-  ) {}
+  constructor(private readonly config: Config) {}
 
   @Get()
-  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  show(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): PageResult | object {
     if (prefersPage(request, reply)) {
       const data = { icon: ICON.path };
-      const { locale: lang } = this.pages.localize(request);
-      await this.pages.sendPublic(reply, { view, lang, title: 'Inkpad', data });
-      return;
+      const { locale: lang } = localizeRequest(request);
+      return showPublicPage({ view, lang, title: 'Inkpad', data });
     }
     const { publicUrl } = this.config;
-    await reply.send({
+    return {
       name: 'Inkpad',
       status_url: `${publicUrl}${API}/status`,
       documentation_url: `${publicUrl}/docs`,
       openapi_url: `${publicUrl}/openapi.json`,
-    });
+    };
   }
 }

@@ -5,11 +5,11 @@ import { NotFoundError } from '#kernel/errors.js';
 import { matchesEtag } from '#http/headers.js';
 import { Throttle } from '#http/throttle.js';
 import { getRootPath } from '#pages/page.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
 import { createPosterView, type PosterView } from './poster-view.js';
+import { type PageResult, showPublicPage } from '#pages/page-results.js';
 
 const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 
@@ -25,19 +25,18 @@ type SheetQuery = Record<string, unknown>;
 export class PosterPagesController {
   constructor(
     private readonly documents: PosterDocuments,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
   @Get(':slug')
   @Throttle(LIMITED)
-  async show(@Param('slug') slug: string, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('slug') slug: string): Promise<PageResult> {
     const published = await this.getPoster(slug);
     const { poster, content } = published;
     const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
     const svg = (await this.documents.get(published, sheet)).toString();
     const data = createPosterView({ ...published, svg, root: getRootPath(this.config) });
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view,
       title: `${content.title} · ${content.storeName}`,
       lang: content.locale,

@@ -1,9 +1,9 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, NotFoundError, RejectedError } from '#kernel/errors.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { isAllowed } from '#identity/roles.js';
@@ -13,12 +13,13 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { parseId } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
@@ -33,12 +34,13 @@ import {
   type PosterUrls,
 } from './poster-console-view.js';
 import { createPosterForm, readPosterForm, toPosterForm, type PosterForm } from './poster-form.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 /** Serves the pages on which the posters of a store are made, changed, paused, shared and removed. */
 @Controller('app/stores/:account_id/posters')
 export class PostersConsoleController {
   constructor(
-    private readonly pages: Pages,
     private readonly lists: PosterLists,
     private readonly documents: PosterDocuments,
     private readonly posters: PostersService,
@@ -46,15 +48,12 @@ export class PostersConsoleController {
     private readonly forms: SubmittedForms,
   ) {}
 
-  @Get()
-  @RequiresOperation('listPosters')
+  @GetPage('listPosters')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query() { after, done }: { after?: unknown; done?: unknown },
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const page = await this.lists.list(store.id, parseId(after) ?? 0);
     const cards = page.posters.length > 0 ? [] : await this.lists.listCards(store.id);
     const data = createPosterListView(page, {
@@ -66,66 +65,57 @@ export class PostersConsoleController {
       localization,
       toUrls: (listed) => this.toUrls(listed),
     });
-    await this.pages.send(request, reply, {
+    return showPage({
       view: posterListView,
       title: localization.t.posterConsole.title,
       data,
     });
   }
 
-  @Get('new')
-  @RequiresOperation('createPoster')
+  @GetPage('createPoster', 'new')
   async begin(
     @CurrentStore() store: EnteredStore,
     @Query('card') card: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const values = createPosterForm(typeof card === 'string' ? card : '');
-    await this.sendForm(request, reply, store, { values });
+    return this.showForm(localization, store, { values });
   }
 
-  @Post()
-  @TakesForm()
-  @RequiresOperation('createPoster')
-  @Throttle(60)
+  @PostForm('createPoster')
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const values = readPosterForm(form);
     try {
       const attributes = parsePosterForm(values);
       const { id } = await this.forms.executeOnce({ userId, action: 'poster', form }, (keyed) =>
         this.commands.execute(new CreatePoster({ ...context, keyed }, attributes)),
       );
-      await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=created`);
+      return redirectTo(`${buildPath(store)}/${id}?done=created`);
     } catch (error) {
-      await this.sendRejected(request, reply, store, { values }, error);
+      return this.showRejection(localization, store, { values }, error);
     }
   }
 
-  @Get(':id')
-  @RequiresOperation('updatePoster')
+  @GetPage('updatePoster', ':id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const listed = await this.lists.get(store.id, parsePathId(id));
     const values = toPosterForm(listed.poster);
-    await this.sendForm(request, reply, store, { listed, values, done });
+    return this.showForm(localization, store, { listed, values, done });
   }
 
   /** Serves the picture of a poster. Unlike the public page it has no limit for each address. */
-  @Get(':id/picture')
-  @RequiresOperation('listPosters')
+  @GetPage('listPosters', ':id/picture')
   @Throttle(240)
   async picture(
     @CurrentStore() store: EnteredStore,
@@ -144,18 +134,14 @@ export class PostersConsoleController {
       .send(svg);
   }
 
-  @Post(':id')
-  @TakesForm()
-  @RequiresOperation('updatePoster')
-  @Throttle(60)
+  @PostForm('updatePoster', ':id')
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const listed = await this.lists.get(store.id, parsePathId(path));
     const { poster } = listed;
     const values = { ...readPosterForm(form), card_id: String(poster.cardId) };
@@ -174,51 +160,43 @@ export class PostersConsoleController {
           ...(requirePhone !== null && { requirePhone }),
         }),
       );
-      await this.pages.redirect(reply, `${buildPath(store)}/${poster.id}?done=saved`);
+      return redirectTo(`${buildPath(store)}/${poster.id}?done=saved`);
     } catch (error) {
-      await this.sendRejected(request, reply, store, { listed, values }, error);
+      return this.showRejection(localization, store, { listed, values }, error);
     }
   }
 
-  @Post(':id/pause')
-  @TakesForm()
-  @RequiresOperation('updatePoster')
+  @PostForm('updatePoster', ':id/pause')
   async pause(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     await this.commands.execute(new UpdatePoster(context, id, { active: false }));
-    await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=paused`);
+    return redirectTo(`${buildPath(store)}/${id}?done=paused`);
   }
 
-  @Post(':id/resume')
-  @TakesForm()
-  @RequiresOperation('updatePoster')
+  @PostForm('updatePoster', ':id/resume')
   async resume(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     await this.commands.execute(new UpdatePoster(context, id, { active: true }));
-    await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=resumed`);
+    return redirectTo(`${buildPath(store)}/${id}?done=resumed`);
   }
 
-  @Get(':id/remove')
-  @RequiresOperation('deletePoster')
+  @GetPage('deletePoster', ':id/remove')
   async askToRemove(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { poster } = await this.lists.get(store.id, parsePathId(path));
-    const t = this.pages.localize(request).t.posterConsole;
-    await this.pages.sendConfirmation(request, reply, {
+    const t = localization.t.posterConsole;
+    return askToConfirm({
       question: t.removeAsk,
       about: poster.title,
       text: t.removeText,
@@ -229,34 +207,30 @@ export class PostersConsoleController {
     });
   }
 
-  @Post(':id/remove')
-  @TakesForm()
-  @RequiresOperation('deletePoster')
+  @PostForm('deletePoster', ':id/remove')
   async remove(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.commands.execute(new DeletePoster(context, parsePathId(path)));
-    await this.pages.redirect(reply, `${buildPath(store)}?done=removed`);
+    return redirectTo(`${buildPath(store)}?done=removed`);
   }
 
   /** Shows the form again with what was wrong. @throws what is no refusal */
-  private async sendRejected(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showRejection(
+    localization: Localization,
     store: EnteredStore,
     state: { values: PosterForm; listed?: ListedPoster },
     error: unknown,
-  ): Promise<void> {
-    const { posterConsole: t, words } = this.pages.localize(request).t;
+  ): Promise<PageResult> {
+    const { posterConsole: t, words } = localization.t;
     // The card may have been chosen by an address that somebody has edited.
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
     if (!isOfCard && !(error instanceof RejectedError)) throw error;
     const fields = error instanceof InvalidFieldsError ? error.errors : {};
     const isFull = error instanceof RejectedError && error.code === 'limit_reached';
-    await this.sendForm(request, reply, store, {
+    return this.showForm(localization, store, {
       ...state,
       errors: {
         fields: isOfCard ? { card_id: [''] } : isFull ? {} : fields,
@@ -265,14 +239,12 @@ export class PostersConsoleController {
     });
   }
 
-  private async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     store: EnteredStore,
     state: Partial<PosterFormState> & Pick<PosterFormState, 'values'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { listed = null, errors = null, done = '', values } = state;
-    const localization = this.pages.localize(request);
     const cards = listed ? [] : await this.lists.listCards(store.id);
     const data = createPosterFormView(
       { listed, errors, done, values },
@@ -284,7 +256,7 @@ export class PostersConsoleController {
         toUrls: (one) => this.toUrls(one),
       },
     );
-    await this.pages.send(request, reply, {
+    return showPage({
       view: posterFormView,
       title: data.title,
       data,

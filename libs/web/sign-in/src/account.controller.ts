@@ -13,15 +13,16 @@ import { Sessions } from '#identity/sessions.service.js';
 import type { Browser } from '#identity/browser.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { createTimeFormats } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
-import type { Localization, Translations } from '#translations/translations.js';
+import { type Localization, type Translations } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
-import { Reauthentication } from './reauthentication.service.js';
+import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
+import { type PageResult, redirectTo, askToConfirm, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type ListedSession = {
   id: number;
@@ -55,18 +56,16 @@ export class AccountController {
     private readonly secondFactors: SecondFactors,
     private readonly reauthentication: Reauthentication,
     private readonly addresses: Addresses,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   async show(
     @Query('done') done: string | undefined,
     @CurrentUser() user: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const notices = this.pages.localize(request).t.signIn.account.done;
-    await this.send(request, reply, user, { done: findNotice(done, notices) });
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const notices = localization.t.signIn.account.done;
+    return this.showAccount(localization, user, { done: findNotice(done, notices) });
   }
 
   @Post()
@@ -77,8 +76,8 @@ export class AccountController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const values = {
       name: readFormText(form, 'name'),
       email: normalizeEmailAddress(readFormText(form, 'email')),
@@ -87,26 +86,16 @@ export class AccountController {
     try {
       // Links for new passwords go to this address.
       if (isNewAddress) {
-        this.addresses.assertMailIsConfigured(this.pages.localize(request));
-        await this.reauthentication.requirePassword(
-          user,
-          form['current_password'],
-          'current_password',
-          {
-            request,
-            reply,
-          },
-        );
+        this.addresses.assertMailIsConfigured(localizeRequest(request));
+        const field = 'current_password';
+        await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       }
       await this.bus.execute(new UpdateUser(by, user.userId, { name: values.name }));
       if (isNewAddress) await this.addresses.requestChange(by, user, values.email);
     } catch (error) {
-      return this.sendErrors(error, request, reply, user, { form: 'profile', values });
+      return this.showErrors(error, localizeRequest(request), user, { form: 'profile', values });
     }
-    await this.pages.redirect(
-      reply,
-      `/app/account?done=${isNewAddress ? 'address_link' : 'saved'}`,
-    );
+    return redirectTo(`/app/account?done=${isNewAddress ? 'address_link' : 'saved'}`);
   }
 
   @Post('password')
@@ -117,22 +106,22 @@ export class AccountController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const { userId, sessionId } = user;
     try {
       const field = 'current_password';
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
-      return this.sendErrors(error, request, reply, user, { form: 'password' });
+      return this.showErrors(error, localizeRequest(request), user, { form: 'password' });
     }
-    await this.pages.redirect(reply, '/app/account?done=password');
+    return redirectTo('/app/account?done=password');
   }
 
   @Get('sessions/end')
-  async askToEndOthers(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.askToEnd(request, reply, null, []);
+  askToEndOthers(@Localized() localization: Localization): PageResult {
+    return this.askToEnd(localization, null, []);
   }
 
   @Post('sessions/end')
@@ -143,23 +132,23 @@ export class AccountController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (!(await this.confirmEnd(form, user, request, reply, null))) return;
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const refused = await this.refusePassword(form, user, { request, reply }, null);
+    if (refused) return refused;
     await this.signIns.signOutElsewhere(by, user);
-    await this.pages.redirect(reply, '/app/account?done=sessions');
+    return redirectTo('/app/account?done=sessions');
   }
 
   @Get('sessions/:id/end')
   async askToEndOther(
     @Param('id') id: string,
     @CurrentUser() user: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const session = await this.findSession(parsePathId(id), user, request);
-    if (!session) return this.pages.redirect(reply, '/app/account#sessions');
-    await this.askToEnd(request, reply, session, []);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const session = await this.findSession(parsePathId(id), user, localization);
+    if (!session) return redirectTo('/app/account#sessions');
+    return this.askToEnd(localization, session, []);
   }
 
   /** Ends one other session. One that has ended already is no error. */
@@ -172,35 +161,35 @@ export class AccountController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const session = await this.findSession(parsePathId(id), user, request);
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const session = await this.findSession(parsePathId(id), user, localizeRequest(request));
     if (session) {
-      if (!(await this.confirmEnd(form, user, request, reply, session))) return;
+      const refused = await this.refusePassword(form, user, { request, reply }, session);
+      if (refused) return refused;
       await this.signIns.endSession(by, user, session.id);
     }
-    await this.pages.redirect(reply, '/app/account?done=session');
+    return redirectTo('/app/account?done=session');
   }
 
   /** Finds another session of the user that has not ended. */
   private async findSession(
     id: number,
     user: SignedInUser,
-    request: FastifyRequest,
+    localization: Localization,
   ): Promise<ListedSession | undefined> {
-    const sessions = await this.listSessions(user, this.pages.localize(request));
+    const sessions = await this.listSessions(user, localization);
     return sessions.find((session) => session.id === id && !session.isCurrent);
   }
 
   /** Asks whether to end a session, or all others, and for the password. */
-  private async askToEnd(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private askToEnd(
+    localization: Localization,
     session: ListedSession | null,
     passwordErrors: readonly string[],
-  ): Promise<void> {
-    const { account: t, back } = this.pages.localize(request).t.signIn;
-    await this.pages.sendConfirmation(request, reply, {
+  ): PageResult {
+    const { account: t, back } = localization.t.signIn;
+    return askToConfirm({
       question: session ? t.askEndSession : t.askEndSessions,
       about: session?.browser ?? '',
       text: session ? t.askEndSessionText : t.askEndSessionsText,
@@ -212,19 +201,17 @@ export class AccountController {
     });
   }
 
-  /** Requires the password before sessions are ended. @returns false when it has sent the page with the error */
-  private async confirmEnd(
+  /** Requires the password before sessions are ended. @returns the page with the error; undefined: it is right */
+  private async refusePassword(
     form: Form,
     user: SignedInUser,
-    request: FastifyRequest,
-    reply: FastifyReply,
+    exchange: HttpExchange,
     session: ListedSession | null,
-  ): Promise<boolean> {
-    const exchange = { request, reply };
+  ): Promise<PageResult | undefined> {
     const password = form['current_password'];
     const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
-    if (errors.length > 0) await this.askToEnd(request, reply, session, errors);
-    return errors.length === 0;
+    if (errors.length === 0) return undefined;
+    return this.askToEnd(localizeRequest(exchange.request), session, errors);
   }
 
   /** Lists the sessions, with times in the time zone of the user's first store. */
@@ -243,29 +230,26 @@ export class AccountController {
     }));
   }
 
-  private async sendErrors(
+  private async showErrors(
     error: unknown,
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     user: SignedInUser,
     state: Pick<Partial<AccountView>, 'form' | 'values'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     if (!(error instanceof RejectedError)) throw error;
-    await this.send(request, reply.status(422), user, { ...state, errors: error.errors });
+    return this.showAccount(localization, user, { ...state, errors: error.errors });
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showAccount(
+    localization: Localization,
     user: SignedInUser,
     state: Partial<AccountView>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const factor = await this.secondFactors.findState(user.userId);
-    const localization = this.pages.localize(request);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: accountView,
       title: localization.t.signIn.account.title,
-      status: reply.statusCode,
+      status: state.errors ? 422 : 200,
       width: 'form',
       data: {
         done: '',

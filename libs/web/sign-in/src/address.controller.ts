@@ -1,36 +1,31 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
-import { Pages } from '#pages/pages.service.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
+import { type PageResult, askToConfirm, redirectTo } from '#pages/page-results.js';
 
 /** Serves the link that confirms a new e-mail address. */
 @Controller('app/account/address')
 export class AddressController {
-  constructor(
-    private readonly addresses: Addresses,
-    private readonly pages: Pages,
-  ) {}
+  constructor(private readonly addresses: Addresses) {}
 
   @Get()
   @Throttle(30)
   async showConfirmation(
     @Query('token') tokenParameter: string | undefined,
     @CurrentUser() user: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const token = String(tokenParameter ?? '');
     const email = await this.addresses.find(user, token);
-    const { address: t } = this.pages.localize(request).t.signIn;
+    const { address: t } = localization.t.signIn;
     if (email === undefined) throw createLinkError(user, t);
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: t.question,
       about: email,
       text: t.text,
@@ -49,18 +44,17 @@ export class AddressController {
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     try {
       await this.addresses.confirm(by, user, form['token'] ?? '');
     } catch (error) {
-      const { address: t } = this.pages.localize(request).t.signIn;
+      const { address: t } = localization.t.signIn;
       if (error instanceof NotFoundError) throw createLinkError(user, t);
       if (!(error instanceof RejectedError)) throw error;
       throw new PageError(409, t.taken, t.takenWhy);
     }
-    await this.pages.redirect(reply, '/app/account?done=address');
+    return redirectTo('/app/account?done=address');
   }
 }
 

@@ -5,13 +5,15 @@ import { NotFoundError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
 import { CompanySignIns } from '#identity/company-sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
-import { WithoutSession } from '#pages/current-user.js';
+import { WithoutSession, Localized } from '#pages/current-user.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
-import { Pages } from '#pages/pages.service.js';
 import { IdentityProvider, createRefusal } from './company.client.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { StartPaths } from './start-paths.service.js';
+import { type Localization } from '#translations/translations.js';
+import { type PageResult, redirectTo, redirectToUrl } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;
@@ -26,7 +28,6 @@ export class CompanyController {
     private readonly signIns: CompanySignIns,
     private readonly sessionCookies: SessionCookies,
     private readonly startPaths: StartPaths,
-    private readonly pages: Pages,
     config: Config,
   ) {
     this.cookies = new Cookies(config.publicUrl);
@@ -37,26 +38,29 @@ export class CompanyController {
   @Throttle(60)
   async begin(
     @Query('return_to') returnTo: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
-    const { company: t } = this.pages.localize(request).t.signIn;
+    const { company: t } = localization.t.signIn;
     const { url, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo), t);
     this.cookies.set(reply, COOKIE, sealed, { maxAgeSeconds: COOKIE_SECONDS });
-    await reply.header('cache-control', 'no-store').redirect(url, 303);
+    return redirectToUrl(url);
   }
 
   @Get('done')
   @WithoutSession()
   @Throttle(60)
-  async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async finish(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
     const sealed = this.cookies.read(request, COOKIE);
     this.cookies.remove(reply, COOKIE);
     const at = request.url.indexOf('?');
     const query = at < 0 ? '' : request.url.slice(at);
-    const { company: t } = this.pages.localize(request).t.signIn;
+    const { company: t } = localizeRequest(request).t.signIn;
     const { person, returnTo } = await this.identityProvider.finish(query, sealed, t);
     const { email } = person;
     const outcome = await this.signIns.signIn(this.sessionCookies.readVisitor(request), person);
@@ -71,11 +75,10 @@ export class CompanyController {
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);
-      return this.pages.redirect(reply, `/app/sign-in/code${toReturnQuery(returnTo)}`);
+      return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
     this.sessionCookies.set(reply, outcome.signedIn);
-    await this.pages.redirect(
-      reply,
+    return redirectTo(
       outcome.hasEndedAccess
         ? '/app/account?done=afresh'
         : await this.startPaths.find(outcome.signedIn.session, returnTo),

@@ -7,10 +7,12 @@ import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SetPassword } from '#identity/user.commands.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from './reauthentication.service.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
 
@@ -22,17 +24,15 @@ export class FirstPasswordController {
   constructor(
     private readonly bus: CommandBus,
     private readonly reauthentication: Reauthentication,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   async show(
     @CurrentUser() { task }: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (task !== 'password') return this.pages.redirect(reply, '/app/account');
-    await this.send(request, reply, {});
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    if (task !== 'password') return redirectTo('/app/account');
+    return this.showForm(localization);
   }
 
   @Post()
@@ -43,8 +43,8 @@ export class FirstPasswordController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const { userId, sessionId } = user;
     const field = 'current_password';
     try {
@@ -52,22 +52,18 @@ export class FirstPasswordController {
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      return this.send(request, reply.status(422), error.errors);
+      return this.showForm(localizeRequest(request), error.errors);
     }
-    await this.pages.redirect(reply, '/app');
+    return redirectTo('/app');
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    errors: FieldErrors,
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+  private showForm(localization: Localization, errors?: FieldErrors): PageResult {
+    return showPage({
       view,
-      title: this.pages.localize(request).t.signIn.firstPassword.title,
-      status: reply.statusCode,
+      title: localization.t.signIn.firstPassword.title,
+      status: errors ? 422 : 200,
       width: 'narrow',
-      data: { errors, minPasswordLength: MIN_PASSWORD_LENGTH },
+      data: { errors: errors ?? {}, minPasswordLength: MIN_PASSWORD_LENGTH },
     });
   }
 }

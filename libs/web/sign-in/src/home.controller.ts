@@ -1,16 +1,17 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Controller, Get } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import {
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from './stores.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 const homeView = loadView<{ stores: EnteredStore[]; mayCreateStore: boolean }>(
   import.meta.url,
@@ -21,29 +22,26 @@ const homeView = loadView<{ stores: EnteredStore[]; mayCreateStore: boolean }>(
 export class HomeController {
   constructor(
     private readonly stores: Stores,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
   @Get()
   async showStores(
     @CurrentUser() { userId }: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const stores = await this.stores.listForUser(userId);
     const ownedCount = stores.filter(({ role }) => role === 'owner').length;
     const mayCreateStore = ownedCount > 0 && ownedCount < this.config.maxStoresPerOwner;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: homeView,
-      title: this.pages.localize(request).t.console.stores,
+      title: localization.t.console.stores,
       data: { stores, mayCreateStore },
     });
   }
 
   /** Handles pages that do not exist, so that the error page has the menu of the store. */
-  @Get('stores/:account_id/*')
-  @RequiresOperation('store.read')
+  @GetPage('store.read', 'stores/:account_id/*')
   showMissing(): never {
     throw new NotFoundError('Page');
   }

@@ -6,12 +6,14 @@ import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
-import { WithoutSession } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { WithoutSession, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 const forgotView = loadView<{
   isSent: boolean;
@@ -33,7 +35,6 @@ export class PasswordResetsController {
   constructor(
     private readonly resets: PasswordResets,
     private readonly sessionCookies: SessionCookies,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
@@ -41,12 +42,11 @@ export class PasswordResetsController {
   @WithoutSession()
   async showForgot(
     @Query('done') done: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return showPage({
       view: forgotView,
-      title: this.pages.localize(request).t.signIn.forgot.title,
+      title: localization.t.signIn.forgot.title,
       data: {
         isSent: done === 'sent',
         isPossible: this.resets.isPossible,
@@ -60,16 +60,12 @@ export class PasswordResetsController {
   @WithoutSession()
   @TakesForm()
   @Throttle(10)
-  async requestLink(
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async requestLink(@Body() form: Form, @Req() request: FastifyRequest): Promise<PageResult> {
     await this.resets.requestLink(
       readSource(request as AuthenticatedRequest),
       readFormText(form, 'email'),
     );
-    await this.pages.redirect(reply, '/app/password/forgot?done=sent');
+    return redirectTo('/app/password/forgot?done=sent');
   }
 
   @Get('reset')
@@ -77,10 +73,9 @@ export class PasswordResetsController {
   @Throttle(10)
   async showReset(
     @Query('token') token: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.sendReset(request, reply, String(token ?? ''), []);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showForm(localization, String(token ?? ''), []);
   }
 
   @Post('reset')
@@ -90,32 +85,31 @@ export class PasswordResetsController {
   async reset(
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const token = form['token'] ?? '';
     try {
       const visitor = this.sessionCookies.readVisitor(request);
       const browser = await this.resets.use(visitor, token, form['password'] ?? '');
-      if (browser === undefined) return await this.sendReset(request, reply, token, []);
+      if (browser === undefined) return await this.showForm(localizeRequest(request), token, []);
       this.sessionCookies.setTrustedBrowser(reply, browser);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      return this.sendReset(request, reply.status(422), token, error.errors['password'] ?? []);
+      return this.showForm(localizeRequest(request), token, error.errors['password'] ?? []);
     }
     this.sessionCookies.clear(reply);
-    await this.pages.redirect(reply, '/app/sign-in?done=password');
+    return redirectTo('/app/sign-in?done=password');
   }
 
-  private async sendReset(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showForm(
+    localization: Localization,
     token: string,
     errors: string[],
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const user = await this.resets.find(token);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: resetView,
-      title: this.pages.localize(request).t.signIn.reset.title,
+      title: localization.t.signIn.reset.title,
       data: {
         token,
         email: user?.email ?? null,
@@ -123,7 +117,7 @@ export class PasswordResetsController {
         errors,
         minPasswordLength: MIN_PASSWORD_LENGTH,
       },
-      status: user ? reply.statusCode : 404,
+      status: user ? (errors.length > 0 ? 422 : 200) : 404,
       width: 'narrow',
     });
   }

@@ -10,16 +10,16 @@ import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { formatWait } from './form-text.js';
+import { localizeRequest } from '#pages/localize.js';
 
 /** For those who may have no password. */
 const WRONG_FOR_COMPANY =
   'is wrong. Sign in with your company again: then no password is asked for within ten minutes';
 
 /** The request and the response that cookies belong to. */
-type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
+export type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
 /** Asks for the password again (step-up) before what could give the thief of a session lasting access (ADR-0140). */
 @Injectable()
@@ -31,7 +31,6 @@ export class Reauthentication {
     private readonly sessions: Sessions,
     private readonly sessionCookies: SessionCookies,
     private readonly repeatedAudits: RepeatedAudits,
-    private readonly pages: Pages,
   ) {}
 
   /**
@@ -78,7 +77,7 @@ export class Reauthentication {
     if (!asksPassword) return;
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (hasTooManyFailures(attempt)) {
-      const localization = this.pages.localize(request);
+      const localization = localizeRequest(request);
       const { t } = localization;
       throw new RejectedError({
         [field]: [t.signIn.tooManyAttempts({ wait: formatWait(attempt.seconds, localization) })],

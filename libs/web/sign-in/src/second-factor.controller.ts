@@ -6,11 +6,13 @@ import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { readFormText } from './form-text.js';
-import { Reauthentication } from './reauthentication.service.js';
+import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
@@ -37,16 +39,14 @@ export class SecondFactorController {
   constructor(
     private readonly factors: SecondFactors,
     private readonly reauthentication: Reauthentication,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   async show(
     @CurrentUser() user: SignedInUser,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.send(request, reply, user, { form: '', errors: [] });
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showCodes(localization, user, { form: '', errors: [] });
   }
 
   @Post('begin')
@@ -57,11 +57,12 @@ export class SecondFactorController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (!(await this.confirmPassword(form, user, 'begin', request, reply))) return;
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const refused = await this.refusePassword(form, user, 'begin', { request, reply });
+    if (refused) return refused;
     await this.factors.beginEnrolment(by, user.userId);
-    await this.pages.redirect(reply, '/app/account/codes');
+    return redirectTo('/app/account/codes');
   }
 
   @Post('confirm')
@@ -72,17 +73,17 @@ export class SecondFactorController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const recoveryCodes = await this.factors.confirm(by, user.userId, readFormText(form, 'code'));
     if (!recoveryCodes) {
       const errors = [
         'is wrong. Wait for the next one, and check that the clock of your phone is right',
       ];
-      return this.send(request, reply.status(422), user, { form: 'confirm', errors });
+      return this.showCodes(localizeRequest(request), user, { form: 'confirm', errors });
     }
     await this.reauthentication.renewSession(user, { request, reply }, true);
-    await this.showOnce(request, reply, recoveryCodes, true);
+    return this.showOnce(localizeRequest(request), recoveryCodes, true);
   }
 
   @Post('recovery')
@@ -93,12 +94,13 @@ export class SecondFactorController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (!(await this.confirmPassword(form, user, 'recovery', request, reply))) return;
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const refused = await this.refusePassword(form, user, 'recovery', { request, reply });
+    if (refused) return refused;
     const recoveryCodes = await this.factors.renewCodes(by, user.userId);
-    if (!recoveryCodes) return this.pages.redirect(reply, '/app/account/codes');
-    await this.showOnce(request, reply, recoveryCodes, false);
+    if (!recoveryCodes) return redirectTo('/app/account/codes');
+    return this.showOnce(localizeRequest(request), recoveryCodes, false);
   }
 
   @Post('off')
@@ -109,43 +111,38 @@ export class SecondFactorController {
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    if (!(await this.confirmPassword(form, user, 'off', request, reply))) return;
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const refused = await this.refusePassword(form, user, 'off', { request, reply });
+    if (refused) return refused;
     await this.factors.remove(by, user.userId);
-    await this.pages.redirect(reply, '/app/account?done=second_factor_off');
+    return redirectTo('/app/account?done=second_factor_off');
   }
 
-  /** Asks for the password again. @returns false when it has sent the page with the error */
-  private async confirmPassword(
-    form: Form,
+  /** Asks for the password again. @returns the page with the error; undefined: it is right */
+  private async refusePassword(
+    { password }: Form,
     user: SignedInUser,
-    name: string,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<boolean> {
-    const exchange = { request, reply };
-    const password = form['password'];
+    form: string,
+    exchange: HttpExchange,
+  ): Promise<PageResult | undefined> {
     const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
-    if (errors.length > 0) {
-      await this.send(request, reply.status(422), user, { form: name, errors });
-    }
-    return errors.length === 0;
+    if (errors.length === 0) return undefined;
+    return this.showCodes(localizeRequest(exchange.request), user, { form, errors });
   }
 
-  private async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showCodes(
+    localization: Localization,
     { userId, email, task }: SignedInUser,
     refused: CodesView['refused'],
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const factor = await this.factors.findState(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
     const uri = secret && createEnrolmentUri(secret, email);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: codesView,
-      title: this.pages.localize(request).t.signIn.secondFactor.title,
-      status: reply.statusCode,
+      title: localization.t.signIn.secondFactor.title,
+      status: refused.errors.length > 0 ? 422 : 200,
       width: 'form',
       data: {
         state: factor.state,
@@ -161,15 +158,13 @@ export class SecondFactorController {
 
   /** Shows the codes in the response itself: only their hashes are stored, so a redirect would lose them. */
   private async showOnce(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     recoveryCodes: string[],
     isNew: boolean,
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+  ): Promise<PageResult> {
+    return showPage({
       view: recoveryView,
-      title: this.pages.localize(request).t.signIn.secondFactor.recovery,
-      status: 200,
+      title: localization.t.signIn.secondFactor.recovery,
       width: 'form',
       data: { codes: recoveryCodes, isNew },
     });

@@ -15,19 +15,21 @@ import {
   WithoutSession,
   type ConsoleRequest,
   type SignedInUser,
+  Localized,
 } from '#pages/current-user.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { FORGET_PERSON, loadAsset } from '#pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText, formatWait } from './form-text.js';
 import { findUserTranslations } from './user-translations.service.js';
 import { StartPaths } from './start-paths.service.js';
 import { createWrongCodesMail } from './wrong-codes-mail.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type SignInView = {
   email: string;
@@ -62,7 +64,6 @@ export class SignInController {
     private readonly signIns: SignIns,
     private readonly sessionCookies: SessionCookies,
     private readonly startPaths: StartPaths,
-    private readonly pages: Pages,
     private readonly outbox: MailOutbox,
     private readonly config: Config,
   ) {}
@@ -72,13 +73,12 @@ export class SignInController {
   async show(
     @Query() query: Record<string, string | undefined>,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const returnTo = parseReturnPath(query['return_to']);
-    if ((request as ConsoleRequest).signedIn) return this.pages.redirect(reply, returnTo);
+    if ((request as ConsoleRequest).signedIn) return redirectTo(returnTo);
     const notice = DONE.get(String(query['done']) as 'late');
-    const done = notice === undefined ? '' : this.pages.localize(request).t.signIn.signIn[notice];
-    await this.showForm(request, reply, { email: '', returnTo, failure: '', done });
+    const done = notice === undefined ? '' : localizeRequest(request).t.signIn.signIn[notice];
+    return this.showForm(localizeRequest(request), { email: '', returnTo, failure: '', done });
   }
 
   @Post('sign-in')
@@ -89,37 +89,32 @@ export class SignInController {
   async signIn(
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const email = readFormText(form, 'email');
     const returnTo = parseReturnPath(form['return_to']);
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.pages.redirect(reply, await this.startPaths.find(outcome.session, returnTo));
+      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);
-      return this.pages.redirect(reply, `/app/sign-in/code${toReturnQuery(returnTo)}`);
+      return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
-    const failure = describeFailure(outcome, this.pages.localize(request));
-    await this.showForm(request, setFailureStatus(reply, outcome), {
-      email,
-      returnTo,
-      failure,
-      done: '',
-    });
+    const localization = localizeRequest(request);
+    const data = { email, returnTo, failure: describeFailure(outcome, localization), done: '' };
+    return this.showForm(localization, data, setRetryAfter(reply, outcome));
   }
 
   @Get('sign-in/code')
   @WithoutSession()
   async showCode(
     @Query('return_to') returnTo: string | undefined,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.showCodeForm(request, reply, { failure: '', returnTo: parseReturnPath(returnTo) });
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showCodeForm(localization, { failure: '', returnTo: parseReturnPath(returnTo) });
   }
 
   @Post('sign-in/code')
@@ -130,8 +125,8 @@ export class SignInController {
   async enterCode(
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const returnTo = parseReturnPath(form['return_to']);
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithCode(
@@ -139,13 +134,14 @@ export class SignInController {
       readFormText(form, 'code'),
       this.notifyOfWrongCodes,
     );
-    if (outcome === null) return this.pages.redirect(reply, '/app/sign-in?done=late');
+    if (outcome === null) return redirectTo('/app/sign-in?done=late');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.pages.redirect(reply, await this.startPaths.find(outcome.session, returnTo));
+      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
     }
-    const failure = describeCodeFailure(outcome, this.pages.localize(request));
-    await this.showCodeForm(request, setFailureStatus(reply, outcome), { failure, returnTo });
+    const localization = localizeRequest(request);
+    const data = { failure: describeCodeFailure(outcome, localization), returnTo };
+    return this.showCodeForm(localization, data, setRetryAfter(reply, outcome));
   }
 
   @Post('sign-out')
@@ -154,11 +150,11 @@ export class SignInController {
   async signOut(
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     await this.signIns.signOut(by, user);
     this.sessionCookies.clear(reply);
-    await this.pages.redirect(reply, '/app/sign-in?done=signed_out');
+    return redirectTo('/app/sign-in?done=signed_out');
   }
 
   private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {
@@ -169,30 +165,30 @@ export class SignInController {
   };
 
   private async showForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     data: Omit<SignInView, 'hasCompanySignIn'>,
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+    status = 200,
+  ): Promise<PageResult> {
+    return showPage({
       view: signInView,
-      title: this.pages.localize(request).t.signIn.signIn.title,
+      title: localization.t.signIn.signIn.title,
       data: { ...data, hasCompanySignIn: this.config.oidc !== null },
       scripts: SCRIPTS,
-      status: reply.statusCode,
+      status,
       width: 'narrow',
     });
   }
 
   private async showCodeForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     data: { failure: string; returnTo: string },
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
+    status = 200,
+  ): Promise<PageResult> {
+    return showPage({
       view: codeView,
-      title: this.pages.localize(request).t.signIn.code.title,
+      title: localization.t.signIn.code.title,
       data,
-      status: reply.statusCode,
+      status,
       width: 'narrow',
     });
   }
@@ -212,7 +208,9 @@ function describeCodeFailure(outcome: SignInOutcome, localization: Localization)
   return code.tooMany({ wait: formatWait(outcome.seconds, localization) });
 }
 
-function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {
-  if (outcome.kind !== 'wait') return reply.status(422);
-  return reply.status(429).header('retry-after', outcome.seconds);
+/** Says when to try again. @returns the status of the failure */
+function setRetryAfter(reply: FastifyReply, outcome: SignInOutcome): number {
+  if (outcome.kind !== 'wait') return 422;
+  reply.header('retry-after', outcome.seconds);
+  return 429;
 }

@@ -19,7 +19,6 @@ import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { CapReachedError } from '#event-store/port/caps.js';
 import { CustomerQuota } from '#customers/customer-quota.service.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { RememberedCards } from '#web-card/remembered-cards.service.js';
@@ -34,6 +33,7 @@ import {
   type SignupView,
 } from './signup-view.js';
 import { Signups } from './signups.service.js';
+import { redirectTo, showPublicPage, PageResult } from '#pages/page-results.js';
 
 type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
   Record<'title' | 'text' | 'open' | 'card' | 'other' | 'form', string>;
@@ -56,7 +56,6 @@ export class SignupController {
     private readonly quota: CustomerQuota,
     private readonly images: PassImages,
     private readonly remembered: RememberedCards,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {}
 
@@ -65,16 +64,16 @@ export class SignupController {
     @Param('slug') slug: string,
     @Query('new') isNew: unknown,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const signupPoster = await this.findOpen(slug, request, reply);
-    if (!signupPoster) return;
+    if (signupPoster instanceof PageResult) return signupPoster;
     const uuid =
       isNew === undefined
         ? await this.signups.findOpenable(this.remembered.find(request, signupPoster.card.id))
         : undefined;
-    if (uuid === undefined) await this.sendForm(reply, signupPoster, {});
-    else await this.sendAlready(reply, signupPoster, uuid);
+    if (uuid === undefined) return this.showForm(signupPoster, {});
+    return this.showAlready(signupPoster, uuid);
   }
 
   @Post()
@@ -84,10 +83,12 @@ export class SignupController {
     @Query('src') source: unknown,
     @Body() body: Form,
     @Req() request: AuthenticatedRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const signupPoster = await this.findOpen(slug, request, reply);
-    if (!signupPoster || !(await this.isFromOwnSite(signupPoster, request, reply))) return;
+    if (signupPoster instanceof PageResult) return signupPoster;
+    const refused = this.refuseOtherSite(signupPoster, request);
+    if (refused) return refused;
     const parsed = parseSignup(body, signupPoster, getNow());
     const { values } = parsed;
     const { poster, store } = signupPoster;
@@ -98,13 +99,11 @@ export class SignupController {
           (await this.limits.countStore(store.id, request.ip)))
         : null);
     if (busySeconds !== null) {
-      reply.status(429).header('retry-after', busySeconds);
-      return this.sendForm(reply, signupPoster, { values, busySeconds });
+      reply.header('retry-after', busySeconds);
+      return this.showForm(signupPoster, { values, busySeconds }, 429);
     }
     if ('errors' in parsed) {
-      const { errors } = parsed;
-      reply.status(422);
-      return this.sendForm(reply, signupPoster, { values, errors });
+      return this.showForm(signupPoster, { values, errors: parsed.errors }, 422);
     }
     try {
       const { requestId, ip } = request;
@@ -117,18 +116,18 @@ export class SignupController {
         rememberedUuid: this.remembered.find(request, cardId),
       });
       this.remembered.remember(request, reply, { cardId, uuid });
-      if (isOwn) return this.pages.redirect(reply, `/passes/${uuid}`);
+      if (isOwn) return redirectTo(`/passes/${uuid}`);
       const route = this.routeTo(parsed.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
       const joined = isSent ? '1' : 'unsent';
-      await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
+      return redirectTo(`/passes/${uuid}?joined=${joined}`);
     } catch (error) {
       const isClosed =
         error instanceof CapReachedError ||
         (error instanceof RejectedError && 'card_id' in error.errors);
       // The poster or its card was closed just now, or the last customer has come.
       if (!isClosed) throw error;
-      await this.sendClosed(reply, signupPoster);
+      return showClosed(signupPoster);
     }
   }
 
@@ -139,12 +138,12 @@ export class SignupController {
     return chooseRoute({ email, phone }, { ...channels, smsCountries: store.smsCountries }, false);
   }
 
-  /** Finds an open poster. Otherwise sends a page that says why it is not open, and returns undefined. */
+  /** Finds an open poster. @returns otherwise the page that says why it is not open */
   private async findOpen(
     slug: string,
     request: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<SignupPoster | undefined> {
+  ): Promise<SignupPoster | PageResult> {
     const signupPoster = await this.posters.find(slug);
     const state = signupPoster ? findAvailability(signupPoster, getNow()) : 'gone';
     // Closed for everybody, so that the page does not reveal who is a customer already.
@@ -153,39 +152,33 @@ export class SignupController {
       state === 'open' &&
       (await this.quota.isFullForSignups(signupPoster.store.id));
     if (signupPoster && state === 'open' && !isFull) return signupPoster;
-    if (signupPoster && state !== 'gone') {
-      await this.sendClosed(reply, signupPoster);
-      return undefined;
-    }
+    if (signupPoster && state !== 'gone') return showClosed(signupPoster);
     const locale = signupPoster ?? negotiateLanguage(request, LANGUAGE_CODES, reply);
-    await this.sendNotice(reply, 404, locale, ({ gone, goneWhy }) => [gone, goneWhy]);
-    return undefined;
+    return showNotice(404, locale, ({ gone, goneWhy }) => [gone, goneWhy]);
   }
 
-  /** Tells whether a form comes from our own site. Otherwise sends a page that says so. */
-  private async isFromOwnSite(
+  /** Refuses a form of another site. @returns the page that says so; undefined: the form is ours */
+  private refuseOtherSite(
     signupPoster: SignupPoster,
     request: FastifyRequest,
-    reply: FastifyReply,
-  ): Promise<boolean> {
+  ): PageResult | undefined {
     try {
       assertOwnSite(request, this.config.publicUrl);
-      return true;
+      return undefined;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
-      await this.sendNotice(reply, error.status, signupPoster, ({ elsewhere, elsewhereWhy }) => [
+      return showNotice(error.status, signupPoster, ({ elsewhere, elsewhereWhy }) => [
         elsewhere,
         elsewhereWhy,
       ]);
-      return false;
     }
   }
 
-  private async sendForm(
-    reply: FastifyReply,
+  private async showForm(
     signupPoster: SignupPoster,
     state: Partial<FormState>,
-  ): Promise<void> {
+    status = 200,
+  ): Promise<PageResult> {
     const { poster, store } = signupPoster;
     const localization = getCustomerTranslations(store);
     const { pictures, preview, icon } = await this.findPictures(signupPoster);
@@ -201,11 +194,11 @@ export class SignupController {
       pictures,
       localization,
     );
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view: FORM,
       title: `${poster.title} · ${store.name}`,
       lang: localization.locale,
-      status: reply.statusCode,
+      status,
       colors: getColors(signupPoster),
       cardColors: { ground: signupPoster.card.cardColor, text: signupPoster.card.textColor },
       icon,
@@ -218,17 +211,13 @@ export class SignupController {
     });
   }
 
-  /** Sends a page that leads a phone to the card that it has signed up for. */
-  private async sendAlready(
-    reply: FastifyReply,
-    signupPoster: SignupPoster,
-    uuid: string,
-  ): Promise<void> {
+  /** Shows a page that leads a phone to the card that it has signed up for. */
+  private async showAlready(signupPoster: SignupPoster, uuid: string): Promise<PageResult> {
     const { poster, card, store } = signupPoster;
     const { t, locale: lang } = getCustomerTranslations(store);
     const { pictures, icon } = await this.findPictures(signupPoster);
     const title = t.signup.already;
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view: ALREADY,
       title,
       lang,
@@ -274,34 +263,30 @@ export class SignupController {
       icon: brand ? toPath(brand.urls['app@192']) : undefined,
     };
   }
+}
 
-  private sendClosed(reply: FastifyReply, signupPoster: SignupPoster): Promise<void> {
-    return this.sendNotice(reply, 410, signupPoster, ({ closed, closedWhy }) => [
-      closed,
-      closedWhy,
-    ]);
-  }
+function showClosed(signupPoster: SignupPoster): PageResult {
+  return showNotice(410, signupPoster, ({ closed, closedWhy }) => [closed, closedWhy]);
+}
 
-  /** Sends a notice. @param of the poster whose store it is for, or a locale without a poster */
-  private async sendNotice(
-    reply: FastifyReply,
-    status: number,
-    of: SignupPoster | string,
-    select: (t: Translations['signup']) => [title: string, text: string],
-  ): Promise<void> {
-    const signupPoster = typeof of === 'string' ? undefined : of;
-    const localization =
-      typeof of === 'string' ? getTranslations(of) : getCustomerTranslations(of.store);
-    const [title, text] = select(localization.t.signup);
-    await this.pages.sendPublic(reply, {
-      view: NOTICE,
-      title,
-      lang: localization.locale,
-      status,
-      ...(signupPoster && { colors: getColors(signupPoster) }),
-      data: { storeName: signupPoster?.store.name ?? '', title, text },
-    });
-  }
+/** Shows a notice. @param of the poster whose store it is for, or a locale without a poster */
+function showNotice(
+  status: number,
+  of: SignupPoster | string,
+  select: (t: Translations['signup']) => [title: string, text: string],
+): PageResult {
+  const signupPoster = typeof of === 'string' ? undefined : of;
+  const localization =
+    typeof of === 'string' ? getTranslations(of) : getCustomerTranslations(of.store);
+  const [title, text] = select(localization.t.signup);
+  return showPublicPage({
+    view: NOTICE,
+    title,
+    lang: localization.locale,
+    status,
+    ...(signupPoster && { colors: getColors(signupPoster) }),
+    data: { storeName: signupPoster?.store.name ?? '', title, text },
+  });
 }
 
 function getColors({ poster }: SignupPoster): { ground: string; text: string } {

@@ -1,18 +1,12 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import {
-  detectFileType,
-  findUploadedFile,
-  TakesForm,
-  TakesUpload,
-  type Form,
-} from '#http/body-kinds.js';
+import { detectFileType, findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
 import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
@@ -27,14 +21,18 @@ import {
   RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { lacksIdentity, readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
+import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 
@@ -42,7 +40,6 @@ const MAX_FILE_BYTES = 20 * 1024 * 1024;
 @Controller('app/stores/:account_id/transfers/imports')
 export class ImportPagesController {
   constructor(
-    private readonly pages: Pages,
     private readonly page: ImportPages,
     private readonly transfers: TransferPages,
     private readonly imports: ImportsService,
@@ -60,19 +57,16 @@ export class ImportPagesController {
     @ConsoleContext() context: CommandContext,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { transfers: t } = this.pages.localize(request).t;
+  ): Promise<PageResult> {
+    const localization = localizeRequest(request);
+    const { transfers: t } = localization.t;
     const { card_id: card = '' } = form;
     const bytes = findUploadedFile(request, 'file');
     const encoding = UPLOAD_ENCODINGS.find((one) => one === form['encoding']) ?? null;
     const typed = { card, encoding: encoding ?? '', status: 422 };
     if (!bytes) {
-      await this.transfers.send(request, reply, store, {
-        ...typed,
-        errors: { file: [t.fileMissing] },
-      });
-      return;
+      const errors = { file: [t.fileMissing] };
+      return this.transfers.show(localization, store, { ...typed, errors });
     }
     const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
     const options = { card_id: toId(card), dry_run: true, mapping: null, date_order: null };
@@ -85,31 +79,27 @@ export class ImportPagesController {
           new CreateImport({ ...context, keyed }, { bytes, format, encoding }, options, true),
         ),
       );
-      const path = `${buildTransfersPath(store)}/imports/${id}?done=uploaded`;
-      await this.pages.redirect(reply, path);
+      return redirectTo(`${buildTransfersPath(store)}/imports/${id}?done=uploaded`);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const errors = describeUploadErrors(error, t);
-      await this.transfers.send(request, reply, store, { ...typed, errors });
+      return this.transfers.show(localization, store, { ...typed, errors });
     }
   }
 
-  @Get(':id')
-  @RequiresOperation('getImport')
+  @GetPage('getImport', ':id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const notices = this.pages.localize(request).t.transfers.done;
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const notices = localization.t.transfers.done;
     const current = await this.imports.get(store.id, parsePathId(path));
-    await this.page.send(request, reply, store, current, { notice: findNotice(done, notices) });
+    return this.page.show(localization, store, current, { notice: findNotice(done, notices) });
   }
 
-  @Get(':id/rows.csv')
-  @RequiresOperation('listImportRows')
+  @GetPage('listImportRows', ':id/rows.csv')
   async showRows(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
@@ -124,17 +114,14 @@ export class ImportPagesController {
       .send(Buffer.from(renderRowsAsCsv(current, rows)));
   }
 
-  @Post(':id/columns')
-  @TakesForm()
-  @RequiresOperation('imports.choose_columns')
+  @PostForm('imports.choose_columns', ':id/columns')
   async chooseColumns(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const current = await this.imports.get(store.id, parsePathId(path));
     const mapping = readMapping(current.columns, form);
     const { card_id: card = '', date_order: order = '' } = form;
@@ -149,50 +136,40 @@ export class ImportPagesController {
       if (!(error instanceof RejectedError)) throw error;
       const columns = current.columns.map(({ name }) => ({ name, field: mapping[name] ?? null }));
       const typed = { ...current, columns, cardId: choices.cardId, dateOrder: choices.dateOrder };
-      const { transfers: t } = this.pages.localize(request).t;
+      const { transfers: t } = localization.t;
       const errors = describeColumnErrors(error.errors, columns, choices.cardId, t);
-      await this.page.send(request, reply, store, typed, { errors, status: 422 });
-      return;
+      return this.page.show(localization, store, typed, { errors, status: 422 });
     }
-    await this.pages.redirect(
-      reply,
-      `${buildTransfersPath(store)}/imports/${current.id}?done=checked`,
-    );
+    return redirectTo(`${buildTransfersPath(store)}/imports/${current.id}?done=checked`);
   }
 
-  @Post(':id/start')
-  @TakesForm()
-  @RequiresOperation('startImport')
+  @PostForm('startImport', ':id/start')
   async start(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parsePathId(path);
-    await this.change(
-      request,
-      reply,
+    return this.change(
+      localization,
       store,
       new StartImport(context, id),
       `/imports/${id}?done=started`,
     );
   }
 
-  @Get(':id/discard')
-  @RequiresOperation('discardImport')
+  @GetPage('discardImport', ':id/discard')
   async askToDiscard(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { t, locale } = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { t, locale } = localization;
     const { id, createdAt } = await this.imports.get(store.id, parsePathId(path));
     const { minute } = await this.times.createFormats(store.id, locale);
     const page = `${buildTransfersPath(store)}/imports/${id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: t.transfers.discardQuestion,
       about: t.transfers.importOf({ when: minute(createdAt) }),
       text: t.transfers.discardText,
@@ -203,34 +180,28 @@ export class ImportPagesController {
     });
   }
 
-  @Post(':id/discard')
-  @TakesForm()
-  @RequiresOperation('discardImport')
+  @PostForm('discardImport', ':id/discard')
   async discard(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const command = new DiscardImport(context, parsePathId(path));
-    await this.change(request, reply, store, command, '?done=discarded');
+    return this.change(localization, store, command, '?done=discarded');
   }
 
-  @Get(':id/undo')
-  @RequiresOperation('undoImport')
+  @GetPage('undoImport', ':id/undo')
   async askToUndo(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     const { id, createdAt, counts } = await this.imports.get(store.id, parsePathId(path));
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const page = `${buildTransfersPath(store)}/imports/${id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: t.undoQuestion,
       about: t.importOf({ when: minute(createdAt) }),
       text: t.undoText({ count: counts.created }),
@@ -241,20 +212,16 @@ export class ImportPagesController {
     });
   }
 
-  @Post(':id/undo')
-  @TakesForm()
-  @RequiresOperation('undoImport')
+  @PostForm('undoImport', ':id/undo')
   async undo(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parsePathId(path);
-    await this.change(
-      request,
-      reply,
+    return this.change(
+      localization,
       store,
       new UndoImport(context, id),
       `/imports/${id}?done=undone`,
@@ -263,24 +230,22 @@ export class ImportPagesController {
 
   /** Changes an import, or shows what it has become when that is not possible any more. */
   private async change(
-    request: FastifyRequest,
-    reply: FastifyReply,
+    localization: Localization,
     store: EnteredStore,
     command: StartImport | DiscardImport | UndoImport,
     path: string,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     try {
       await this.commands.execute<typeof command, ImportJson>(command);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const current = await this.imports.get(store.id, command.id);
-      const { changedMeanwhile, notNow } = this.pages.localize(request).t.transfers;
+      const { changedMeanwhile, notNow } = localization.t.transfers;
       const isLimited = error.code === 'limit_reached' || error.code === 'quota_exceeded';
       const errors = { base: [isLimited ? notNow : changedMeanwhile] };
-      await this.page.send(request, reply, store, current, { errors, status: 422 });
-      return;
+      return this.page.show(localization, store, current, { errors, status: 422 });
     }
-    await this.pages.redirect(reply, buildTransfersPath(store) + path);
+    return redirectTo(buildTransfersPath(store) + path);
   }
 }
 

@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { DISCARDED } from '#imports/draft-import.commands.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import {
@@ -24,6 +22,8 @@ import {
 } from './import-page.js';
 import { describeRowErrors } from './row-errors.js';
 import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
 
 const EXAMPLE_ROWS = 5;
 const SHOWN_ERRORS = 20;
@@ -67,15 +67,13 @@ const SCRIPT = loadAsset(import.meta.url, './assets/import-progress.js');
 @Injectable()
 export class ImportPages {
   constructor(
-    private readonly pages: Pages,
     private readonly transfers: TransferPages,
     private readonly imports: ImportsService,
     private readonly times: StoreTimes,
   ) {}
 
-  async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async show(
+    localization: Localization,
     store: EnteredStore,
     current: CustomerImport,
     {
@@ -83,8 +81,7 @@ export class ImportPages {
       errors = {},
       status = 200,
     }: Partial<Pick<ImportView, 'notice' | 'errors'>> & { status?: number },
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { t, locale } = localization;
     const { state, counts, rowsTotal } = current;
     const format = new Intl.NumberFormat(locale);
@@ -96,7 +93,7 @@ export class ImportPages {
       limit: SHOWN_ERRORS,
     });
     const more = counts.failed - wrong.length;
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: `${t.transfers.importOf({ when: at })} · ${store.name}`,
       width: 'form',
@@ -136,7 +133,7 @@ export class ImportPages {
   private async describeDraft(
     store: EnteredStore,
     current: CustomerImport,
-    localization: ReturnType<Pages['localize']>,
+    localization: Localization,
   ): Promise<NonNullable<ImportView['draft']>> {
     const { transfers: t } = localization.t;
     const { columns, cardId, dateOrder } = current;

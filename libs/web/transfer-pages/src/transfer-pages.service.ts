@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
 import { CardsService } from '#cards/cards.service.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
+import { showPage, type PageResult } from '#pages/page-results.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -61,7 +60,6 @@ export class TransferPages {
   readonly undoDays: number;
 
   constructor(
-    private readonly pages: Pages,
     private readonly imports: ImportsService,
     private readonly cards: CardsService,
     private readonly times: StoreTimes,
@@ -71,9 +69,8 @@ export class TransferPages {
     this.undoDays = importRetentionDays;
   }
 
-  async send(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async show(
+    localization: Localization,
     store: EnteredStore,
     {
       before = null,
@@ -84,8 +81,7 @@ export class TransferPages {
       encoding = '',
       range,
     }: TransfersInput,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     const base = buildTransfersPath(store);
     // One more tells whether there is another page.
@@ -99,7 +95,7 @@ export class TransferPages {
     ]);
     const entries = list.slice(0, PAGE_SIZE);
     const last = entries.at(-1);
-    await this.pages.send(request, reply, {
+    return showPage({
       view,
       title: `${t.title} · ${store.name}`,
       status,

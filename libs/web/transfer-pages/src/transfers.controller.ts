@@ -1,23 +1,26 @@
-import { Controller, Get, Header, Query, Req, Res } from '@nestjs/common';
+import { Controller, Header, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
-import type { Translations } from '#translations/translations.js';
+import { type Translations, type Localization } from '#translations/translations.js';
 import { findExportFile } from '#exports/export-file.js';
 import { EVERYTHING, StoreExport } from '#exports/store-export.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  RequiresOperation,
   type EnteredStore,
+  GetPage,
+  Localized,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { isDay } from '#pages/local-time.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { SAMPLE_FILE } from './import-page.js';
 import { TransferPages } from './transfer-pages.service.js';
+import { localizeRequest } from '#pages/localize.js';
+import type { Readable } from 'node:stream';
+import type { PageResult } from '#pages/page-results.js';
 
 type ExportQuery = { kind?: unknown; format?: unknown; from?: unknown; to?: unknown };
 
@@ -31,27 +34,23 @@ export class TransfersController {
     private readonly transfers: TransferPages,
     private readonly exports: StoreExport,
     private readonly times: StoreTimes,
-    private readonly pages: Pages,
   ) {}
 
-  @Get()
-  @RequiresOperation('listImports')
+  @GetPage('listImports')
   async show(
     @CurrentStore() store: EnteredStore,
     @Query('before') before: unknown,
     @Query('done') done: unknown,
-    @Req() request: AuthenticatedRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { transfers: t } = this.pages.localize(request).t;
-    await this.transfers.send(request, reply, store, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { transfers: t } = localization.t;
+    return this.transfers.show(localization, store, {
       before: typeof before === 'string' && /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null,
       notice: done === 'discarded' ? t.done.discarded : '',
     });
   }
 
-  @Get('sample.csv')
-  @RequiresOperation('createImport')
+  @GetPage('createImport', 'sample.csv')
   @Header('content-type', 'text/csv; charset=utf-8')
   @Header('content-disposition', 'attachment; filename="customers.csv"')
   @Header('cache-control', 'no-store')
@@ -59,32 +58,30 @@ export class TransfersController {
     return SAMPLE_FILE;
   }
 
-  @Get('export')
-  @RequiresOperation('exportRecords')
+  @GetPage('exportRecords', 'export')
   async export(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Query() query: ExportQuery,
     @Req() request: AuthenticatedRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult | Readable> {
     const [kind, format, from, to] = [query.kind, query.format, query.from, query.to].map((value) =>
       typeof value === 'string' ? value.trim() : '',
     );
     const file = findExportFile(`${kind}.${format === '' ? 'csv' : format}`);
     if (!file) throw new NotFoundError('Export');
-    const { transfers: t } = this.pages.localize(request).t;
+    const localization = localizeRequest(request);
+    const { transfers: t } = localization.t;
     const range = { from: from ?? '', to: to ?? '' };
     const errors = TIMED.has(file.kind) ? findRangeErrors(range, t) : {};
     if (Object.keys(errors).length > 0) {
       const typed = { errors, range: { ...range, kind: file.kind }, status: 422 };
-      await this.transfers.send(request, reply, store, typed);
-      return;
+      return this.transfers.show(localization, store, typed);
     }
     const moments = TIMED.has(file.kind) ? await this.findMoments(store, range) : EVERYTHING;
     void reply.header('cache-control', 'no-store');
-    const body = await this.exports.open(context, { file, range: moments }, request, reply);
-    await reply.send(body);
+    return this.exports.open(context, { file, range: moments }, request, reply);
   }
 
   /** Finds the times of whole days, in the time zone of the store. */

@@ -1,5 +1,4 @@
-import { Body, Controller, Get, Header, Param, Post, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Get, Header, Param, Post, HttpCode } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
@@ -8,10 +7,10 @@ import { Throttle } from '#http/throttle.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { renderCardsOfHolder } from '#passes/pass-holders.js';
 import { PassImages } from '#passes/pass-images.service.js';
-import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { getCustomerTranslations } from '#translations/translations.js';
 import { WebCards } from './web-cards.service.js';
+import { type PageResult, showPublicPage, redirectTo } from '#pages/page-results.js';
 
 const view = loadView<
   {
@@ -33,12 +32,11 @@ export class MessageStopsController {
     private readonly cards: WebCards,
     private readonly contents: PassContents,
     private readonly images: PassImages,
-    private readonly pages: Pages,
   ) {}
 
   @Get()
   @Header('cache-control', 'no-store')
-  async show(@Param('uuid') uuid: string, @Res() reply: FastifyReply): Promise<void> {
+  async show(@Param('uuid') uuid: string): Promise<PageResult> {
     const { id, uuid: ownUuid } = await this.getCard(uuid);
     const content = (await this.contents.load([id])).get(id);
     if (!content) throw new NotFoundError('Card');
@@ -51,7 +49,7 @@ export class MessageStopsController {
     const t = translations.holderMessages.page;
     const title = t.title({ store: content.storeName });
     const { brand } = await this.images.createLinks(content);
-    await this.pages.sendPublic(reply, {
+    return showPublicPage({
       view,
       lang,
       title,
@@ -77,13 +75,11 @@ export class MessageStopsController {
    * (RFC 8058, section 3.1). The limit is for the few machines from which a large provider posts for all its readers.
    */
   @Post()
+  @HttpCode(200)
+  @Header('cache-control', 'no-store')
   @TakesFormOrAnything()
   @Throttle(600)
-  async change(
-    @Param('uuid') uuid: string,
-    @Body() form: Form,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  async change(@Param('uuid') uuid: string, @Body() form: Form): Promise<PageResult | undefined> {
     const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
     const action = findAction(form);
     await query(
@@ -101,8 +97,7 @@ export class MessageStopsController {
             values: [id, accountId],
           },
     );
-    if (action !== undefined) return this.pages.redirect(reply, `/passes/${ownUuid}/messages`);
-    await reply.header('cache-control', 'no-store').status(200).send();
+    return action === undefined ? undefined : redirectTo(`/passes/${ownUuid}/messages`);
   }
 
   /** @throws NotFoundError */

@@ -11,8 +11,7 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
-import { getRootPath, sendRenderedPage } from '#pages/page.js';
-import { Pages } from '#pages/pages.service.js';
+import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { loadView } from '#pages/view.js';
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
@@ -22,6 +21,7 @@ import { RememberedCards } from './remembered-cards.service.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WalletBadges } from './wallet-badges.service.js';
 import { WebCards } from './web-cards.service.js';
+import { redirectToUrl, PageResult, showPublicPage } from '#pages/page-results.js';
 
 const messageView = loadView<{ title: string; text: string }>(
   import.meta.url,
@@ -50,7 +50,6 @@ export class WebCardController {
     private readonly remembered: RememberedCards,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
-    private readonly pages: Pages,
     private readonly config: Config,
   ) {
     this.root = getRootPath(config);
@@ -62,8 +61,8 @@ export class WebCardController {
     @Param('uuid') uuid: string,
     @Query('joined') joined: unknown,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
     const match = await this.cards.find(uuid);
     if (!match) {
       // No store is known, so the browser chooses the language.
@@ -71,11 +70,10 @@ export class WebCardController {
       const { t, locale: lang } = getTranslations(language);
       const title = t.card.notFound;
       const data = { title, text: t.card.notFoundWhy };
-      return this.pages.sendPublic(reply, { view: messageView, status: 404, lang, title, data });
+      return showPublicPage({ view: messageView, status: 404, lang, title, data });
     }
     if (match.isMerged) {
-      await reply.redirect(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
-      return;
+      return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
     }
     const { pass, content } = await this.contents.open(match.card);
     this.remembered.update(request, reply, content);
@@ -100,7 +98,8 @@ export class WebCardController {
       ...(await this.findImages(content)),
       pushKey: this.vapid.publicKey,
     };
-    await sendRenderedPage(reply, renderCardPage(input, this.root));
+    const page = renderCardPage(input, this.root);
+    return new PageResult(() => setPageHeaders(reply.status(200), page));
   }
 
   /** Finds the images, as paths on the page's own host. */

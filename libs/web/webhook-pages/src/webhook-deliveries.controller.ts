@@ -1,22 +1,22 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Body, Controller, Param, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
 import { createTimeFormats, isDay, parseLocalTime, renderLocalTime } from '#pages/local-time.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -30,7 +30,7 @@ import {
   type ReplayJson,
 } from '#subscriptions/webhook-delivery.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -41,6 +41,8 @@ import {
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type Line = WebhookState & { path: string; event: string; created: string; attempts: string };
 type Fields = { status: string; type: string; from: string; to: string };
@@ -99,24 +101,20 @@ type DeliveryParameters = { id: string; delivery_id: string };
 @Controller('app/stores/:account_id/webhooks/:id')
 export class WebhookDeliveriesPageController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly deliveries: WebhookDeliveriesService,
     private readonly times: StoreTimes,
   ) {}
 
-  @Get('deliveries')
-  @RequiresOperation('listWebhookDeliveries')
+  @GetPage('listWebhookDeliveries', 'deliveries')
   async list(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    const localization = this.pages.localize(request);
     const { t: translations, locale } = localization;
     const t = translations.webhookPages.deliveries;
     const timeZone = await this.times.getTimeZone(store.id);
@@ -135,7 +133,7 @@ export class WebhookDeliveriesPageController {
     const narrowed = Object.entries(fields).filter(([, value]) => value !== '');
     const link = (extra: [string, string][]) =>
       `${base}?${new URLSearchParams([...narrowed, ...extra]).toString()}`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: t.title,
       data: {
@@ -153,24 +151,19 @@ export class WebhookDeliveriesPageController {
     });
   }
 
-  @Get('deliveries/:delivery_id')
-  @RequiresOperation('getWebhookDelivery')
+  @GetPage('getWebhookDelivery', 'deliveries/:delivery_id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param() path: DeliveryParameters,
     @Query('done') done: unknown,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const { t } = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { t } = localization;
     const notice = done === 'redelivered' ? t.webhookPages.done.redelivered : '';
-    await this.sendDelivery(request, reply, store, path, { notice, error: '' });
+    return this.showDelivery(localization, store, path, { notice, error: '' });
   }
 
-  @Post('deliveries/:delivery_id/redeliver')
-  @RequiresOperation('redeliverWebhook')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('redeliverWebhook', 'deliveries/:delivery_id/redeliver', 30)
   async redeliver(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -178,42 +171,36 @@ export class WebhookDeliveriesPageController {
     @Param() path: DeliveryParameters,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     try {
       await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
         this.deliveries.redeliver({ ...context, keyed }, id, deliveryId),
       );
     } catch (error) {
-      const { text } = toRefusal(error, this.pages.localize(request));
-      return this.sendDelivery(request, reply, store, path, { notice: '', error: text });
+      const { text } = toRefusal(error, localizeRequest(request));
+      return this.showDelivery(localizeRequest(request), store, path, { notice: '', error: text });
     }
     const base = `${buildWebhooksPath(store)}/${id}/deliveries/${deliveryId}`;
-    await this.pages.redirect(reply, `${base}?done=redelivered`);
+    return redirectTo(`${base}?done=redelivered`);
   }
 
-  @Get('replay')
-  @RequiresOperation('replayWebhooks')
+  @GetPage('replayWebhooks', 'replay')
   async showReplay(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const timeZone = await this.times.getTimeZone(store.id);
     const from = renderLocalTime(new Date(getNowMs() - DAY_MS), timeZone);
-    await this.sendReplay(request, reply, store, path, {
+    return this.renderReplay(localization, store, path, {
       values: { from, to: '', hasEveryEvent: true, events: [] },
       errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
 
-  @Post('replay')
-  @RequiresOperation('replayWebhooks')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('replayWebhooks', 'replay', 30)
   async replay(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -221,8 +208,7 @@ export class WebhookDeliveriesPageController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const { id } = await this.webhooks.get(store.id, parsePathId(path));
     const timeZone = await this.times.getTimeZone(store.id);
     const { from = '', to = '', receipt = '' } = form;
@@ -244,31 +230,26 @@ export class WebhookDeliveriesPageController {
         this.deliveries.replay({ ...context, keyed }, id, body),
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
-      return this.sendReplay(request, reply, store, path, { values, errors, receipt });
+      const errors = toRefusal(error, localizeRequest(request));
+      return this.renderReplay(localizeRequest(request), store, path, { values, errors, receipt });
     }
-    await this.pages.redirect(
-      reply,
-      `${buildWebhooksPath(store)}/${id}?replayed=${replayed.matched}`,
-    );
+    return redirectTo(`${buildWebhooksPath(store)}/${id}?replayed=${replayed.matched}`);
   }
 
-  private async sendDelivery(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async showDelivery(
+    localization: Localization,
     store: EnteredStore,
     path: DeliveryParameters,
     state: { notice: string; error: string },
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     const delivery = await this.deliveries.get(store.id, id, deliveryId);
     const { enabled } = await this.webhooks.get(store.id, id);
-    const localization = this.pages.localize(request);
     const { t, locale } = localization;
     const { minute } = await this.times.createFormats(store.id, locale);
     const toTime = (at: string | null) => (at === null ? '' : minute(new Date(at)));
     const list = `${buildWebhooksPath(store)}/${id}/deliveries`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: detailView,
       title: t.webhookPages.delivery.title,
       status: state.error === '' ? 200 : 422,
@@ -289,18 +270,16 @@ export class WebhookDeliveriesPageController {
     });
   }
 
-  private async sendReplay(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  private async renderReplay(
+    localization: Localization,
     store: EnteredStore,
     path: string,
     state: Pick<ReplayView, 'values' | 'errors' | 'receipt'>,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    const localization = this.pages.localize(request);
     const t = localization.t.webhookPages.replay;
     const back = `${buildWebhooksPath(store)}/${webhook.id}`;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: replayView,
       title: t.title,
       width: 'form',

@@ -1,21 +1,21 @@
-import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
@@ -26,12 +26,14 @@ import {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { WebhookViews } from './webhook-views.service.js';
+import { type PageResult } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 /** Serves the page that changes the signing secret of a webhook, which it shows once. */
 @Controller('app/stores/:account_id/webhooks/:id/rotate')
 export class WebhookSecretsPageController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly webhooks: WebhookSubscriptionsService,
@@ -39,22 +41,17 @@ export class WebhookSecretsPageController {
     private readonly reauthentication: Reauthentication,
   ) {}
 
-  @Get()
-  @RequiresOperation('rotateWebhookSecret')
+  @GetPage('rotateWebhookSecret')
   async askToRotate(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    await this.views.sendRotation(request, reply, store, webhook, NO_FORM_ERRORS);
+    return this.views.showRotation(localization, store, webhook, NO_FORM_ERRORS);
   }
 
-  @Post()
-  @RequiresOperation('rotateWebhookSecret')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('rotateWebhookSecret', '', 30)
   async rotate(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -62,8 +59,7 @@ export class WebhookSecretsPageController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     let rotated: WebhookSubscriptionSecretJson;
     let grace: number;
@@ -82,10 +78,10 @@ export class WebhookSecretsPageController {
         ),
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
-      return this.views.sendRotation(request, reply, store, webhook, errors);
+      const errors = toRefusal(error, localizeRequest(request));
+      return this.views.showRotation(localizeRequest(request), store, webhook, errors);
     }
     const until = grace === 0 ? null : new Date(getNowMs() + grace * 1_000);
-    await this.views.sendSecret(request, reply, store, rotated, until);
+    return this.views.showSecret(localizeRequest(request), store, rotated, until);
   }
 }

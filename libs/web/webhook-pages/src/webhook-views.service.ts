@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CardsService } from '#cards/cards.service.js';
 import { LocationsService } from '#locations/locations.service.js';
 import type { EnteredStore } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -15,7 +13,7 @@ import type {
   WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import type { Localization } from '#translations/translations.js';
+import { type Localization } from '#translations/translations.js';
 import { TESTS_RUNNING } from '#subscriptions/webhook-test.commands.js';
 import { UnavailableError } from '#kernel/errors.js';
 import type { WebhookFields } from './webhook-form.js';
@@ -28,6 +26,7 @@ import {
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
 
 type FormView = {
   heading: string;
@@ -100,7 +99,6 @@ export type WebhookNotice = keyof Omit<Localization['t']['webhookPages']['done']
 @Injectable()
 export class WebhookViews {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly cards: CardsService,
@@ -109,31 +107,28 @@ export class WebhookViews {
   ) {}
 
   /** Sends the page of a webhook with the reason of a refusal. @throws every other error */
-  async sendRefusal(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async showRejection(
+    localization: Localization,
     store: EnteredStore,
     id: number,
     error: unknown,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const errors = isBusy(error)
       ? { fields: {}, text: error.message }
-      : toRefusal(error, this.pages.localize(request));
+      : toRefusal(error, localization);
     const webhook = await this.webhooks.get(store.id, id);
-    await this.sendPage(request, reply, store, webhook, {
+    return this.showWebhook(localization, store, webhook, {
       query: {},
       error: listErrors(errors),
     });
   }
 
-  async sendPage(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async showWebhook(
+    localization: Localization,
     store: EnteredStore,
     webhook: WebhookSubscriptionSecretJson,
     { query, error }: { query: Record<string, unknown>; error: string },
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const t = localization.t.webhookPages;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const [cards, locations] = await this.listChoices(store);
@@ -145,7 +140,7 @@ export class WebhookViews {
     const replayed = /^\d{1,12}$/.test(String(query['replayed']))
       ? Number(query['replayed'])
       : null;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: showView,
       title: webhook.description ?? new URL(webhook.target_url).hostname,
       status: error === '' ? 200 : 422,
@@ -175,19 +170,17 @@ export class WebhookViews {
     });
   }
 
-  async sendForm(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async showForm(
+    localization: Localization,
     store: EnteredStore,
     id: number | null,
     state: Pick<FormView, 'values' | 'errors' | 'receipt'>,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const t = localization.t.webhookPages.form;
     const [cards, locations] = await this.listChoices(store);
     const base = buildWebhooksPath(store);
     const heading = id === null ? t.addTitle : t.editTitle;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: formView,
       title: heading,
       width: 'form',
@@ -207,15 +200,14 @@ export class WebhookViews {
     });
   }
 
-  async sendRotation(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async showRotation(
+    localization: Localization,
     store: EnteredStore,
     webhook: WebhookSubscriptionJson,
     errors: FormErrors,
-  ): Promise<void> {
-    const t = this.pages.localize(request).t.webhookPages;
-    await this.pages.send(request, reply, {
+  ): Promise<PageResult> {
+    const t = localization.t.webhookPages;
+    return showPage({
       view: rotateView,
       title: t.rotate.title,
       width: 'form',
@@ -233,18 +225,16 @@ export class WebhookViews {
   }
 
   /** Sends the page with a new secret, in this response, because a redirect would require storing it. */
-  async sendSecret(
-    request: FastifyRequest,
-    reply: FastifyReply,
+  async showSecret(
+    localization: Localization,
     store: EnteredStore,
     { id, secret, public_key: publicKey }: WebhookSubscriptionSecretJson,
     until: Date | null,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+  ): Promise<PageResult> {
     const t = localization.t.webhookPages.secret;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const title = secret === '' ? t.publicTitle : t.title;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: secretView,
       title,
       width: 'form',

@@ -1,20 +1,20 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Param, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
-import { TakesForm, type Form } from '#http/body-kinds.js';
+import { type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
 } from '#pages/current-user.js';
-import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -49,6 +49,9 @@ import {
   type WebhookState,
 } from './webhook-labels.js';
 import { WebhookViews, type WebhookNotice } from './webhook-views.service.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { type Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 
 type Line = WebhookState & {
   path: string;
@@ -70,7 +73,6 @@ const PAGE_SIZE = 50;
 @Controller('app/stores/:account_id/webhooks')
 export class WebhooksController {
   constructor(
-    private readonly pages: Pages,
     private readonly forms: SubmittedForms,
     private readonly commands: CommandBus,
     private readonly webhooks: WebhookSubscriptionsService,
@@ -79,15 +81,12 @@ export class WebhooksController {
     private readonly reauthentication: Reauthentication,
   ) {}
 
-  @Get()
-  @RequiresOperation('listWebhookSubscriptions')
+  @GetPage('listWebhookSubscriptions')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    const localization = this.pages.localize(request);
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const t = localization.t.webhookPages;
     const after = /^[1-9]\d{0,14}$/.test(String(query['after'])) ? Number(query['after']) : null;
     // One more tells whether there is another page.
@@ -98,7 +97,7 @@ export class WebhooksController {
     const rowsOfPage = rows.slice(0, PAGE_SIZE);
     const base = buildWebhooksPath(store);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    await this.pages.send(request, reply, {
+    return showPage({
       view: listView,
       title: t.list.title,
       data: {
@@ -118,32 +117,26 @@ export class WebhooksController {
     });
   }
 
-  @Get('new')
-  @RequiresOperation('createWebhookSubscription')
+  @GetPage('createWebhookSubscription', 'new')
   async showCreation(
     @CurrentStore() store: EnteredStore,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.views.sendForm(request, reply, store, null, {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.views.showForm(localization, store, null, {
       values: NO_WEBHOOK_FIELDS,
       errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
 
-  @Post()
-  @RequiresOperation('createWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('createWebhookSubscription', '', 30)
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const values = readWebhookFields(form);
     let created: WebhookSubscriptionSecretJson;
     try {
@@ -160,46 +153,43 @@ export class WebhooksController {
           ),
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
+      const errors = toRefusal(error, localizeRequest(request));
       const receipt = form['receipt'] ?? '';
-      return this.views.sendForm(request, reply, store, null, { values, errors, receipt });
+      return this.views.showForm(localizeRequest(request), store, null, {
+        values,
+        errors,
+        receipt,
+      });
     }
-    await this.views.sendSecret(request, reply, store, created, null);
+    return this.views.showSecret(localizeRequest(request), store, created, null);
   }
 
-  @Get(':id')
-  @RequiresOperation('getWebhookSubscription')
+  @GetPage('getWebhookSubscription', ':id')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Query() query: Record<string, unknown>,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    await this.views.sendPage(request, reply, store, webhook, { query, error: '' });
+    return this.views.showWebhook(localization, store, webhook, { query, error: '' });
   }
 
-  @Get(':id/edit')
-  @RequiresOperation('updateWebhookSubscription')
+  @GetPage('updateWebhookSubscription', ':id/edit')
   async showForm(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    await this.views.sendForm(request, reply, store, webhook.id, {
+    return this.views.showForm(localization, store, webhook.id, {
       values: toWebhookFields(webhook),
       errors: NO_FORM_ERRORS,
       receipt: '',
     });
   }
 
-  @Post(':id/edit')
-  @RequiresOperation('updateWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('updateWebhookSubscription', ':id/edit', 30)
   async update(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -207,8 +197,7 @@ export class WebhooksController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     const values = readWebhookFields(form);
     try {
@@ -218,46 +207,39 @@ export class WebhooksController {
         new UpdateWebhookSubscription(context, webhook.id, toSubscriptionChanges(body), false),
       );
     } catch (error) {
-      const errors = toRefusal(error, this.pages.localize(request));
-      return this.views.sendForm(request, reply, store, webhook.id, {
+      const errors = toRefusal(error, localizeRequest(request));
+      return this.views.showForm(localizeRequest(request), store, webhook.id, {
         values,
         errors,
         receipt: '',
       });
     }
-    await this.redirect(reply, store, webhook.id, 'saved');
+    return this.redirect(store, webhook.id, 'saved');
   }
 
-  @Post(':id/pause')
-  @RequiresOperation('updateWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('updateWebhookSubscription', ':id/pause', 30)
   async pause(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     await this.commands.execute(
       new UpdateWebhookSubscription(context, id, { enabled: false }, false),
     );
-    await this.redirect(reply, store, id, 'paused');
+    return this.redirect(store, id, 'paused');
   }
 
-  @Get(':id/enable')
-  @RequiresOperation('updateWebhookSubscription')
+  @GetPage('updateWebhookSubscription', ':id/enable')
   async askToEnable(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    const localization = this.pages.localize(request);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const { disabled_at: disabledAt } = webhook;
-    await this.pages.send(request, reply, {
+    return showPage({
       view: enableView,
       title: localization.t.webhookPages.enable.title,
       width: 'form',
@@ -269,18 +251,14 @@ export class WebhooksController {
     });
   }
 
-  @Post(':id/enable')
-  @RequiresOperation('updateWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('updateWebhookSubscription', ':id/enable', 30)
   async enable(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     const replaysMissed = form['replay_missed'] === 'yes';
     try {
@@ -288,15 +266,12 @@ export class WebhooksController {
         new UpdateWebhookSubscription(context, id, { enabled: true }, replaysMissed),
       );
     } catch (error) {
-      return this.views.sendRefusal(request, reply, store, id, error);
+      return this.views.showRejection(localization, store, id, error);
     }
-    await this.redirect(reply, store, id, replaysMissed ? 'enabledMissed' : 'enabled');
+    return this.redirect(store, id, replaysMissed ? 'enabledMissed' : 'enabled');
   }
 
-  @Post(':id/test')
-  @RequiresOperation('testWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('testWebhookSubscription', ':id/test', 30)
   async test(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -304,8 +279,7 @@ export class WebhooksController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     const id = parsePathId(path);
     let result: WebhookTestJson;
     try {
@@ -313,23 +287,21 @@ export class WebhooksController {
         this.commands.execute(new TestWebhookSubscription(context, id)),
       );
     } catch (error) {
-      return this.views.sendRefusal(request, reply, store, id, error);
+      return this.views.showRejection(localizeRequest(request), store, id, error);
     }
-    await this.redirect(reply, store, id, result.delivered ? 'tested' : 'testFailed');
+    return this.redirect(store, id, result.delivered ? 'tested' : 'testFailed');
   }
 
-  @Get(':id/delete')
-  @RequiresOperation('deleteWebhookSubscription')
+  @GetPage('deleteWebhookSubscription', ':id/delete')
   async askToDelete(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    const { title, text, yes, no } = this.pages.localize(request).t.webhookPages.delete;
+    const { title, text, yes, no } = localization.t.webhookPages.delete;
     const base = `${buildWebhooksPath(store)}/${webhook.id}`;
-    await this.pages.sendConfirmation(request, reply, {
+    return askToConfirm({
       question: title,
       about: webhook.target_url,
       text,
@@ -341,10 +313,7 @@ export class WebhooksController {
     });
   }
 
-  @Post(':id/delete')
-  @RequiresOperation('deleteWebhookSubscription')
-  @TakesForm()
-  @Throttle(30)
+  @PostForm('deleteWebhookSubscription', ':id/delete', 30)
   async remove(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -352,14 +321,13 @@ export class WebhooksController {
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
+  ): Promise<PageResult> {
     await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
       this.commands.execute(
         new DeleteWebhookSubscription({ ...context, keyed }, parsePathId(path)),
       ),
     );
-    await this.pages.redirect(reply, `${buildWebhooksPath(store)}?done=deleted`);
+    return redirectTo(`${buildWebhooksPath(store)}?done=deleted`);
   }
 
   /** Asserts the password: whoever sets a webhook's address receives what happens in the store from then on. */
@@ -368,12 +336,7 @@ export class WebhooksController {
     return this.reauthentication.assertPassword(user, form[field], field, request);
   }
 
-  private redirect(
-    reply: FastifyReply,
-    store: EnteredStore,
-    id: number,
-    done: WebhookNotice,
-  ): Promise<void> {
-    return this.pages.redirect(reply, `${buildWebhooksPath(store)}/${id}?done=${done}`);
+  private redirect(store: EnteredStore, id: number, done: WebhookNotice): PageResult {
+    return redirectTo(`${buildWebhooksPath(store)}/${id}?done=${done}`);
   }
 }
