@@ -30,15 +30,6 @@ import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { AdminApiModule } from '#admin-api/admin-api.module.js';
-import { CardPagesModule } from '#card-pages/card-pages.module.js';
-import { CustomerPagesModule } from '#customer-pages/customer-pages.module.js';
-import { WebhookPagesModule } from '#webhook-pages/webhook-pages.module.js';
-import { LocationPagesModule } from '#location-pages/location-pages.module.js';
-import { BrandPagesModule } from '#brand-pages/brand-pages.module.js';
-import { MessagePagesModule } from '#message-pages/message-pages.module.js';
-import { NumbersModule } from '#numbers/numbers.module.js';
-import { TransferPagesModule } from '#transfer-pages/transfer-pages.module.js';
-import { OverviewModule } from '#overview/overview.module.js';
 import { CounterModule } from '#counter/counter.module.js';
 import { ConsoleModule } from '#console/console.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
@@ -91,15 +82,6 @@ export class ApiModule {
         PagesModule,
         SignInModule,
         AdminApiModule,
-        CardPagesModule,
-        CustomerPagesModule,
-        WebhookPagesModule,
-        LocationPagesModule,
-        BrandPagesModule,
-        MessagePagesModule,
-        NumbersModule,
-        TransferPagesModule,
-        OverviewModule,
         CounterModule,
         ConsoleModule,
         WebCardModule,

@@ -7,7 +7,7 @@ import { CardsService } from '#cards/cards.service.js';
 import type { HolderChannel } from '#announcements/message-channel.js';
 import { MessageSettingsService } from '#announcements/message-settings.service.js';
 import { loadAsset } from '#pages/assets.js';
-import { listCards } from '#customer-pages/customer-list.controller.js';
+import { listCards } from '../customers/customer-list.controller.js';
 import { renderHolderSms } from '#announcements/holder-message-texts.js';
 import type { CustomerLanguage, Localization } from '#translations/translations.js';
 import { listChannelBoxes, type ChannelBox, type PreviewView } from './message-views.js';

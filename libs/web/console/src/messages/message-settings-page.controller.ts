@@ -7,7 +7,7 @@ import { type Form } from '#http/body-kinds.js';
 import { UpdateMessageSettings } from '#announcements/message-settings.commands.js';
 import { UpdateMessageSettingsDto } from '#announcements/message-settings.dto.js';
 import { MessageSettingsService } from '#announcements/message-settings.service.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '#outbox/message-tabs.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   ConsoleContext,
   CurrentStore,

@@ -13,8 +13,8 @@ import {
 } from '#announcements/announcement.dto.js';
 import { AnnouncementsService } from '#announcements/announcements.service.js';
 import { Audiences } from '#announcements/audiences.service.js';
-import { listMonths } from '#customer-pages/customer-list.controller.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '#outbox/message-tabs.js';
+import { listMonths } from '../customers/customer-list.controller.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import { loadAsset } from '#pages/assets.js';
 import {
   ConsoleContext,

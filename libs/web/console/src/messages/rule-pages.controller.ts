@@ -8,7 +8,7 @@ import { CreateMessageRule, UpdateMessageRule } from '#announcements/message-rul
 import { toRuleAttributes, type MessageRuleJson } from '#announcements/message-rule.dto.js';
 import { RULE_KINDS, type RuleKind } from '#announcements/message-rule.js';
 import { MessageRulesService } from '#announcements/message-rules.service.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '#outbox/message-tabs.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   ConsoleContext,
   CurrentStore,

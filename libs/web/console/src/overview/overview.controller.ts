@@ -11,8 +11,8 @@ import {
   GetPage,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { NumbersFormat, type Tile } from '#numbers/numbers-page.js';
-import { EVERYTHING, TodaysNumbers } from '#numbers/todays-numbers.service.js';
+import { NumbersFormat, type Tile } from '../numbers/numbers-page.js';
+import { EVERYTHING, TodaysNumbers } from '../numbers/todays-numbers.service.js';
 import { listSteps, type Step } from './steps.js';
 import { StoreSetup } from './store-setup.service.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
