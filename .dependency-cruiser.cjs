@@ -71,7 +71,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: `${LIB}[^.]+[.]ts$`,
-        // What draws pages is technical, like the platform.
+        // Reading files of texts and drawing pages is technical, like the platform.
         pathNot: ['^libs/(platform|configuration|translations)/', '^libs/web/(pages|docs)/'],
       },
       to: {

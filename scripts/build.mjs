@@ -89,7 +89,6 @@ function listFiles(folder) {
 }
 
 function isBuilt(root, source) {
-  if (source.endsWith('.json')) return true;
   const file = path.relative(root, source);
   const isRendered = file.endsWith('.md') || listReceivers(root).includes(file);
   const target = isRendered ? GUIDES : file.replace(/\.ts$/, '.js');

@@ -19,7 +19,7 @@ const argumentsFile = path.join(folder, 'message-arguments.ts');
 /** The types of arguments for the compiler, by the numbers that the parser of messages has for them. */
 const ARGUMENT_TYPES = { 1: 'string', 2: 'number', 5: 'string', 6: 'number' };
 const [LITERAL, PLURAL, POUND] = [0, 6, 7];
-/** What pages count. Some languages have a category for millions, which would only repeat another one. */
+/** Counts on pages are smaller. Some languages have a category for millions, which would only repeat another one. */
 const COUNTS = Array.from({ length: 1000 }, (_, count) => count);
 
 const errors = [];
@@ -47,8 +47,9 @@ function readMessages(file) {
   const visit = (section, prefix) => {
     for (const [name, text] of Object.entries(section)) {
       const key = `${prefix}${name}`;
-      if (typeof text === 'object') visit(text, `${key}.`);
-      else messages.set(key, parse(file, key, text));
+      if (typeof text === 'string') messages.set(key, parse(file, key, text));
+      else if (text?.constructor === Object) visit(text, `${key}.`);
+      else errors.push(`${file}: ${key} is neither a text nor a section`);
     }
   };
   visit(JSON.parse(fs.readFileSync(path.join(folder, file), 'utf8')), '');
@@ -57,6 +58,7 @@ function readMessages(file) {
 
 function parse(file, key, text) {
   const message = { types: {}, plurals: [] };
+  if (text.trim() === '') errors.push(`${file}: ${key} is blank`);
   try {
     collect(new IntlMessageFormat(text, 'en', undefined, { ignoreTag: true }).getAst(), message);
   } catch (error) {
@@ -111,7 +113,9 @@ function checkPlural(where, language, { name, options, type }) {
     if (!(category in options)) errors.push(`${where} lacks the plural "${category}" of {${name}}`);
   for (const option of Object.keys(options))
     if (!option.startsWith('=') && !categories.includes(option))
-      errors.push(`${where} has the plural "${option}" of {${name}}, which ${language} has not`);
+      errors.push(
+        `${where} has the plural "${option}" of {${name}}, which is not a plural of ${language}`,
+      );
 }
 
 function renderTypes(types) {
@@ -131,6 +135,9 @@ function checkNotes() {
 
 /** Renders the arguments of the English messages. */
 async function renderDeclarations() {
+  const { printWidth, singleQuote } = JSON.parse(
+    fs.readFileSync(path.join(root, '.oxfmtrc.json'), 'utf8'),
+  );
   const lines = [...english]
     .filter(([, { types }]) => Object.keys(types).length > 0)
     .map(([key, { types }]) => `${JSON.stringify(key)}: ${renderTypes(types)};`);
@@ -142,7 +149,7 @@ export type MessageArguments = {
 ${lines.join('\n')}
 };
 `,
-    { printWidth: 100, singleQuote: true },
+    { printWidth, singleQuote },
   );
   return code;
 }

@@ -61,10 +61,20 @@ describe('the check of texts', () => {
   it('insists on the plurals of the language', () => {
     const text = '{count, plural, one {#} few {#} other {#}} {name}';
     expect(check({ 'de.json': withStamps(text) })).toEqual([
-      'de.json: card.stamps has the plural "few" of {count}, which de has not',
+      'de.json: card.stamps has the plural "few" of {count}, which is not a plural of de',
     ]);
     expect(check({ 'pl.json': withStamps(text) })).toEqual([
       'pl.json: card.stamps lacks the plural "many" of {count}',
+    ]);
+  });
+
+  it('names what is blank, and what is no text', () => {
+    expect(check({ 'de.json': { card: { ...GERMAN.card, title: ' ' } } })).toEqual([
+      'de.json: card.title is blank',
+    ]);
+    expect(check({ 'de.json': { card: { ...GERMAN.card, title: null } } })).toEqual([
+      'de.json: card.title is neither a text nor a section',
+      'de.json: card.title is missing',
     ]);
   });
 

@@ -3,22 +3,32 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
-/** Checks the texts in views with the compiler: that each exists and gets its arguments. What else a view gets is `any`. */
+/** Checks the texts in views with the compiler: that each exists and gets its arguments. Other data is `any`. */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const HEADER = `
+const toHeader = (section) =>
+  `
 import type { PageFrame } from '#pages/view.js';
-declare const it: { page: PageFrame; [name: string]: any };
-declare const part: (name: string, data?: object) => string;
+import type { Translations } from '#translations/translations.js';
+type Shown<T> = T extends (...values: never[]) => unknown ? never : T;
+declare const it: { page: PageFrame; t: ${section}; [name: string]: any };
+declare const show: <T>(value: Shown<T>) => void;
+declare const part: <D>(name: string, data?: { [N in keyof D]: Shown<D[N]> }) => string;
 async function render(this: any) {
 `.replaceAll('\n', ' ');
 
-const views = new Map(
-  fs
-    .readdirSync(path.join(root, 'libs/web'), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.eta'))
-    .map((file) => path.join(root, 'libs/web', file))
-    .map((file) => [`${file}.ts`, toCode(fs.readFileSync(file, 'utf8'))]),
-);
+const listed = fs
+  .readdirSync(path.join(root, 'libs/web'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.eta'))
+  .map((file) => path.join(root, 'libs/web', file));
+/** Views of tests, as if they were here. */
+const named = process.argv.slice(2);
+const views = new Map([
+  ...listed.map((file) => [`${file}.ts`, toCode(fs.readFileSync(file, 'utf8'))]),
+  ...named.map((file) => [
+    path.join(root, 'libs/web', `${path.basename(file)}.ts`),
+    toCode(fs.readFileSync(file, 'utf8')),
+  ]),
+]);
 const { options } = ts.parseJsonConfigFileContent(
   ts.readConfigFile(path.join(root, 'tsconfig.json'), ts.sys.readFile).config,
   ts.sys,
@@ -48,18 +58,19 @@ for (const { file, start, messageText } of problems) {
 if (problems.length > 0) process.exitCode = 1;
 else console.log(`${views.size} views use texts that exist`);
 
-/** Turns a view into code without its HTML, in which everything stands where it stands in the view. */
+/**
+ * Turns a view into code without its HTML, in which everything stands where it stands in the view. A part that gets the
+ * texts of a section as `it.t` names it in its first comment: `t: of cardPages`.
+ */
 function toCode(view) {
+  const [, section] = /\bt: of (\w+)/.exec(view) ?? [];
   const code = view
     .split(/(<%[\s\S]*?%>)/)
     .map((piece) => {
       const [, start, inside] = /^(<%[-_]?[=~]?)([\s\S]*?)[-_]?%>$/.exec(piece) ?? [];
       if (inside === undefined) return piece.replaceAll(/[^\n]/g, ' ');
-      const isValue = /[=~]$/.test(start);
-      return `${(isValue ? '(' : '').padStart(start.length)}${inside}${isValue ? ')' : ' '};`.padEnd(
-        piece.length,
-      );
+      return /[=~]$/.test(start) ? `;show(${inside});` : `${inside};`;
     })
     .join('');
-  return `${HEADER}${code}\n}`;
+  return `${toHeader(section ? `Translations['${section}']` : 'never')}${code}\n}`;
 }

@@ -5,6 +5,8 @@ import path from 'node:path';
 const folders = ['libs', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|json|sql)$/;
 
+const TEXTS = 'libs/translations/src';
+
 const guides = 'docs/guides';
 const receivers = 'docs/receivers';
 const pages = [
@@ -37,6 +39,16 @@ export function copyViews(root) {
     fs.mkdirSync(path.dirname(target), { recursive: true });
     fs.copyFileSync(path.join(root, file), target);
   }
+  removeOldTexts(root);
+}
+
+/** Removes languages that have no source any more: the folder says which there are. */
+function removeOldTexts(root) {
+  const [source, built] = [root, path.join(root, 'dist')].map((one) => path.join(one, TEXTS));
+  if (!fs.existsSync(built)) return;
+  for (const file of fs.readdirSync(built))
+    if (file.endsWith('.json') && !fs.existsSync(path.join(source, file)))
+      fs.rmSync(path.join(built, file));
 }
 
 /** @returns {string[]} the documents that are pages of the service too, from the root of the project */

@@ -5,7 +5,7 @@ import { IntlMessageFormat, type Formatters } from 'intl-messageformat';
 export type Catalogue = { readonly [name: string]: string | Catalogue };
 
 /** A text with arguments. */
-type Message = (values: Record<string, string | number>) => string;
+export type Message = (values: Record<string, string | number>) => string;
 
 /** Reads the files of this folder by name: `de`, and `de@formal` with what differs in that address form. */
 export function readCatalogues(): Map<string, Catalogue> {
@@ -52,21 +52,25 @@ function createSection(section: Catalogue, locale: string, formatters: Formatter
 
 function createText(text: string, locale: string, formatters: Formatters): string | Message {
   if (!/[{']/.test(text)) return text;
-  // Tags are for React: a text for HTML is escaped as a whole.
-  const parse = () =>
-    new IntlMessageFormat(text, locale, undefined, { ignoreTag: true, formatters });
+  const create = () => new IntlMessageFormat(parse(text), locale, undefined, { formatters });
   // Apostrophes quote braces, so there may be no argument.
-  if (/'/.test(text) && !hasArguments(parse())) return String(parse().format());
+  if (text.includes("'") && parse(text).every(({ type }) => type === LITERAL))
+    return String(create().format());
   let message: IntlMessageFormat | undefined;
-  return (values) => String((message ??= parse()).format(values));
+  return (values) => String((message ??= create()).format(values));
 }
 
-function hasArguments(message: IntlMessageFormat): boolean {
-  return message.getAst().some(({ type }) => type !== LITERAL);
-}
-
-/** Type of a part of a message, in the words of its parser. */
+/** Type of a part of a message that is text alone, in the words of its parser. */
 const LITERAL = 0;
+const parsed = new Map<string, ReturnType<IntlMessageFormat['getAst']>>();
+
+/** Parses a message once for all locales. Tags are for React: a text for HTML is escaped as a whole. */
+function parse(text: string): ReturnType<IntlMessageFormat['getAst']> {
+  const parts =
+    parsed.get(text) ?? new IntlMessageFormat(text, 'en', undefined, { ignoreTag: true }).getAst();
+  parsed.set(text, parts);
+  return parts;
+}
 
 /** Shares formatters among the messages of a locale: each takes kilobytes. */
 function createFormatters(): Formatters {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readCatalogues } from './catalogues.js';
-import { ADDRESS_FORMS, type AddressForm } from './customer-texts.js';
+import { ADDRESS_FORMS, type AddressForm } from './address-form.js';
 import {
   getCustomerTranslations,
   getTranslations,

@@ -8,7 +8,8 @@ describe('getTranslations', () => {
     expect(render('en', 1)).toBe('1 stamp');
     expect(render('en-IN', 123_456)).toBe('1,23,456 stamps');
     expect(render('de', 1234)).toBe('1.234 Stempel');
-    expect(render('de-CH', 1234)).toBe("1'234 Stempel");
+    // Which apostrophe it is depends on the data of Node.js.
+    expect(render('de-CH', 1234)).toMatch(/^1['’]234 Stempel$/);
     expect(render('fr', 0)).toBe('0 tampon');
   });
 

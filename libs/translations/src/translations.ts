@@ -1,5 +1,5 @@
 import { changeTexts, createTexts, readCatalogues } from './catalogues.js';
-import type { AddressForm } from './customer-texts.js';
+import type { AddressForm } from './address-form.js';
 import type { MessageArguments } from './message-arguments.js';
 import type en from './en.json';
 
@@ -22,8 +22,8 @@ const FILES = readCatalogues();
 /** The texts by language, as in `de`, and by language and address form, as in `de@formal`. */
 const CATALOGUES = new Map(
   [...FILES].map(([name, catalogue]) => {
-    const [language = ''] = name.split('@');
-    return [name, changeTexts(FILES.get(language) ?? {}, catalogue)];
+    const [language = '', form] = name.split('@');
+    return [name, form ? changeTexts(FILES.get(language) ?? {}, catalogue) : catalogue];
   }),
 );
 

@@ -7,7 +7,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { ADDRESS_FORMS, type AddressForm } from '#translations/customer-texts.js';
+import { ADDRESS_FORMS, type AddressForm } from '#translations/address-form.js';
 import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { MAX_CONTACT_LENGTHS, pickContactDetails } from './contact-details.js';
 import { parseCountry } from './country.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AddressForm } from '#translations/customer-texts.js';
+import type { AddressForm } from '#translations/address-form.js';
 import { getTranslations, LANGUAGE_CODES as locales } from '#translations/translations.js';
 import {
   renderCardMail,

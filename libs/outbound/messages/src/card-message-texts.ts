@@ -1,4 +1,4 @@
-import type { AddressForm } from '#translations/customer-texts.js';
+import type { AddressForm } from '#translations/address-form.js';
 import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import type { IllustratedMail, MailPicture } from './mail.js';

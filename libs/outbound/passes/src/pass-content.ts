@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
-import type { AddressForm } from '#translations/customer-texts.js';
+import type { AddressForm } from '#translations/address-form.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import type { Card } from '#cards/card.js';
 import type { CardMessages } from '#cards/card.events.js';

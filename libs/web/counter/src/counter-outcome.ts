@@ -177,7 +177,7 @@ function describeRecent(
   const text = isOwn
     ? outcome.recentOwn({ ago })
     : outcome.recent({ ago, who: by ?? outcome.somebody });
-  return capitalize(text);
+  return capitalize(text, locale);
 }
 
 /** The texts of problems, by their name. */

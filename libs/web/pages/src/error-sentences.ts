@@ -1,3 +1,4 @@
+import type { Message } from '#translations/catalogues.js';
 import { getTranslations, type Translations } from '#translations/translations.js';
 
 /** The names of the texts are the English messages, with `{}` or `{name}` for what varies. */
@@ -26,7 +27,8 @@ export function hasSentence(message: string, t: Translations): boolean {
 
 function findSentence(message: string, { forms }: Translations): string | undefined {
   const plain = message.replace(/[.]$/, '');
-  const texts: Readonly<Record<string, MessageText>> = forms.messages;
+  const messages: object = forms.messages;
+  const texts = messages as Readonly<Record<string, string | Message>>;
   if (Object.hasOwn(texts, plain)) return render(texts[plain], {});
   for (const { name, pattern } of PATTERNS) {
     const match = pattern.exec(plain);
@@ -35,10 +37,11 @@ function findSentence(message: string, { forms }: Translations): string | undefi
   return undefined;
 }
 
-type MessageText = string | ((values: never) => string);
-
-function render(text: MessageText | undefined, values: Record<string, string>): string | undefined {
-  return typeof text === 'function' ? text(values as never) : text;
+function render(
+  text: string | Message | undefined,
+  values: Record<string, string>,
+): string | undefined {
+  return typeof text === 'function' ? text(values) : text;
 }
 
 function toPattern(name: string): RegExp {

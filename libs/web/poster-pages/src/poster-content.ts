@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
-import type { AddressForm } from '#translations/customer-texts.js';
+import type { AddressForm } from '#translations/address-form.js';
 import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';

@@ -59,7 +59,7 @@ export class NumbersFormat {
   readonly words: Translations['words'];
   private readonly numbers: Intl.NumberFormat;
 
-  constructor(private readonly locale: string) {
+  constructor(readonly locale: string) {
     const { t } = getTranslations(locale);
     this.t = t.numbers;
     this.words = t.words;

@@ -45,13 +45,14 @@ export class TodaysNumbers {
     const compare = (label: string, value: number, former: number): Tile => ({
       label,
       value: format.count(value),
-      note: capitalize(t.lastWeek({ weekday: name, count: former })),
+      note: capitalize(t.lastWeek({ weekday: name, count: former }), format.locale),
     });
     const compareByNow = (byNow: number, all: number) =>
       capitalize(
         byNow === all
           ? t.lastWeek({ weekday: name, count: all })
           : t.lastWeekByNow({ weekday: name, byNow, count: all }),
+        format.locale,
       );
     return {
       timeZone,

@@ -13,7 +13,7 @@ function findText(texts: Readonly<Record<string, string>>, name: string): string
 }
 
 function spellOut(name: string): string {
-  return capitalize(name.replaceAll(/[._]+/g, ' ').trim());
+  return capitalize(name.replaceAll(/[._]+/g, ' ').trim(), 'en');
 }
 
 /** Actions of visitors who are not signed in. */

@@ -1,5 +1,5 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { ADDRESS_FORMS } from '#translations/customer-texts.js';
+import { ADDRESS_FORMS } from '#translations/address-form.js';
 import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';

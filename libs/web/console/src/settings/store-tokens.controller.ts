@@ -235,7 +235,7 @@ export class StoreTokensController {
           { value: '', text: t.sameRole },
           ...LOWER_ROLES.map((value) => ({
             value,
-            text: capitalize(t.atMost({ role: roles.inText[value] })),
+            text: capitalize(t.atMost({ role: roles.inText[value] }), localization.locale),
           })),
         ],
         reaches: REACHES.map((value) => ({

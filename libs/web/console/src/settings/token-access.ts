@@ -18,7 +18,7 @@ export function describeAccess(
     ...(isReadOnly ? [tokens.isReadOnly] : []),
     ...(accountIds === null ? [] : [describeReach(accountIds, storeId, localization)]),
   ].join(', ');
-  return capitalize(text);
+  return capitalize(text, localization.locale);
 }
 
 function describeReach(
