@@ -399,7 +399,8 @@ describe('explaining a balance', () => {
       de: /: Karte ausgestellt/,
       'fr-CA': /: carte créée/,
       es: /: tarjeta emitida/,
-      nl: /: card issued/,
+      nl: /: kaart uitgegeven/,
+      pl: /: card issued/,
     };
     for (const [locale, text] of Object.entries(answers)) {
       await other.patch(other.store, { account: { locale } });
