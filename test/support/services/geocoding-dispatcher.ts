@@ -2,6 +2,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
+import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { Followers } from '#event-store/log/followers.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -24,7 +25,8 @@ export class GeocodingFollower {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
       service.app.get<T>(type, { strict: false });
     const [pool, config] = [get(Pool), get(Config)];
-    this.queue = new GeocodingQueue(pool, startSession(service));
+    this.queue = new GeocodingQueue(pool, get(ProcessSession));
+    startSession(service);
     const worker = new GeocodingWorker(
       this.queue,
       new GeocodingCache(pool),

@@ -5,6 +5,7 @@ import type { Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Maintenance } from '#database/maintenance.service.js';
+import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -43,7 +44,8 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
   const commands = { execute } as CommandBus;
   const regions = new StoreRegions(pool);
   const matches = new CustomerMatches(pool, get(PersonalKeys), readModels, get(ClaimHolders));
-  const queue = new ImportQueue(pool, startSession(service));
+  const queue = new ImportQueue(pool, get(ProcessSession));
+  startSession(service);
   const customerCards = get(CustomerCardsService);
   return new ImportDispatch(
     queue,

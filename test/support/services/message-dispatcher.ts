@@ -9,6 +9,7 @@ import { ReadModels } from '#event-store/read-models/read-models.js';
 import { WindowCounts } from '#database/window-counts.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessSession } from '#database/process-session.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessagePictures } from '#messages/card-message-pictures.service.js';
@@ -47,7 +48,7 @@ export class MessageFollower {
     });
     this.pool = get(Pool);
     this.store = get(EventStore);
-    const session = startSession(service);
+    const session = get(ProcessSession);
     const messages = new CardMessages(this.pool, session, get(WindowCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
@@ -64,6 +65,7 @@ export class MessageFollower {
       config,
     );
     const outbox = new MailOutbox(this.pool, session, get(MasterKeys), get(WindowCounts), config);
+    startSession(service);
     const mails = new MailQueue(outbox, smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config, get(QueueMetrics));
     const follower = new CardMessagesFollower(get(Followers), messages);

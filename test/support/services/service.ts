@@ -144,12 +144,16 @@ export async function startService(
 
 const startedSessions = new WeakSet<ProcessSession>();
 
-/** Starts the session of a service as its program does, once: jobs that become due are announced on it. */
-export function startSession({ app }: LocalService): ProcessSession {
+/**
+ * Starts the session of a service as its program does, once: jobs that become due are announced on it. Call it when the first
+ * queues exist; of queues that are created later it does not end the leases of dead processes.
+ */
+export function startSession({ app }: LocalService): void {
   const session = app.get(ProcessSession, { strict: false });
-  if (!startedSessions.has(session)) void session.start('api');
+  if (startedSessions.has(session)) return;
   startedSessions.add(session);
-  return session;
+  // The service may stop meanwhile.
+  void session.start('api').catch(() => undefined);
 }
 
 export function createStops() {
