@@ -30,16 +30,17 @@ const servers = {
   globalTeardown: '<rootDir>/test/support/jest/stop-servers.mjs',
 };
 
-// Rules whose tests take long: pictures, passes, live updates, many records, several processes, and what processes notice
-// after a second. And rules of parts that few changes touch.
-const SLOW_RULES =
-  'test/contract/(strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|shared-quotas|uploads|record-limits|signup|admin-api)';
+// Tests that take long: of rules about pictures, passes, live updates, many records, several processes, and what processes
+// notice after a second. And tests of parts that few changes touch.
+const SLOW =
+  'test/(ids|start|contract/(merging|webhook-deliveries|strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|shared-quotas|uploads|record-limits|signup|admin-api))';
 
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.
   testTimeout: 300_000,
   // A busy machine takes longer than half a second until a worker without open handles is gone.
   workerGracefulExitTimeout: 60_000,
+  testSequencer: '<rootDir>/test/support/jest/sequencer.mjs',
   reporters: ['default', '<rootDir>/test/support/jest/reporter.cjs'],
   projects: [
     {
@@ -52,7 +53,7 @@ export default {
       ...servers,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/', `<rootDir>/${SLOW_RULES}[.]`],
+      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/', `<rootDir>/${SLOW}[.]`],
     },
     // Whole histories, killed processes, silences: minutes each.
     {
@@ -67,7 +68,7 @@ export default {
       ...base,
       ...servers,
       displayName: 'full',
-      testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts', `<rootDir>/${SLOW_RULES}.e2e-spec.ts`],
+      testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts', `<rootDir>/${SLOW}.e2e-spec.ts`],
     },
   ],
 };

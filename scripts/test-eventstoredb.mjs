@@ -79,7 +79,7 @@ const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 const projects = ['e2e', 'long', 'full'];
 const child = spawn(
   process.execPath,
-  [jest, '--selectProjects', ...projects, '--maxWorkers=4', '--runTestsByPath', ...chosen],
+  [jest, '--selectProjects', ...projects, '--maxWorkers=5', '--runTestsByPath', ...chosen],
   { cwd: root, stdio: 'inherit', env: { ...process.env, TEST_ENGINE: 'eventstoredb' } },
 );
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])

@@ -41,7 +41,9 @@ await succeed(
     '--selectProjects=unit',
     '--selectProjects=e2e',
     `--maxWorkers=${WORKERS}`,
-    ...(subjects.length > 0 ? ['--testPathPatterns', ...subjects] : []),
+    ...(subjects.length > 0
+      ? ['--testPathIgnorePatterns=/test/(full|long)/', '--testPathPatterns', ...subjects]
+      : []),
   ]),
 );
 
