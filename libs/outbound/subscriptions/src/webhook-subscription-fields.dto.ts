@@ -1,6 +1,13 @@
 import { ArrayMaxSize, ArrayNotEmpty, IsArray, IsIn, IsObject } from 'class-validator';
 import { isBlank, toInteger, toText } from '#http/conversions.js';
 import { Check, Field, textKind, type FieldKind, type FieldOptions } from '#http/fields.js';
+import { defineKind } from '#http/resource-fields.js';
+import {
+  IntegersProperty,
+  JsonProperty,
+  TextProperty,
+  TextsProperty,
+} from '#http/response-fields.js';
 import { PUBLIC_EVENTS } from '#public-events/public-events.js';
 import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
 import {
@@ -21,8 +28,17 @@ export const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
 const MAX_URL_LENGTH = 2048;
 const MAX_IDS = 100;
 
+export const events = defineKind<string[]>(EventsField, (docs) =>
+  TextsProperty({ enum: SUBSCRIBABLE }, docs),
+);
+export const targetUrl = defineKind<string>(TargetUrlField, (docs) =>
+  TextProperty({ format: 'uri', ...docs }),
+);
+export const headers = defineKind<CustomHeaders>(HeadersField, JsonProperty);
+export const ids = defineKind<number[]>(IdsField, IntegersProperty);
+
 /** Checks only what no setting can allow; the commands check what depends on the settings. */
-export function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
+function TargetUrlField(options: FieldOptions): PropertyDecorator {
   const description = 'Publicly reachable https URL';
   const kind: FieldKind = {
     ...textKind(
@@ -37,7 +53,7 @@ export function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
   return Field(kind, { ...options, description });
 }
 
-export function EventsField(options: FieldOptions): PropertyDecorator {
+function EventsField(options: FieldOptions): PropertyDecorator {
   const items = { type: 'string', enum: SUBSCRIBABLE };
   const kind: FieldKind = {
     schema: { type: 'array', minItems: 1, items },
@@ -59,7 +75,7 @@ export function EventsField(options: FieldOptions): PropertyDecorator {
   return Field(kind, options);
 }
 
-export function HeadersField(options: FieldOptions): PropertyDecorator {
+function HeadersField(options: FieldOptions): PropertyDecorator {
   const isUpdate = options.clearable === true;
   const kind: FieldKind = {
     schema: {
@@ -83,7 +99,7 @@ export function HeadersField(options: FieldOptions): PropertyDecorator {
 }
 
 /** A list of ids, each of which may be sent as a string (CONV-13). */
-export function IdsField(options: FieldOptions): PropertyDecorator {
+function IdsField(options: FieldOptions): PropertyDecorator {
   const isId = (id: unknown) => Number.isSafeInteger(id) && Number(id) > 0;
   const kind: FieldKind = {
     schema: {
