@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { handleChange, RecordCommand } from '#event-store/commands/record-commands.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import {
   createAccount,
@@ -12,7 +13,7 @@ import {
   type Account,
   type NewAccount,
 } from './account.js';
-import type { AccountJson } from './account.dto.js';
+import type { AccountCounts, AccountJson } from './account.dto.js';
 import { accountReadModel } from './account.entity.js';
 import type { AccountEvent, AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
@@ -73,94 +74,63 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   }
 }
 
-export class UpdateAccount extends Command<AccountJson> {
+/** A change of a store. Its response is rendered for the user. */
+class ChangeAccount extends RecordCommand<AccountJson> {
   constructor(
-    readonly context: CommandContext,
-    /** The user for whom the response is rendered. */
+    context: CommandContext,
     readonly userId: number,
+  ) {
+    super(context, context.accountId);
+  }
+}
+
+export class UpdateAccount extends ChangeAccount {
+  constructor(
+    context: CommandContext,
+    userId: number,
     readonly changes: Partial<AccountSettings>,
   ) {
-    super();
+    super(context, userId);
   }
 }
 
-@CommandHandler(UpdateAccount)
-export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
-  constructor(
-    readonly pipeline: CommandPipeline,
-    readonly accounts: AccountsService,
-  ) {}
-
-  execute({ context, userId, changes }: UpdateAccount): Promise<AccountJson> {
-    return change(this, context, userId, (state) => updateAccount(state, changes));
-  }
-}
-
-export class SetLogo extends Command<AccountJson> {
+export class SetLogo extends ChangeAccount {
   /** @param picture SHA-256 of what `StripPictures` has stored */
   constructor(
-    readonly context: CommandContext,
-    readonly userId: number,
+    context: CommandContext,
+    userId: number,
     readonly picture: string,
   ) {
-    super();
+    super(context, userId);
   }
 }
 
-@CommandHandler(SetLogo)
-export class SetLogoHandler implements ICommandHandler<SetLogo> {
-  constructor(
-    readonly pipeline: CommandPipeline,
-    readonly accounts: AccountsService,
-  ) {}
-
-  execute({ context, userId, picture }: SetLogo): Promise<AccountJson> {
-    return change(this, context, userId, (state) => setLogo(state, picture));
-  }
-}
-
-export class RemoveLogo extends Command<AccountJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly userId: number,
-  ) {
-    super();
-  }
-}
-
-@CommandHandler(RemoveLogo)
-export class RemoveLogoHandler implements ICommandHandler<RemoveLogo> {
-  constructor(
-    readonly pipeline: CommandPipeline,
-    readonly accounts: AccountsService,
-  ) {}
-
-  execute({ context, userId }: RemoveLogo): Promise<AccountJson> {
-    return change(this, context, userId, removeLogo);
-  }
-}
+export class RemoveLogo extends ChangeAccount {}
 
 export const accountHandlers = [
   CreateAccountHandler,
-  UpdateAccountHandler,
-  SetLogoHandler,
-  RemoveLogoHandler,
+  handleChange(UpdateAccount, accountReadModel, [AccountsService], (command, accounts) =>
+    planChange(command, accounts, (state) => updateAccount(state, command.changes)),
+  ),
+  handleChange(SetLogo, accountReadModel, [AccountsService], (command, accounts) =>
+    planChange(command, accounts, (state) => setLogo(state, command.picture)),
+  ),
+  handleChange(RemoveLogo, accountReadModel, [AccountsService], (command, accounts) =>
+    planChange(command, accounts, removeLogo),
+  ),
 ];
 
-/** @param userId the user for whom the response is rendered */
-function change(
-  { pipeline, accounts }: { pipeline: CommandPipeline; accounts: AccountsService },
-  context: CommandContext,
-  userId: number,
+type Counts = AccountCounts & { personal: boolean };
+
+function planChange(
+  { id, userId }: ChangeAccount,
+  accounts: AccountsService,
   decide: (state: Account | undefined) => AccountEvent[],
-): Promise<AccountJson> {
-  const id = context.accountId;
-  return pipeline.handleCommand({
-    readModel: accountReadModel,
-    id,
-    context,
+) {
+  return {
     load: () => accounts.findCountsFor(userId, id),
     decide,
-    respond: ({ state, inputs }) => accounts.toJson(state, inputs, inputs.personal),
-  });
+    respond: ({ state, inputs }: { state: Account; inputs: Counts }) =>
+      accounts.toJson(state, inputs, inputs.personal),
+  };
 }

@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { findConsentTextErrors, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
@@ -115,11 +115,8 @@ export function updateAccount(
     ...(consentTexts && { consentTexts }),
     ...(smsCountries && { smsCountries }),
   };
-  const changes = Object.entries(tidy).filter(
-    ([name, value]) => !isDeepStrictEqual(state[name as keyof AccountSettings], value),
-  );
-  if (changes.length === 0) return [];
-  return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
+  const data = pickChanges<AccountSettings>(state, tidy);
+  return data ? [{ type: 'AccountUpdated', data }] : [];
 }
 
 /** @param picture SHA-256 of what was stored */
