@@ -3,19 +3,18 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { ArchiveCard, CreateCard } from '#cards/card.commands.js';
-import { CreateCardDto } from '#cards/card.dto.js';
+import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.dto.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
 import { MergeCustomers } from '#customers/merging.commands.js';
 import { CreateLocation } from '#locations/location.commands.js';
-import { CreateLocationDto } from '#locations/location.dto.js';
+import { CreateLocationDto, toLocationAttributes } from '#locations/location.dto.js';
 import { CreatePoster } from '#posters/poster.commands.js';
-import { CreatePosterDto } from '#posters/poster.dto.js';
+import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
 import { CreateReward } from '#rewards/reward.commands.js';
-import { CreateRewardDto } from '#rewards/reward.dto.js';
+import { CreateRewardDto, toRewardAttributes } from '#rewards/reward.dto.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import {
   EnrolCustomer,
@@ -60,17 +59,17 @@ export class ShopBuilder {
     await this.runAt(at, async () => {
       const context = this.createContext('mira', 'owner');
       for (const { key, name, address, pin } of LOCATIONS) {
-        const input = toAttributes(readFields(CreateLocationDto, { name, address, pin }));
+        const input = toLocationAttributes(readFields(CreateLocationDto, { name, address, pin }));
         const { id } = await this.bus.execute(new CreateLocation(context, input));
         this.locations.set(key, id);
       }
       for (const [key, { card, rewards }] of Object.entries(CARDS)) {
-        const input = toAttributes(readFields(CreateCardDto, card));
+        const input = toCardAttributes(readFields(CreateCardDto, card));
         const { id } = await this.bus.execute(new CreateCard(context, input));
         const rewardIds: number[] = [];
         for (const reward of rewards) {
           const dto = readFields(CreateRewardDto, { card_id: id, ...reward });
-          const command = new CreateReward(context, toAttributes(dto));
+          const command = new CreateReward(context, toRewardAttributes(dto));
           rewardIds.push((await this.bus.execute(command)).id);
         }
         this.cards.set(key as CardKey, { id, rewards: rewardIds });
@@ -78,7 +77,7 @@ export class ShopBuilder {
       for (const { card, ...poster } of POSTERS) {
         const { id } = this.getCard(card);
         const dto = readFields(CreatePosterDto, { card_id: id, ...poster });
-        await this.bus.execute(new CreatePoster(context, toAttributes(dto)));
+        await this.bus.execute(new CreatePoster(context, toPosterAttributes(dto)));
       }
     });
   }

@@ -3,7 +3,11 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
-import { handleChange, RecordCommand } from '#event-store/commands/record-commands.js';
+import {
+  handleChange,
+  RecordCommand,
+  type RecordPlan,
+} from '#event-store/commands/record-commands.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import {
   createAccount,
@@ -74,7 +78,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   }
 }
 
-/** A change of a store. Its response is rendered for the user. */
+/** Tells to change a store. The response is rendered for the user. */
 class ChangeAccount extends RecordCommand<AccountJson> {
   constructor(
     context: CommandContext,
@@ -126,11 +130,10 @@ function planChange(
   { id, userId }: ChangeAccount,
   accounts: AccountsService,
   decide: (state: Account | undefined) => AccountEvent[],
-) {
+): RecordPlan<Account, AccountEvent, Counts, AccountJson> {
   return {
     load: () => accounts.findCountsFor(userId, id),
     decide,
-    respond: ({ state, inputs }: { state: Account; inputs: Counts }) =>
-      accounts.toJson(state, inputs, inputs.personal),
+    respond: ({ state, inputs }) => accounts.toJson(state, inputs, inputs.personal),
   };
 }

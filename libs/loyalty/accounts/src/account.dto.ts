@@ -8,6 +8,7 @@ import {
   pick,
   TIMES,
   type FieldsOf,
+  type Showing,
 } from '#http/resource-fields.js';
 import { TextProperty } from '#http/response-fields.js';
 import { ADDRESS_FORMS } from '#translations/address-form.js';
@@ -38,7 +39,7 @@ export const STORE_KINDS = {
   country: { ...country, schema: { ...country.schema, pattern: '^[A-Za-z]{2}$' } },
 } as const;
 
-const parsed = (kind: FieldKind) =>
+const parsedField = (kind: FieldKind) =>
   defineKind<string>((options) => Field(kind, options), TextProperty);
 
 const FIELDS = {
@@ -53,12 +54,12 @@ const FIELDS = {
     update: { description: 'The public name; null means the name' },
     response: { example: 'Corner Café' },
   }),
-  time_zone: parsed(STORE_KINDS.timeZone)({
+  time_zone: parsedField(STORE_KINDS.timeZone)({
     example: 'Europe/Berlin',
     description: 'The time zone of days and birthdays, by its IANA name.',
     update: { description: 'IANA name; days and birthdays are counted in this time zone' },
   }),
-  locale: parsed(STORE_KINDS.locale)({
+  locale: parsedField(STORE_KINDS.locale)({
     description: 'The language of the store, for texts to its customers.',
     update: { example: 'pt-BR', description: 'BCP 47 language tag' },
     response: { example: 'en' },
@@ -73,7 +74,7 @@ const FIELDS = {
         'How customers are addressed in texts from this service: `informal` is "du", "tu" and "tú", `formal` is "Sie", "vous" and "usted". null: as is usual in the language, informal in German and formal in French and Spanish',
     },
   }),
-  country: parsed(STORE_KINDS.country)({
+  country: parsedField(STORE_KINDS.country)({
     optional: true,
     example: 'DE',
     description: 'ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits',
@@ -143,7 +144,7 @@ const RESPONSE = {
   }),
   ...pick(FIELDS, 'website', 'phone', 'email', 'address', 'terms_text'),
   ...TIMES,
-};
+} satisfies Showing<typeof FIELDS>;
 
 @Dto('StoreChanges', {
   wrapper: 'account',
@@ -155,7 +156,9 @@ export class UpdateAccountDto extends derive.changes(FIELDS) {}
 @Dto('Store')
 export class AccountJson extends derive.response(RESPONSE) {}
 
-const renderAccount = derive.toJson(RESPONSE);
+export const toAccountSettings = derive.toAttributes(FIELDS);
+
+const renderAccount = derive.toJsonWith(RESPONSE);
 
 /** Counts the records of a store that are not deleted. */
 export type AccountCounts = {
@@ -180,8 +183,7 @@ export function toAccountJson(
   personal: boolean,
   publicUrl: string,
 ): AccountJson {
-  return renderAccount({
-    ...account,
+  return renderAccount(account, {
     displayStoreName: account.storeName ?? account.name,
     personal,
     locationsCount: counts.locations,

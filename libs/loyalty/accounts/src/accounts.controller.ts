@@ -4,10 +4,9 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { Paged, PageReader } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
-import { AccountJson, UpdateAccountDto } from './account.dto.js';
+import { AccountJson, UpdateAccountDto, toAccountSettings } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
 @DeclaresTag({
@@ -80,6 +79,6 @@ export class AccountsController {
     @Context() context: CommandContext,
     @Body() body: UpdateAccountDto,
   ): Promise<AccountJson> {
-    return this.commands.execute(new UpdateAccount(context, userId, toAttributes(body)));
+    return this.commands.execute(new UpdateAccount(context, userId, toAccountSettings(body)));
   }
 }

@@ -42,7 +42,7 @@ class AuxiliaryFieldJson {
   declare readonly value: string;
 }
 
-export const auxiliaryFields = defineKind<AuxiliaryField[]>(
+export const auxiliaryField = defineKind<AuxiliaryField[]>(
   (options) => {
     const description = 'Replaces the list; blank elements are dropped';
     const label = (i: number) => `${i + 1}: `;
@@ -58,19 +58,19 @@ export const auxiliaryFields = defineKind<AuxiliaryField[]>(
   (docs) => ObjectsProperty(() => AuxiliaryFieldJson, docs),
 );
 
-export const preset = defineKind<string>((options) => {
+export const presetField = defineKind<string>((options) => {
   const description = `Pictures: ${STRIP_PRESETS.join(', ')}; any other value shows the colour`;
   return Field(matchingKind(PRESET, 64), { ...options, description });
 }, TextProperty);
 
-export const expiry = defineKind<string>((options) => {
+export const expiryField = defineKind<string>((options) => {
   const description = 'When the card expires; null: never';
   const finish = (time: Date) => time.toISOString();
   return TimeField({ ...options, moment: 'end', description, finish });
 }, TimestampProperty);
 
-/** Declares a text that a store writes itself for a notification. @param tells what it is for */
-export function message(name: keyof CardMessages, tells: string, example: string) {
+/** Declares a text that a store writes itself for a notification. @param purpose begins the description */
+export function messageField(name: keyof CardMessages, purpose: string, example: string) {
   const check = Check((text: string) => findMessageError(text, name));
   const placeholders = PLACEHOLDERS[name].map((one) => `{${one}}`).join(', ');
   return defineKind<string>(
@@ -78,7 +78,7 @@ export function message(name: keyof CardMessages, tells: string, example: string
     TextProperty,
   )({
     optional: true,
-    description: `${tells}. It may have ${placeholders}. Null: a text in the store’s language.`,
+    description: `${purpose}. It may have ${placeholders}. Null: a text in the store’s language.`,
     response: { example },
   });
 }

@@ -6,6 +6,7 @@ import {
   handleCreation,
   RecordCommand,
   UpdateCommand,
+  type RecordPlan,
 } from '#event-store/commands/record-commands.js';
 import {
   archiveCard,
@@ -69,10 +70,10 @@ function planChange(
   cards: CardsService,
   id: number,
   decide: (state: Card | undefined) => CardEvent[],
-) {
+): RecordPlan<Card, CardEvent, Counts, CardJson> {
   return {
     load: () => cards.findCounts(id),
     decide,
-    respond: ({ state, inputs }: { state: Card; inputs: Counts }) => toCardJson(state, inputs),
+    respond: ({ state, inputs }) => toCardJson(state, inputs),
   };
 }

@@ -2,7 +2,15 @@ import { Field } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
 import { AsOfPageQuery } from '#http/as-of.js';
 import { UpdatedSinceField } from '#http/page.js';
-import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import {
+  derive,
+  field,
+  ID,
+  pick,
+  TIMES,
+  type FieldsOf,
+  type Showing,
+} from '#http/resource-fields.js';
 import {
   ObjectsProperty,
   OneOfProperty,
@@ -12,7 +20,7 @@ import {
 import type { Card } from './card.js';
 import { BARCODE_FORMATS } from './barcode.js';
 import { STAMP_ICONS } from './card-appearance.js';
-import { auxiliaryFields, expiry, message, preset } from './card-fields.dto.js';
+import { auxiliaryField, expiryField, messageField, presetField } from './card-fields.dto.js';
 import { CARD_WARNINGS, findCardWarnings, type CardWarning } from './card-contrast.js';
 import type { CardAttributes } from './card.events.js';
 
@@ -72,7 +80,7 @@ const FIELDS = {
     default: true,
     description: 'Whether passes show how many stamps are missing to the next reward.',
   }),
-  auxiliary_fields: auxiliaryFields({
+  auxiliary_fields: auxiliaryField({
     default: [],
     description: 'Further fields on the front of a pass.',
   }),
@@ -91,7 +99,7 @@ const FIELDS = {
     description: 'The opacity of the strip’s background over the card’s colour, in per cent.',
     response: { example: 100 },
   }),
-  strip_preset: preset({
+  strip_preset: presetField({
     optional: true,
     description: 'The picture that is shown while strip_type is preset.',
   }),
@@ -99,7 +107,7 @@ const FIELDS = {
     optional: true,
     description: 'A text at the top of the pass; null shows the name of the store.',
   }),
-  expires_at: expiry({
+  expires_at: expiryField({
     optional: true,
     description: 'When the card expires; null: never.',
     response: { example: null },
@@ -118,17 +126,17 @@ const FIELDS = {
     description:
       'What kind of barcode passes and the web card show. Till scanners without a camera read code128 only.',
   }),
-  stamp_message: message(
+  stamp_message: messageField(
     'stampMessage',
     'Tells customers of new stamps',
     '{missing} more to your free coffee',
   ),
-  reward_message: message(
+  reward_message: messageField(
     'rewardMessage',
     'Tells customers that a reward is ready',
     'Your {reward} is waiting for you',
   ),
-  redemption_message: message(
+  redemption_message: messageField(
     'redemptionMessage',
     'Tells customers what they redeemed',
     'Enjoy your {reward}!',
@@ -161,7 +169,7 @@ const RESPONSE = {
     }),
   ),
   ...TIMES,
-};
+} satisfies Showing<typeof FIELDS>;
 
 @Dto('CardInput', {
   wrapper: 'card',
@@ -194,14 +202,15 @@ export type CardFilter = { scope: CardListQuery['scope']; updatedSince: Date | n
 @Dto('Card')
 export class CardJson extends derive.response(RESPONSE) {}
 
-const renderCard = derive.toJson(RESPONSE);
+export const toCardAttributes = derive.toAttributes(FIELDS);
+
+const renderCard = derive.toJsonWith(RESPONSE);
 
 export function toCardJson(
   card: Card,
   counts: { rewards: number; customerCards: number },
 ): CardJson {
-  return renderCard({
-    ...card,
+  return renderCard(card, {
     auxiliaryFields: card.auxiliaryFields.map(({ key, label, value }) => ({ key, label, value })),
     rewardsCount: counts.rewards,
     customerCardsCount: counts.customerCards,

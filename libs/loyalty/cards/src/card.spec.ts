@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   archiveCard,
@@ -12,10 +11,12 @@ import {
   unarchiveCard,
   updateCard,
 } from './card.js';
-import { CreateCardDto, UpdateCardDto } from './card.dto.js';
+import { CreateCardDto, UpdateCardDto, toCardAttributes } from './card.dto.js';
 import type { CardEvent } from './card.events.js';
 
-const attributes = toAttributes(readFields(CreateCardDto, { name: 'Coffee', stamps_required: 5 }));
+const attributes = toCardAttributes(
+  readFields(CreateCardDto, { name: 'Coffee', stamps_required: 5 }),
+);
 const cardCreated: CardEvent = {
   type: 'CardCreated',
   data: { id: 1, accountId: 1, ...attributes },
@@ -114,7 +115,7 @@ describe('unarchiveCard', () => {
 
 describe('CreateCardDto', () => {
   it('has the documented defaults', () => {
-    expect(toAttributes(readFields(CreateCardDto, { name: ' Coffee ' }))).toEqual({
+    expect(toCardAttributes(readFields(CreateCardDto, { name: ' Coffee ' }))).toEqual({
       name: 'Coffee',
       cardColor: '#6B4226',
       textColor: '#FFFFFF',
@@ -207,7 +208,7 @@ describe('UpdateCardDto', () => {
   it('accepts null only for fields that may be empty, and ignores unknown ones', () => {
     expect(readFields(UpdateCardDto, { header_text: null })).toEqual({ header_text: null });
     expect(findErrors(UpdateCardDto, { name: null })).toEqual(['name']);
-    expect(toAttributes(readFields(UpdateCardDto, { unknown: 1 }))).toEqual({});
+    expect(toCardAttributes(readFields(UpdateCardDto, { unknown: 1 }))).toEqual({});
   });
 });
 

@@ -9,7 +9,6 @@ import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { getPicture, TakesPicture } from '#http/body-kinds.js';
 import { createRecordLookup } from '#http/record.js';
-import { toAttributes } from '#http/resource-fields.js';
 import {
   ArchiveCard,
   CreateCard,
@@ -17,7 +16,13 @@ import {
   UnarchiveCard,
   UpdateCard,
 } from './card.commands.js';
-import { CardJson, CardListQuery, CreateCardDto, UpdateCardDto } from './card.dto.js';
+import {
+  CardJson,
+  CardListQuery,
+  CreateCardDto,
+  UpdateCardDto,
+  toCardAttributes,
+} from './card.dto.js';
 import { CardsService } from './cards.service.js';
 import { StripPictures } from './strip-pictures.service.js';
 
@@ -96,7 +101,7 @@ export class CardsController {
     codes: ['limit_reached'],
   })
   async create(@Context() context: CommandContext, @Body() body: CreateCardDto): Promise<CardJson> {
-    return this.commands.execute(new CreateCard(context, toAttributes(body)));
+    return this.commands.execute(new CreateCard(context, toCardAttributes(body)));
   }
 
   @Patch(':id')
@@ -116,7 +121,9 @@ export class CardsController {
     @Param('id') path: string,
     @Body() body: UpdateCardDto,
   ): Promise<CardJson> {
-    return this.commands.execute(new UpdateCard(context, parsePathId(path), toAttributes(body)));
+    return this.commands.execute(
+      new UpdateCard(context, parsePathId(path), toCardAttributes(body)),
+    );
   }
 
   @Put(':id/strip_image')

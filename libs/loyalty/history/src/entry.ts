@@ -109,7 +109,6 @@ function createEntry(
   const anonymous = { ...stored, data: { ...stored.data, personal: null } };
   const data: Record<string, unknown> = { ...toRecorded(aggregate, anonymous).data };
   const stamps = aggregate.events[type]?.balance?.(data) ?? null;
-  const hasBalance = Object.values(aggregate.events).some(({ balance }) => balance);
   const own = OWN_IDS[aggregate.name];
   const readId = (field: OwnId) => readNumber(data[field]);
   return {
@@ -131,7 +130,7 @@ function createEntry(
     locationId: readId('locationId'),
     rewardId: readId('rewardId'),
     stamps,
-    balance: hasBalance ? addStamps(before ? before.balance : 0, stamps) : null,
+    balance: types.hasBalance(aggregate) ? addStamps(before ? before.balance : 0, stamps) : null,
     reverses: readString(data['reverses']),
     source: stamps === null ? null : readString(data['source']),
     ...(own && { [own]: parseStreamName(stream).id }),

@@ -36,7 +36,7 @@ export class RecordGeocoding extends RecordCommand<void> {
   }
 }
 
-/** A provider of its own for the geocoding, which has no other command. */
+/** Handles the one command that the dispatcher needs, where it is a provider of its own. */
 export const RecordGeocodingHandler = handleChange(
   RecordGeocoding,
   locationReadModel,

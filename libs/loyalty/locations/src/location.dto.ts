@@ -2,7 +2,15 @@ import { IsObject } from 'class-validator';
 import { Field, NumberField, type FieldOptions } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
 import { PageQuery, UpdatedSinceField } from '#http/page.js';
-import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import {
+  derive,
+  field,
+  ID,
+  pick,
+  TIMES,
+  type FieldsOf,
+  type Showing,
+} from '#http/resource-fields.js';
 import type { NewLocation } from './location.js';
 
 const LATITUDE = { min: -90, max: 90, example: 53.5503, description: 'Degrees north.' };
@@ -58,7 +66,7 @@ const RESPONSE = {
       'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
   }),
   ...TIMES,
-};
+} satisfies Showing<Omit<typeof FIELDS, 'pin'>>;
 
 @Dto('LocationInput', { wrapper: 'location', bare: true })
 export class CreateLocationDto extends derive.input(FIELDS) {}
@@ -74,6 +82,7 @@ export class LocationListQuery extends PageQuery {
 @Dto('Location')
 export class LocationJson extends derive.response(RESPONSE) {}
 
+export const toLocationAttributes = derive.toAttributes(FIELDS);
 export const toLocationJson = derive.toJson(RESPONSE);
 
 function PinField(options: FieldOptions): PropertyDecorator {

@@ -6,13 +6,13 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import {
   CreateLocationDto,
   LocationJson,
   LocationListQuery,
   UpdateLocationDto,
+  toLocationAttributes,
 } from './location.dto.js';
 import { LocationsService } from './locations.service.js';
 
@@ -88,7 +88,7 @@ export class LocationsController {
     @Context() context: CommandContext,
     @Body() body: CreateLocationDto,
   ): Promise<LocationJson> {
-    return this.commands.execute(new CreateLocation(context, toAttributes(body)));
+    return this.commands.execute(new CreateLocation(context, toLocationAttributes(body)));
   }
 
   @Patch(':id')
@@ -110,7 +110,7 @@ export class LocationsController {
     @Body() body: UpdateLocationDto,
   ): Promise<LocationJson> {
     return this.commands.execute(
-      new UpdateLocation(context, parsePathId(path), toAttributes(body)),
+      new UpdateLocation(context, parsePathId(path), toLocationAttributes(body)),
     );
   }
 

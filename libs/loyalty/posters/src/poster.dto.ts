@@ -1,5 +1,13 @@
 import { Dto } from '#http/dtos.js';
-import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import {
+  derive,
+  field,
+  ID,
+  pick,
+  TIMES,
+  type FieldsOf,
+  type Showing,
+} from '#http/resource-fields.js';
 import { collectsEmail, collectsPhone, type NewPoster, type Poster } from './poster.js';
 import type { PosterAttributes } from './poster.events.js';
 
@@ -95,7 +103,7 @@ const RESPONSE = {
     example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc',
   }),
   ...TIMES,
-};
+} satisfies Showing<typeof FIELDS>;
 
 @Dto('PosterInput', {
   wrapper: 'poster',
@@ -114,12 +122,13 @@ export class UpdatePosterDto extends derive.changes(FIELDS) {}
 @Dto('Poster')
 export class PosterJson extends derive.response(RESPONSE) {}
 
-const renderPoster = derive.toJson(RESPONSE);
+export const toPosterAttributes = derive.toAttributes({ ...CARD, ...FIELDS });
+
+const renderPoster = derive.toJsonWith(RESPONSE);
 
 export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {
   const signupUrl = `${publicUrl}/join/${poster.slug}`;
-  return renderPoster({
-    ...poster,
+  return renderPoster(poster, {
     collectEmail: collectsEmail(poster.contactCollectionMode),
     collectPhone: collectsPhone(poster.contactCollectionMode),
     signupUrl,

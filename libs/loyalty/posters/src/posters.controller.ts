@@ -6,10 +6,9 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
-import { CreatePosterDto, PosterJson, UpdatePosterDto } from './poster.dto.js';
+import { CreatePosterDto, PosterJson, UpdatePosterDto, toPosterAttributes } from './poster.dto.js';
 import { PostersService } from './posters.service.js';
 
 const POSTER = createRecordLookup(PostersService, (posters, accountId, { id = '' }) =>
@@ -86,7 +85,7 @@ export class PostersController {
     @Context() context: CommandContext,
     @Body() body: CreatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(new CreatePoster(context, toAttributes(body)));
+    return this.commands.execute(new CreatePoster(context, toPosterAttributes(body)));
   }
 
   @Patch(':id')
@@ -107,7 +106,9 @@ export class PostersController {
     @Param('id') path: string,
     @Body() body: UpdatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(new UpdatePoster(context, parsePathId(path), toAttributes(body)));
+    return this.commands.execute(
+      new UpdatePoster(context, parsePathId(path), toPosterAttributes(body)),
+    );
   }
 
   @Delete(':id')

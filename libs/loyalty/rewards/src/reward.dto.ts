@@ -2,7 +2,15 @@ import { Field, IntegerField } from '#http/fields.js';
 import { Dto } from '#http/dtos.js';
 import { AsOfPageQuery } from '#http/as-of.js';
 import { UpdatedSinceField } from '#http/page.js';
-import { derive, field, ID, pick, TIMES, type FieldsOf } from '#http/resource-fields.js';
+import {
+  derive,
+  field,
+  ID,
+  pick,
+  TIMES,
+  type FieldsOf,
+  type Showing,
+} from '#http/resource-fields.js';
 import type { NewReward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
@@ -24,6 +32,7 @@ const FIELDS = {
   position: field.integer({
     min: 0,
     description: 'The place in the list of the card’s rewards.',
+    // Null: after the card's last.
     create: { optional: true },
   }),
   active: field.boolean({ default: true, description: 'Whether it can be redeemed.' }),
@@ -35,7 +44,7 @@ const RESPONSE = {
   ...CARD,
   ...pick(FIELDS, 'name', 'description', 'stamps_required', 'position', 'active'),
   ...TIMES,
-};
+} satisfies Showing<typeof FIELDS>;
 
 @Dto('RewardInput', {
   wrapper: 'reward',
@@ -54,6 +63,7 @@ export class UpdateRewardDto extends derive.changes(FIELDS) {}
 @Dto('Reward')
 export class RewardJson extends derive.response(RESPONSE) {}
 
+export const toRewardAttributes = derive.toAttributes({ ...CARD, ...FIELDS });
 export const toRewardJson = derive.toJson(RESPONSE);
 
 @Dto('RewardListQuery')

@@ -7,9 +7,14 @@ import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
-import { toAttributes } from '#http/resource-fields.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
-import { CreateRewardDto, RewardJson, RewardListQuery, UpdateRewardDto } from './reward.dto.js';
+import {
+  CreateRewardDto,
+  RewardJson,
+  RewardListQuery,
+  UpdateRewardDto,
+  toRewardAttributes,
+} from './reward.dto.js';
 import { RewardsService } from './rewards.service.js';
 
 const REWARD = createRecordLookup(RewardsService, (rewards, accountId, { id = '' }) =>
@@ -90,7 +95,7 @@ export class RewardsController {
     @Context() context: CommandContext,
     @Body() body: CreateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(new CreateReward(context, toAttributes(body)));
+    return this.commands.execute(new CreateReward(context, toRewardAttributes(body)));
   }
 
   @Patch(':id')
@@ -110,7 +115,9 @@ export class RewardsController {
     @Param('id') path: string,
     @Body() body: UpdateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(new UpdateReward(context, parsePathId(path), toAttributes(body)));
+    return this.commands.execute(
+      new UpdateReward(context, parsePathId(path), toRewardAttributes(body)),
+    );
   }
 
   @Delete(':id')

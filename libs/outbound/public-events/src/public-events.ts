@@ -2,6 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
+import { accountEvents } from '#accounts/account.events.js';
+import { cardEvents } from '#cards/card.events.js';
+import { locationEvents } from '#locations/location.events.js';
+import { posterEvents } from '#posters/poster.events.js';
+import { rewardEvents } from '#rewards/reward.events.js';
 import {
   customerEvents,
   type CustomerEvent,
@@ -36,6 +41,17 @@ export const PUBLIC_EVENTS = [
 ] as const;
 
 export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
+
+/** Lists what each aggregate publishes. The compiler refuses a type that is not public. */
+export const EVENT_TABLES = [
+  accountEvents,
+  cardEvents,
+  customerEvents,
+  customerCardEvents,
+  locationEvents,
+  posterEvents,
+  rewardEvents,
+] as const satisfies readonly Record<string, { publishedAs: PublicEventType | null }>[];
 
 /** The whole envelope, or only its `data`. */
 export type PayloadFormat = 'envelope' | 'flat';

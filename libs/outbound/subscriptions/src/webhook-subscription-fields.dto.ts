@@ -28,14 +28,14 @@ export const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
 const MAX_URL_LENGTH = 2048;
 const MAX_IDS = 100;
 
-export const events = defineKind<string[]>(EventsField, (docs) =>
+export const eventsField = defineKind<string[]>(EventsField, (docs) =>
   TextsProperty({ enum: SUBSCRIBABLE }, docs),
 );
-export const targetUrl = defineKind<string>(TargetUrlField, (docs) =>
+export const targetUrlField = defineKind<string>(TargetUrlField, (docs) =>
   TextProperty({ format: 'uri', ...docs }),
 );
-export const headers = defineKind<CustomHeaders>(HeadersField, JsonProperty);
-export const ids = defineKind<number[]>(IdsField, IntegersProperty);
+export const headersField = defineKind<CustomHeaders>(HeadersField, JsonProperty);
+export const idsField = defineKind<number[]>(IdsField, IntegersProperty);
 
 /** Checks only what no setting can allow; the commands check what depends on the settings. */
 function TargetUrlField(options: FieldOptions): PropertyDecorator {

@@ -7,8 +7,8 @@ import {
   ID,
   pick,
   TIMES,
-  toAttributes,
   type FieldsOf,
+  type Showing,
 } from '#http/resource-fields.js';
 import {
   BooleanProperty,
@@ -20,11 +20,11 @@ import {
 import { hideHeaderValues, type CustomHeaders } from '#sending/webhook-headers.js';
 import { SIGNATURES, type SignatureKind } from '#sending/webhook-signature.js';
 import {
-  events,
-  headers,
-  ids,
+  eventsField,
+  headersField,
+  idsField,
   SUBSCRIBABLE,
-  targetUrl,
+  targetUrlField,
 } from './webhook-subscription-fields.dto.js';
 import {
   getOnlyEvent,
@@ -47,7 +47,7 @@ type Settable = Omit<SubscriptionAttributes, 'headers'> & {
 };
 
 const FIELDS = {
-  events: events({
+  events: eventsField({
     description: 'The events that are delivered; * stands for all, those to come included.',
     create: {
       optional: true,
@@ -60,7 +60,7 @@ const FIELDS = {
     optional: true,
     description: 'The same as events with one entry',
   }),
-  target_url: targetUrl({
+  target_url: targetUrlField({
     description: 'The URL that events are sent to.',
     response: { example: 'https://receiver.example/webhooks' },
   }),
@@ -73,19 +73,19 @@ const FIELDS = {
     default: 'envelope',
     description: 'The format that is sent: envelope, or flat, which is only the data.',
   }),
-  headers: headers({
+  headers: headersField({
     optional: true,
     description: HEADERS,
     update: {
       description: 'Replaces all headers; the value ••• keeps the one that the header has',
     },
   }),
-  card_ids: ids({
+  card_ids: idsField({
     optional: true,
     description: 'Only events about these cards, and events about no card; null means all.',
     response: { example: null },
   }),
-  location_ids: ids({
+  location_ids: idsField({
     optional: true,
     description: 'Only events at these locations, and events at no location; null means all.',
     response: { example: null },
@@ -149,7 +149,7 @@ const RESPONSE = {
     description: 'Why the last attempt failed; null when it did not.',
   }),
   ...TIMES,
-};
+} satisfies Showing<typeof FIELDS>;
 
 @Dto('WebhookSubscriptionInput', {
   example: {
@@ -254,30 +254,32 @@ export class WebhookTestJson {
   declare readonly error: string | null;
 }
 
+/** `events` may be sent as `event`, and headers are never null: the two are converted by hand. */
+const { events: _, event: __, headers: ___, ...CONVERTED } = FIELDS;
+const toFields = derive.toAttributes(CONVERTED);
+
 export function toSubscriptionAttributes(
   input: CreateWebhookSubscriptionDto,
 ): SubscriptionAttributes {
-  const { event: _, ...fields } = input;
-  return { ...toAttributes(fields), events: getEvents(input), headers: input.headers ?? {} };
+  return { ...toFields(input), events: getEvents(input), headers: input.headers ?? {} };
 }
 
 export function toSubscriptionChanges(input: UpdateWebhookSubscriptionDto): SubscriptionChanges {
-  const { events: listed, event, headers: sent, replay_missed: _, ...fields } = input;
-  const several = listed ?? (event ? [event] : undefined);
+  const { event, headers } = input;
+  const events = input.events ?? (event ? [event] : undefined);
   return {
-    ...toAttributes(fields),
-    ...(several && { events: several }),
-    ...(sent !== undefined && { headers: sent ?? {} }),
+    ...toFields(input),
+    ...(events && { events }),
+    ...(headers !== undefined && { headers: headers ?? {} }),
   };
 }
 
-const renderSubscription = derive.toJson(RESPONSE);
+const renderSubscription = derive.toJsonWith(RESPONSE);
 
 export function toWebhookSubscriptionJson(
   subscription: WebhookSubscription,
 ): WebhookSubscriptionJson {
-  return renderSubscription({
-    ...subscription,
+  return renderSubscription(subscription, {
     event: getOnlyEvent(subscription.events),
     headers: hideHeaderValues(Object.keys(subscription.headers)),
     disabledAt: toTimeJson(subscription.disabledAt),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { Dto, readBody } from './dtos.js';
-import { derive, field, ID, pick, toAttributes, type FieldsOf } from './resource-fields.js';
+import { derive, field, ID, pick, type FieldsOf } from './resource-fields.js';
 
 type Attributes = { name: string; maxWeight: number | null; place: number; isOpen: boolean };
 type New = Omit<Attributes, 'place'> & { place: number | null };
@@ -23,6 +23,8 @@ class UpdateBoxDto extends derive.changes(FIELDS) {}
 
 class BoxJson extends derive.response(RESPONSE) {}
 const toBoxJson = derive.toJson(RESPONSE);
+const renderBox = derive.toJsonWith(RESPONSE);
+const toAttributes = derive.toAttributes(FIELDS);
 
 const create = (box: object): New => toAttributes(readBody(CreateBoxDto, { box }));
 const change = (box: object): Partial<Attributes> => toAttributes(readBody(UpdateBoxDto, { box }));
@@ -64,6 +66,33 @@ describe('the fields of a resource', () => {
       ['is_open', true],
       ['max_weight', null],
     ]);
+  });
+
+  it('may be computed, in place of a field of the record too', () => {
+    const record = { id: 1, isOpen: true };
+    expect(renderBox(record, { maxWeight: 5, isOpen: false })).toEqual({
+      id: 1,
+      is_open: false,
+      max_weight: 5,
+    });
+  });
+
+  it('are converted from a request, and nothing else that it has is', () => {
+    expect(toAttributes({ max_weight: 5, is_open: undefined, secret: 'x' })).toEqual({
+      maxWeight: 5,
+    });
+  });
+
+  it('have no option that does not exist, for the compiler', () => {
+    // @ts-expect-error misspelt
+    field.text({ optionl: true, description: '' });
+    // @ts-expect-error a text has no minimum
+    field.text({ min: 3, description: '' });
+    // @ts-expect-error derived from `optional`
+    field.integer({ clearable: true, description: '' });
+    // @ts-expect-error misspelt
+    field.oneOf(['a'], { defualt: 'a', description: '' });
+    expect(field.text({ max: 3, description: '' })).toBeDefined();
   });
 
   it('must be those of the attributes, for the compiler', () => {

@@ -32,4 +32,5 @@ it('pickChanges picks the fields that differ, and nothing when none does', () =>
   });
   expect(pickChanges(record, { events: [...events] })).toBeUndefined();
   expect(pickChanges(record, {})).toBeUndefined();
+  expect(pickChanges({ position: 0 }, { position: -0 })).toBeUndefined();
 });

@@ -21,7 +21,9 @@ export function pickChanges<T extends object>(
   input: Partial<NoInfer<T>>,
 ): Partial<T> | undefined {
   const changes = Object.entries(input).filter(
-    ([name, value]) => !isDeepStrictEqual(record[name as keyof T], value),
+    // Without the first comparison, -0 would differ from 0.
+    ([name, value]) =>
+      record[name as keyof T] !== value && !isDeepStrictEqual(record[name as keyof T], value),
   );
   return changes.length > 0 ? (Object.fromEntries(changes) as Partial<T>) : undefined;
 }

@@ -5,7 +5,7 @@ import type { AuditedWriter } from '#event-store/commands/audited-writes.service
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
-import { toAttributes } from '#http/resource-fields.js';
+import { toAccountSettings } from '#accounts/account.dto.js';
 import { AdminWriter } from './admin-commands.service.js';
 import {
   NewStoreDto,
@@ -98,6 +98,6 @@ export class AdminStoresController {
     @Param('account_id') id: string,
     @Body() body: StoreChangesDto,
   ): Promise<StoreJson> {
-    return this.stores.update(by, parsePathId(id), toAttributes(body));
+    return this.stores.update(by, parsePathId(id), toAccountSettings(body));
   }
 }

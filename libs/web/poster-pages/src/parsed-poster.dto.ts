@@ -1,8 +1,7 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
-import { toAttributes } from '#http/resource-fields.js';
 import type { NewPoster } from '#posters/poster.js';
-import { CreatePosterDto } from '#posters/poster.dto.js';
+import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
 import type { PosterForm } from './poster-form.js';
 
 /**
@@ -23,5 +22,5 @@ export function parsePosterForm(values: PosterForm): NewPoster {
   if (input.minimum_age !== null && !input.require_birthday) {
     throw new InvalidFieldsError({ minimum_age: ['needs require_birthday, or must be null'] });
   }
-  return toAttributes(input);
+  return toPosterAttributes(input);
 }

@@ -7,7 +7,7 @@ import type { ReadModel } from '../read-models/read-models.js';
 import type { CommandPlan } from './command-plan.js';
 import { CommandPipeline } from './handle-command.js';
 
-/** Base of commands that create a record with these attributes. */
+/** Tells to create a record with these attributes. */
 export class CreateCommand<Attributes, R> extends Command<R> {
   constructor(
     readonly context: CommandContext,
@@ -17,7 +17,7 @@ export class CreateCommand<Attributes, R> extends Command<R> {
   }
 }
 
-/** Base of commands on a record that say nothing else, such as to delete it. */
+/** Tells what to do with a record, such as to delete it, and nothing else. */
 export class RecordCommand<R> extends Command<R> {
   constructor(
     readonly context: CommandContext,
@@ -27,7 +27,7 @@ export class RecordCommand<R> extends Command<R> {
   }
 }
 
-/** Base of commands that change some attributes of a record. */
+/** Tells which attributes of a record to change. */
 export class UpdateCommand<Changes, R> extends RecordCommand<R> {
   constructor(
     context: CommandContext,
@@ -38,13 +38,13 @@ export class UpdateCommand<Changes, R> extends RecordCommand<R> {
   }
 }
 
-/** What is left of a plan once its record and its caller are known. */
-type Plan<S extends { accountId: number }, E extends DomainEvent, I, R> = Omit<
+/** Plans a command whose record and caller are known. */
+export type RecordPlan<S extends { accountId: number }, E extends DomainEvent, I, R> = Omit<
   CommandPlan<S, E, I, R>,
   'readModel' | 'id' | 'isNew' | 'context'
 >;
 
-/** The classes of the dependencies. */
+/** Lists the classes of dependencies. */
 type Tokens<D> = { [K in keyof D]: Type<D[K]> };
 
 /**
@@ -61,7 +61,7 @@ export function handleCreation<
   type: Type<C>,
   readModel: ReadModel<S, E>,
   dependencies: Tokens<D>,
-  plan: (command: C, id: number, ...dependencies: D) => Plan<S, E, I, CommandResult<C>>,
+  plan: (command: C, id: number, ...dependencies: D) => RecordPlan<S, E, I, CommandResult<C>>,
 ): Type {
   return defineHandler(type, dependencies, (command, { pipeline, pool }, ...rest: D) =>
     withNewId(pool, readModel.table, (id) => {
@@ -82,7 +82,7 @@ export function handleChange<
   type: Type<C>,
   readModel: ReadModel<S, E>,
   dependencies: Tokens<D>,
-  plan: (command: C, ...dependencies: D) => Plan<S, E, I, CommandResult<C>>,
+  plan: (command: C, ...dependencies: D) => RecordPlan<S, E, I, CommandResult<C>>,
 ): Type {
   return defineHandler(type, dependencies, (command, { pipeline }, ...rest: D) => {
     const { context, id } = command;
@@ -113,6 +113,8 @@ function defineHandler<C, D extends readonly unknown[]>(
       return handle(command, { pipeline, pool }, ...rest);
     }
   }
+  // For Nest's messages and in stack traces.
+  Object.defineProperty(Handler, 'name', { value: `${type.name}Handler` });
   // In place of the types that TypeScript would emit for the parameters of a constructor.
   const tokens = [CommandPipeline, Pool, ...(dependencies as unknown as Type[])];
   for (const [i, token] of tokens.entries()) Inject(token)(Handler, undefined, i);

@@ -26,10 +26,14 @@ export class UnknownEventTypeError extends Error {
 /** Lists every type of stored event that this version knows, from the aggregates that write them. */
 export class EventTypes {
   private readonly aggregates = new Map<string, AggregateNames>();
+  private readonly withBalance = new Set<AggregateNames>();
 
   /** @throws when two aggregates write events of the same type, because nothing could tell those apart */
   constructor(aggregates: AggregateNames[]) {
     for (const aggregate of aggregates) {
+      if (Object.values(aggregate.events).some(({ balance }) => balance)) {
+        this.withBalance.add(aggregate);
+      }
       for (const type of Object.keys(aggregate.events)) {
         if (this.aggregates.has(type)) {
           throw new Error(`${aggregate.name} is not the only one that writes ${type}`);
@@ -42,6 +46,11 @@ export class EventTypes {
   /** Finds the aggregate that writes the type; undefined when only a newer version writes it. */
   findAggregate(type: string): AggregateNames | undefined {
     return this.aggregates.get(type);
+  }
+
+  /** Tells whether records of the aggregate have a balance. */
+  hasBalance(aggregate: AggregateNames): boolean {
+    return this.withBalance.has(aggregate);
   }
 
   /** Finds the public name of the type; undefined when only a newer version writes it. */

@@ -1,7 +1,6 @@
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
-import { toAttributes } from '#http/resource-fields.js';
-import { CreateCardDto } from '#cards/card.dto.js';
+import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
 import { parseId } from '#pages/page-query.js';
@@ -71,7 +70,7 @@ function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes
       expires_at: expiresOn === '' ? null : expiresOn,
     },
   };
-  const attributes = toAttributes(readBody(CreateCardDto, body, timeZone));
+  const attributes = toCardAttributes(readBody(CreateCardDto, body, timeZone));
   if (attributes.initialStamps >= attributes.stampsRequired) {
     throw new InvalidFieldsError({ initial_stamps: ['must be less than stamps_required'] });
   }
