@@ -528,12 +528,21 @@ describe('webhook deliveries', () => {
 });
 
 describe('a single event of an idle system', () => {
+  let customers = 0;
+  const createCustomer = (store: Client) =>
+    store.post(`${store.store}/customers`, {
+      customer: { first_name: 'Bea', email: `bea${customers++}@example.com` },
+    });
+
   /** Starts a dispatcher that prints its statements, and waits until it has delivered an event and released the queue. */
-  async function startIdle() {
+  async function startIdle(
+    event = 'stamp.earned',
+    act: (store: Client, path: string) => Promise<unknown> = stamp,
+  ) {
     const store = await service.newStore();
     const receiver = await receive();
-    const { id } = await subscribe(store, receiver);
     const { path } = await enrol(store);
+    const { id } = await subscribe(store, receiver, { event });
     const preload = new URL('../support/database/print-statements.mjs', import.meta.url).pathname;
     const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${preload}` });
     const waitForDeliveries = (count: number) =>
@@ -541,7 +550,7 @@ describe('a single event of an idle system', () => {
         async () => (await listDeliveries(id)).map(({ status }) => status),
         (all) => all.length === count && all.every((status) => status === 'delivered'),
       );
-    await stamp(store, path);
+    await act(store, path);
     await waitForDeliveries(1);
     await eventually(
       () =>
@@ -556,33 +565,39 @@ describe('a single event of an idle system', () => {
       const output = dispatcher.output().slice(before);
       return [...output.matchAll(/^statement (\S+)$/gm)].map(([, name]) => name);
     };
-    const stampOnce = () => stamp(store, path);
-    return { id, receiver, stampOnce, waitForDeliveries, listStatements };
+    const actOnce = () => act(store, path);
+    return { id, receiver, actOnce, waitForDeliveries, listStatements };
   }
 
-  it('takes four statements: the log, its rendering, all that sending needs, and the result', async () => {
-    const { stampOnce, waitForDeliveries, listStatements } = await startIdle();
-    // Other statements run at intervals, or for something else.
-    const own =
-      /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
-    let count = 1;
-    const deliver = async () => {
-      const before = listStatements().length;
-      await stampOnce();
-      await waitForDeliveries(++count);
-      return listStatements()
-        .slice(before)
-        .filter((name) => own.test(name ?? ''));
-    };
-    // What was cached has to be read again where a delivery takes that long.
-    const delivery = await eventually(deliver, ({ length }) => length === 3);
-    const usesLog = listStatements().includes('es_read_all');
-    expect(usesLog).toBe(process.env['TEST_ENGINE'] !== 'eventstoredb');
-    expect(delivery).toEqual(['webhook_customer_cards', 'webhook_enqueue', 'webhook_finish']);
-  });
+  it.each([
+    ['stamp.earned', stamp, 'webhook_customer_cards'],
+    ['customer.created', createCustomer, 'personal_keys_load'],
+  ] as const)(
+    '%s takes four statements: the log, its rendering, all that sending needs, and the result',
+    async (event, act, rendering) => {
+      const { actOnce, waitForDeliveries, listStatements } = await startIdle(event, act);
+      // Other statements run at intervals, or for something else.
+      const own =
+        /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates|customer_cards)_/;
+      let count = 1;
+      const deliver = async () => {
+        const before = listStatements().length;
+        await actOnce();
+        await waitForDeliveries(++count);
+        return listStatements()
+          .slice(before)
+          .filter((name) => own.test(name ?? ''));
+      };
+      // What was cached has to be read again where a delivery takes that long.
+      const delivery = await eventually(deliver, ({ length }) => length === 3);
+      const usesLog = listStatements().includes('es_read_all');
+      expect(usesLog).toBe(process.env['TEST_ENGINE'] !== 'eventstoredb');
+      expect(delivery).toEqual([rendering, 'webhook_enqueue', 'webhook_finish']);
+    },
+  );
 
   it('is sent with the retries that are due in its queue, and with redeliveries', async () => {
-    const { id, receiver, stampOnce, waitForDeliveries } = await startIdle();
+    const { id, receiver, actOnce, waitForDeliveries } = await startIdle();
     await service.database.query(
       `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
          payload_format, next_attempt_at, created_at, tries)
@@ -596,7 +611,7 @@ describe('a single event of an idle system', () => {
        select subscription_id, id, now() from webhook_finished where subscription_id = $1`,
       [id],
     );
-    await stampOnce();
+    await actOnce();
     await waitForDeliveries(3);
     await eventually(
       () => receiver.received.length,

@@ -68,6 +68,7 @@ export class CustomerCardsService {
 
   /** Lists the cards of each customer, by id. The statement is planned once, like that of the templates. */
   async listByCustomer(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
+    if (customerIds.length === 0) return new Map();
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r

@@ -160,6 +160,7 @@ export class TemplatesService {
 
   /** Loads the templates as of now, by card id. */
   async load(cardIds: number[]): Promise<Map<number, Versioned>> {
+    if (cardIds.length === 0) return new Map();
     const rows = await query<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
