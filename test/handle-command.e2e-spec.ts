@@ -15,7 +15,6 @@ import {
 } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
@@ -122,7 +121,7 @@ describe('handleCommand', () => {
     expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
     expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
     const row = await here.rows.load(counters, id);
-    const projection = await foldStream(here.rows, counter, `counter-${id}`);
+    const projection = await here.rows.project(counter, `counter-${id}`);
     expect(row?.state).toEqual(state);
     expect([projection?.state, projection?.head]).toEqual([row?.state, row?.head]);
   });
@@ -553,7 +552,7 @@ describe('encrypted parts of events', () => {
     for await (const event of here.store.readStream(`notes-${id}`)) events.push(event);
     expect(events[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
     const projectNotes = async (process: typeof here) =>
-      (await foldStream<Notes, Noted>(process.rows, notes.aggregate, `notes-${id}`))?.state.notes;
+      (await process.rows.project<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
     expect(await projectNotes(here)).toEqual(['oat milk']);
     await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     const fresh = await openProcess();

@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { readConfig } from '#configuration/config.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -209,8 +208,8 @@ async function leaveReadModelsBehind(): Promise<void> {
   const { rows: cards, close } = await openStore(readConfig(eventStoreDbSettings));
   const id = Number(path.split('/').at(-1));
   const stream = toStreamName(customerCard, id);
-  const now = await foldStream(cards, customerCard, stream);
-  const before = await foldStream(cards, customerCard, stream, {
+  const now = await cards.project(customerCard, stream);
+  const before = await cards.project(customerCard, stream, {
     to: (now?.head.revision ?? 0) - 1,
   });
   await close();

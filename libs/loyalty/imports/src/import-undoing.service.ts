@@ -10,7 +10,6 @@ import {
 import { toPublicEventId } from '#kernel/public-id.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { IMPORT_CHANNEL, customerCard } from '#stamping/customer-card.js';
@@ -157,8 +156,8 @@ export class ImportUndoing {
     const [first] = own;
     const last = own.at(-1);
     if (!first || !last) return { changes: {} };
-    const before = await foldStream(this.readModels, customer, stream, { to: first.revision - 1 });
-    const after = await foldStream(this.readModels, customer, stream, { to: last.revision });
+    const before = await this.readModels.project(customer, stream, { to: first.revision - 1 });
+    const after = await this.readModels.project(customer, stream, { to: last.revision });
     if (!before || !after) return { changes: {} };
     return findFormerValues(before.state, after.state, current);
   }

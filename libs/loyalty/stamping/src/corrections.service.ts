@@ -6,7 +6,6 @@ import { parsePublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { customerCard, findLocked } from './customer-card.js';
 import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
@@ -43,7 +42,7 @@ export class CorrectionsService {
       return { event, locked: [] };
     }
     const { stream, revision } = stored;
-    const before = await foldStream(this.readModels, customerCard, stream, { to: revision - 1 });
+    const before = await this.readModels.project(customerCard, stream, { to: revision - 1 });
     return { event, locked: before ? findLocked(before.state, event.data) : [] };
   }
 

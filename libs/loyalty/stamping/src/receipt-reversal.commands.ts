@@ -20,7 +20,6 @@ import {
   type StreamRef,
 } from '#event-store/commands/multi-stream-commands.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { assertStaffMayReverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
@@ -233,7 +232,7 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
       if (getCommandKey(event.meta) !== getCommandKey(meta)) break;
       last = event.revision;
     }
-    return (await foldStream(this.readModels, customerCard, stream, { to: last }))?.state;
+    return (await this.readModels.project(customerCard, stream, { to: last }))?.state;
   }
 
   /**

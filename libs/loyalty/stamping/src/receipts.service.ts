@@ -6,7 +6,6 @@ import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { foldStream } from '#event-store/read-models/fold-stream.js';
 import {
   ReadModels,
   toStreamName,
@@ -225,7 +224,7 @@ export class ReceiptsService {
     externalRef: string,
     current: LoadedReadModel<CustomerCard>,
   ): Promise<EarlierAction<E> | undefined> {
-    const then = await foldStream(this.readModels, customerCard, use.stream, { to: use.revision });
+    const then = await this.readModels.project(customerCard, use.stream, { to: use.revision });
     const stored = await this.uses.findEvent(use, externalRef);
     const [opened] = stored ? await this.keys.openEvents([stored]) : [];
     if (!opened || then?.head.revision !== use.revision) return undefined;

@@ -5,7 +5,7 @@ import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { foldEvent, foldStream, type Snapshot } from '#event-store/read-models/fold-stream.js';
+import { foldEvent, type Snapshot } from '#event-store/read-models/fold-stream.js';
 import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
@@ -175,7 +175,7 @@ export class StreamProjections {
   ): Promise<Snapshot<S>> {
     try {
       const to = revision;
-      const projected = await foldStream(this.readModels, rows.aggregate, stream, { from, to });
+      const projected = await this.readModels.project(rows.aggregate, stream, { from, to });
       if (projected?.head.revision !== revision)
         throw new Error(`${stream} ends before revision ${revision}`);
       return { state: projected.state, revision };
@@ -196,6 +196,6 @@ function applyEvent<S extends { accountId: number }, E extends DomainEvent>(
   earlier: StoredEvent[] = [],
 ): Snapshot<S> {
   let state = from?.state;
-  for (const one of earlier) state = foldEvent(aggregate, state, one);
-  return { state: foldEvent(aggregate, state, event), revision: event.revision };
+  for (const one of earlier) ({ state } = foldEvent(aggregate, state, one));
+  return { state: foldEvent(aggregate, state, event).state, revision: event.revision };
 }

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { awaitQuery } from '#database/connection.js';
-import { EventStore, type Position } from '../port/event-store.js';
+import { EventStore, type Position, type UnpositionedEvent } from '../port/event-store.js';
 import { LogTimes } from './log-times.service.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { foldEvent, openPage } from '../read-models/fold-stream.js';
@@ -55,10 +55,11 @@ export class PastStates {
     const states = new Map<string, S | undefined>(
       ids.map((id) => [toStreamName(aggregate, id), undefined]),
     );
+    const open = (events: UnpositionedEvent[]) => this.keys.openEventsLazily(events);
     const projectEvents = async () => {
       for await (const events of this.eventStore.readFacts([...states.keys()], position)) {
-        for (const { opened } of await openPage(this.keys, events, 'openEventsLazily'))
-          states.set(opened.stream, foldEvent(aggregate, states.get(opened.stream), opened));
+        for (const { opened } of await openPage(this.keys, events, open))
+          states.set(opened.stream, foldEvent(aggregate, states.get(opened.stream), opened).state);
       }
     };
     await awaitQuery(projectEvents());

@@ -181,7 +181,7 @@ export type EventTime = EventRef & { id: string; position: Position; recordedAt:
 
 /** Maximum number of events of a stream that `readStreams` yields at once. */
 export const STREAM_BATCH_SIZE = 1_000;
-/** Maximum number of events that `readPages` yields at once: decrypting them must not block a process for long. */
+/** By default the maximum number of events of a page: decrypting them must not block a process for long. */
 const PAGE_SIZE = 200;
 
 /** Maximum number of streams that `findRevisions` reads at the same time. */
@@ -290,18 +290,19 @@ export abstract class EventStore {
    * and contiguously, in one batch or several.
    */
   async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
-    for (const { stream, to } of ranges) yield* this.readPages(stream, { to });
+    for (const { stream, to } of ranges) yield* this.readPages(stream, { to }, STREAM_BATCH_SIZE);
   }
 
   /** Reads a stream from a revision to another (inclusive), for code that works on many of its events at once. */
   async *readPages(
     stream: string,
     range?: { from?: number; to?: number },
+    size = PAGE_SIZE,
   ): AsyncIterable<StoredEvent[]> {
     let page: StoredEvent[] = [];
     for await (const event of this.readStream(stream, range)) {
       page.push(event);
-      if (page.length < PAGE_SIZE) continue;
+      if (page.length < size) continue;
       yield page;
       page = [];
     }

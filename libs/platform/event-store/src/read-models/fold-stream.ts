@@ -6,38 +6,42 @@ import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 /** The state of a record after the event of a revision. */
 export type Snapshot<S> = { state: S; revision: number };
 
+/** From which state to go on, and up to which revision (inclusive); by default the whole stream. */
+export type FoldRange<S> = { from?: Snapshot<S> | undefined; to?: number };
+
 /** An event as it is stored, and with its personal data decrypted. */
 export type OpenedEvent<E = StoredEvent> = { stored: E; opened: E };
 
 /**
- * Reads a stream and applies its events, up to a revision (inclusive) and to an earlier state, if they are given.
- * @returns undefined when there are none
+ * Reads a stream and applies its events.
+ * @returns undefined when the stream has no event in the range, although the state before it is known
  */
 export async function foldStream<S extends { accountId: number }, E extends DomainEvent>(
-  { eventStore, keys }: { eventStore: EventStore; keys: PersonalKeys },
+  eventStore: Pick<EventStore, 'readPages'>,
+  keys: Pick<PersonalKeys, 'openEvents'>,
   aggregate: Aggregate<S, E>,
   stream: string,
-  { from, to }: { from?: Snapshot<S> | undefined; to?: number } = {},
+  { from, to }: FoldRange<S> = {},
 ): Promise<{ state: S; head: Head } | undefined> {
   let state = from?.state;
   let head: Head | undefined;
   const range = { from: from ? from.revision + 1 : 0, ...(to !== undefined && { to }) };
   for await (const page of eventStore.readPages(stream, range)) {
     for (const { opened } of await openPage(keys, page)) {
-      state = foldEvent(aggregate, state, opened);
+      ({ state } = foldEvent(aggregate, state, opened));
       head = { revision: opened.revision, hash: opened.hash };
     }
   }
   return state && head && { state, head };
 }
 
-/** Decrypts a page of events that are to be applied. @param how lazily, for states that read few personal parts */
+/** Decrypts a page of events that are to be applied. */
 export async function openPage<E extends UnpositionedEvent>(
-  keys: PersonalKeys,
+  keys: Pick<PersonalKeys, 'openEvents'>,
   page: E[],
-  how: 'openEvents' | 'openEventsLazily' = 'openEvents',
+  open = (events: E[]): Promise<E[]> => keys.openEvents(events),
 ): Promise<OpenedEvent<E>[]> {
-  const openedEvents = await keys[how](page);
+  const openedEvents = await open(page);
   return page.map((stored, i) => {
     const opened = openedEvents[i];
     if (!opened) throw new Error('decryption must return every event');
@@ -45,17 +49,12 @@ export async function openPage<E extends UnpositionedEvent>(
   });
 }
 
-/**
- * Upcasts a decrypted event and applies it to the state before it.
- * @param onEvent receives the upcast event first
- */
+/** Upcasts a decrypted event and applies it to the state before it. */
 export function foldEvent<S extends { accountId: number }, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,
   before: S | undefined,
   opened: UnpositionedEvent,
-  onEvent?: (event: RecordedEvent<E>) => void,
-): S {
+): { event: RecordedEvent<E>; state: S } {
   const event = toRecorded<E>(aggregate, opened);
-  onEvent?.(event);
-  return aggregate.evolve(before, event);
+  return { event, state: aggregate.evolve(before, event) };
 }

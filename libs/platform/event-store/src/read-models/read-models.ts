@@ -13,7 +13,7 @@ import {
   type Precondition,
   type ReadIds,
 } from '../port/event-store.js';
-import { foldStream } from './fold-stream.js';
+import { foldStream, type FoldRange } from './fold-stream.js';
 import { ReadModelCache } from './read-model-cache.js';
 import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
@@ -120,8 +120,8 @@ export class ReadModels {
 
   constructor(
     @Inject(Pool) private readonly pool: DatabasePool,
-    readonly eventStore: EventStore,
-    readonly keys: PersonalKeys,
+    private readonly eventStore: EventStore,
+    private readonly keys: PersonalKeys,
   ) {}
 
   /** Loads a read model for somebody who reads it, also while the event store is away. */
@@ -184,7 +184,7 @@ export class ReadModels {
     };
     if (row.projection_version !== readModel.aggregate.projectionVersion) {
       const stream = toStreamName(readModel.aggregate, id);
-      const projected = await foldStream(this, readModel.aggregate, stream);
+      const projected = await this.project(readModel.aggregate, stream);
       return projected && { ...projected, ...subject };
     }
     const loaded = { state: row.state as S, head: toHead(row), ...subject };
@@ -288,7 +288,7 @@ export class ReadModels {
     const row = await this.getLoader(readModel).read(id);
     const current = row?.projection_version === aggregate.projectionVersion ? row : undefined;
     const from = current && { state: current.state as S, revision: current.revision };
-    const projected = await foldStream(this, aggregate, stream, { from });
+    const projected = await this.project(aggregate, stream, { from });
     if (!projected || projected.head.revision === row?.revision) return;
     const { state, head } = projected;
     const update = {
@@ -321,6 +321,15 @@ export class ReadModels {
     const reason = describeAhead(readModel.table, id);
     this.log.error(reason);
     throw new DamagedHistoryError('change', reason);
+  }
+
+  /** Projects the events alone. @returns undefined when there are none in the range */
+  project<S extends { accountId: number }, E extends DomainEvent>(
+    aggregate: Aggregate<S, E>,
+    stream: string,
+    range?: FoldRange<S>,
+  ): ReturnType<typeof foldStream<S, E>> {
+    return foldStream(this.eventStore, this.keys, aggregate, stream, range);
   }
 
   private getLoader<S extends { accountId: number }, E extends DomainEvent>(

@@ -4,7 +4,7 @@ import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { Head, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { foldEvent, type OpenedEvent } from '../read-models/fold-stream.js';
-import type { AnyReadModel, ClaimChanges } from '../read-models/read-models.js';
+import type { AnyReadModel } from '../read-models/read-models.js';
 
 /** A claim and the revision of its stream after the command that made it. `value` in hex. */
 export type StreamClaim = { accountId: number; kind: string; value: string; revision: number };
@@ -46,21 +46,18 @@ export function applyEvent(
   { stored, opened }: OpenedEvent,
   keys: PersonalKeys,
 ): void {
-  const { readModel, stream, head, state, claims } = replay;
+  const { readModel, stream, head, state: before, claims } = replay;
   const next = head === null ? 0 : head.revision + 1;
   const { revision, meta } = stored;
   if (revision < next) return;
   if (revision > next) throw new DamagedHistoryError('past', `${stream}: event ${next} is missing`);
-  let changes: ClaimChanges = {};
-  replay.state = foldEvent(readModel.aggregate, state, opened, (event) => {
-    changes = readModel.getClaimChanges?.(event, state) ?? {};
-  });
-  replay.head = { revision, hash: stored.hash };
+  const { event, state } = foldEvent(readModel.aggregate, before, opened);
   if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 
   const commandKey = getCommandKey(meta);
   if (replay.command.key !== commandKey) replay.command = { key: commandKey, claims: [] };
   for (const claim of replay.command.claims) claim.revision = revision;
+  const changes = readModel.getClaimChanges?.(event, before) ?? {};
   if (changes.releasesAll) {
     claims.clear();
     replay.command.claims = [];
@@ -75,6 +72,8 @@ export function applyEvent(
     claims.set(name, claim);
     replay.command.claims.push(claim);
   }
+  replay.state = state;
+  replay.head = { revision, hash: stored.hash };
 }
 
 /** Creates the write of its read model; undefined before the first event. */
