@@ -101,7 +101,10 @@ What to do:
   it.each([
     ['en', 'are failing'],
     ['en-US', 'are failing'],
-    ['fr', 'are failing'],
+    ['fr', 'n’aboutissent pas'],
+    ['es', 'fallan'],
+    ['nl', 'mislukken'],
+    ['it', 'are failing'],
     ['den', 'are failing'],
     ['de', 'kommen nicht an'],
     ['de-CH', 'kommen nicht an'],
