@@ -534,6 +534,11 @@ describe('a single event of an idle system', () => {
       customer: { first_name: 'Bea', email: `bea${customers++}@example.com` },
     });
 
+  const renameCustomer = (store: Client, path: string) =>
+    store.send('PATCH', path.replace(/[/]customer_cards.*$/, ''), {
+      customer: { last_name: `Number ${customers++}` },
+    });
+
   /** Starts a dispatcher that prints its statements, and waits until it has delivered an event and released the queue. */
   async function startIdle(
     event = 'stamp.earned',
@@ -572,6 +577,7 @@ describe('a single event of an idle system', () => {
   it.each([
     ['stamp.earned', stamp, 'webhook_customer_cards'],
     ['customer.created', createCustomer, 'personal_keys_load'],
+    ['customer.updated', renameCustomer, 'customer_cards_of_customers'],
   ] as const)(
     '%s takes four statements: the log, its rendering, all that sending needs, and the result',
     async (event, act, rendering) => {

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { renderAccountVersion } from '#database/account-version.js';
 import { query } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
@@ -43,7 +44,10 @@ export type CodeMatch = CardPath & { decoy: 'unconfirmed' | 'confirmed' | null }
 /** Matches everything that may be a code. */
 const CODE = /^[0-9A-Z]{8}$/;
 
-type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
+/** @property store_version of the store as the row was read, which its template depends on */
+type CustomerCardRow = { state: CustomerCard; pass_installed: boolean; store_version: number };
+
+const COLUMNS = `state, ${PASS_INSTALLED} as pass_installed, ${renderAccountVersion('r.account_id')} as store_version`;
 
 @Injectable()
 export class CustomerCardsService {
@@ -59,7 +63,7 @@ export class CustomerCardsService {
   async list(customerId: number, { after, limit }: PageRange): Promise<CustomerCardJson[]> {
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customer',
-      text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+      text: `select ${COLUMNS} from customer_cards r
              where customer_id = $1 and merged_into is null and id > $2 order by id limit $3`,
       values: [customerId, after?.[0] ?? 0, limit],
     });
@@ -71,7 +75,7 @@ export class CustomerCardsService {
     if (customerIds.length === 0) return new Map();
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
-      text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
+      text: `select ${COLUMNS} from customer_cards r
              where customer_id = any (array(select unnest($1::bigint[]))) and merged_into is null
              order by customer_id, id`,
       values: [customerIds],
@@ -286,9 +290,11 @@ export class CustomerCardsService {
   }
 
   private async toJson(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {
-    const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
+    const templates = await this.templates.getAllAtVersion(
+      new Map(rows.map(({ state, store_version: version }) => [state.cardId, version])),
+    );
     return rows.map(({ state, pass_installed: passInstalled }) => {
-      const template = templates.get(state.cardId)?.template;
+      const template = templates.get(state.cardId);
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
       return toCustomerCardJson(state, this.createRenderContext(template, getNow(), passInstalled));
     });
