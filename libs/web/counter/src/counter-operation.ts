@@ -1,4 +1,4 @@
-import { parseId } from '#pages/page-query.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 
 /** Limits what one request may bring; the rest follows in the next. */
 export const MAX_OPERATIONS = 50;
@@ -97,5 +97,5 @@ export function readFormOperation(
 
 /** Reads an id from a form. @returns 0, which no record has, when it is none */
 export function readId(text: string | undefined): number {
-  return parseId(text) ?? 0;
+  return parsePositiveInteger(text) ?? 0;
 }

@@ -1,6 +1,15 @@
-/** Parses an id of a query or form. @returns null for everything else */
-export function parseId(text: unknown): number | null {
-  return typeof text === 'string' && /^\d{1,15}$/.test(text) ? Number(text) : null;
+/** Parses an id or a number of a query or form. @returns null for everything else */
+export function parsePositiveInteger(text: unknown): number | null {
+  return typeof text === 'string' && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
+}
+
+/**
+ * Takes a page of what was read. One more than its size has to be read, which tells whether there is another page.
+ * @returns `last` is the last of the page, which the next page follows; undefined: this is the last page
+ */
+export function takePage<T>(read: readonly T[], size: number): { page: T[]; last: T | undefined } {
+  const page = read.slice(0, size);
+  return { page, last: read.length > size ? page.at(-1) : undefined };
 }
 
 /** Finds the sentence about what a form has done, which the page after it names. @returns empty without one */

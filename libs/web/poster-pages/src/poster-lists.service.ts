@@ -4,6 +4,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
+import { takePage } from '#pages/page-query.js';
 
 const PAGE_SIZE = 24;
 /** The cap of a store's cards keeps the list short, unless an operator raises it far. */
@@ -47,11 +48,8 @@ export class PosterLists {
     after: number,
   ): Promise<{ posters: ListedPoster[]; next: number | null }> {
     const rows = await query<ListedPoster>(this.pool, { ...LIST, values: [accountId, after] });
-    const posters = rows.slice(0, PAGE_SIZE);
-    return {
-      posters,
-      next: rows.length > PAGE_SIZE ? (posters.at(-1)?.poster.id ?? null) : null,
-    };
+    const { page, last } = takePage(rows, PAGE_SIZE);
+    return { posters: page, next: last?.poster.id ?? null };
   }
 
   /** @throws NotFoundError */

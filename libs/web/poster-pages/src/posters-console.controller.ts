@@ -19,7 +19,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { parseId } from '#pages/page-query.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
@@ -54,7 +54,7 @@ export class PostersConsoleController {
     @Query() { after, done }: { after?: unknown; done?: unknown },
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const page = await this.lists.list(store.id, parseId(after) ?? 0);
+    const page = await this.lists.list(store.id, parsePositiveInteger(after) ?? 0);
     const cards = page.posters.length > 0 ? [] : await this.lists.listCards(store.id);
     const data = createPosterListView(page, {
       base: buildPath(store),

@@ -9,6 +9,7 @@ import type { Reward } from '#rewards/reward.js';
 import { createStripDesign, toStripUrl } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import type { CardPage, ListedCard } from './designed-card.js';
+import { takePage } from '#pages/page-query.js';
 
 const PAGE_SIZE = 24;
 /** How much of a card is filled in its picture, so that both kinds of stamps are seen. */
@@ -43,17 +44,17 @@ export class CardLists {
       { ...filter, updatedSince: null },
       { after: [after], limit: PAGE_SIZE + 1 },
     );
-    const visible = listed.slice(0, PAGE_SIZE);
-    const ids = visible.map(({ id }) => id);
+    const { page, last } = takePage(listed, PAGE_SIZE);
+    const ids = page.map(({ id }) => id);
     const rows = await query<StateRow>(this.pool, { ...FIND, values: [ids] });
     const states = new Map(rows.map((row) => [row.id, row]));
     const cards = await Promise.all(
-      visible.flatMap((json) => {
+      page.flatMap((json) => {
         const row = states.get(json.id);
         return row ? [this.toListed(accountId, json, row)] : [];
       }),
     );
-    return { cards, next: listed.length > PAGE_SIZE ? (visible.at(-1)?.id ?? null) : null };
+    return { cards, next: last?.id ?? null };
   }
 
   private async toListed(

@@ -28,7 +28,7 @@ import {
 } from '#pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { listErrors, toRefusal } from '#pages/form-errors.js';
-import { parseId } from '#pages/page-query.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { CardDesigns, PartlySavedError } from './card-designs.service.js';
 import type { DesignedCard } from './designed-card.js';
@@ -65,7 +65,7 @@ export class CardPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const isArchive = scope === 'archived';
-    const page = await this.lists.list(store.id, isArchive, parseId(after) ?? 0);
+    const page = await this.lists.list(store.id, isArchive, parsePositiveInteger(after) ?? 0);
     const data = createListView(page, {
       base: buildPath(store),
       isArchive,
@@ -124,7 +124,7 @@ export class CardPagesController {
     @Body() body: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const id = parseId(card);
+    const id = parsePositiveInteger(card);
     const designed = id === null ? null : await this.designs.get(store.id, id);
     const data = await this.createPreview(localization, store, readDesignForm(body), designed);
     const html = frontsView(data);

@@ -3,7 +3,7 @@ import { readBody } from '#http/dtos.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
-import { parseId } from '#pages/page-query.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 import {
   isEmptyRow,
   toLastDay,
@@ -49,7 +49,7 @@ export function parseDesign(
     rewards: inputs,
     removedIds: rewards
       .filter((row) => row.isRemoved || isEmptyRow(row))
-      .map(({ id }) => parseId(id))
+      .map(({ id }) => parsePositiveInteger(id))
       .filter((id) => id !== null),
   };
 }
@@ -84,7 +84,7 @@ function parseReward(row: RewardRow, at: number): RewardInput {
       reward: { ...reward, description: row.description },
     });
     const { name, stamps_required: stampsRequired, description } = parsed;
-    return { id: parseId(row.id), row: at, name, stampsRequired, description };
+    return { id: parsePositiveInteger(row.id), row: at, name, stampsRequired, description };
   } catch (error) {
     if (!(error instanceof InvalidFieldsError)) throw error;
     const names = { name: 'name', stamps_required: 'stamps', description: 'description' };

@@ -1,4 +1,5 @@
 import type { Translations } from '#translations/translations.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 
 /** The choices of the filter for customers whose cards have not changed for so many days. */
 export const INACTIVE_DAYS = [30, 60, 90, 180] as const;
@@ -28,11 +29,11 @@ type Texts = Pick<Translations['customerPages']['person'], 'stampsOf' | 'stamps'
 
 /** Reads the filter of a query; what is no choice of the form narrows nothing. */
 export function parseListFilter(query: Readonly<Record<string, unknown>>): ListFilter {
-  const days = readInteger(query['inactive']);
-  const month = readInteger(query['birthday_month']);
+  const days = parsePositiveInteger(query['inactive']);
+  const month = parsePositiveInteger(query['birthday_month']);
   return {
     search: readText(query['search']).trim().slice(0, MAX_SEARCH),
-    cardId: readInteger(query['card_id']),
+    cardId: parsePositiveInteger(query['card_id']),
     isNear: query['near'] === 'yes',
     inactiveDays: INACTIVE_DAYS.find((one) => one === days) ?? null,
     birthdayMonth: month !== null && month <= 12 ? month : null,
@@ -40,7 +41,7 @@ export function parseListFilter(query: Readonly<Record<string, unknown>>): ListF
 }
 
 export function parsePageNumber(value: unknown): number {
-  return Math.min(MAX_PAGE, readInteger(value) ?? 1);
+  return Math.min(MAX_PAGE, parsePositiveInteger(value) ?? 1);
 }
 
 /** Renders the query of a page of the list, without what it is not narrowed by. */
@@ -83,11 +84,6 @@ export function findLastChange(cards: readonly CardState[]): Date | null {
 
 export function buildCustomerPath({ id: storeId }: { id: number }, id: number): string {
   return `/app/stores/${storeId}/customers/${id}`;
-}
-
-/** Reads a positive integer; null for anything else. */
-export function readInteger(value: unknown): number | null {
-  return typeof value === 'string' && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : null;
 }
 
 /** Reads a text of a query, without NUL, which a database cannot hold. */

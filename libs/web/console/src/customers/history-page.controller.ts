@@ -19,9 +19,10 @@ import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
-import { readInteger, readText } from './customer-list-page.js';
+import { readText } from './customer-list-page.js';
 import { Timeline, type TimelinePage } from './timeline.service.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 
 type Choices = { value: string; text: string }[];
 
@@ -91,7 +92,7 @@ export class HistoryPageController {
     const fields = readHistoryFields(query);
     const before = readText(query['before']);
     const timeZone = await this.times.getTimeZone(store.id);
-    const customerId = readInteger(fields.customer_id);
+    const customerId = parsePositiveInteger(fields.customer_id);
     // Of another store it is a 404, as in the API.
     const customer = customerId === null ? null : await this.customers.get(store.id, customerId);
     const [timeline, cards, locations, actors] = await Promise.all([
@@ -155,7 +156,7 @@ function readHistoryFields(query: Record<string, unknown>): Fields {
   const fields = Object.fromEntries(
     Object.keys(NO_FIELDS).map((name) => [name, readText(query[name]).trim().slice(0, 64)]),
   ) as Fields;
-  const readId = (text: string) => String(readInteger(text) ?? '');
+  const readId = (text: string) => String(parsePositiveInteger(text) ?? '');
   return {
     type: fields.type,
     actor: ACTOR.test(fields.actor) ? fields.actor : '',
@@ -171,10 +172,10 @@ function toHistoryFilter(fields: Fields, timeZone: string): HistoryFilter {
   const toTime = (day: string, moment: 'start' | 'next') =>
     day === '' ? null : new Date(findMomentOfDay(day, moment, timeZone));
   return {
-    customerId: readInteger(fields.customer_id),
+    customerId: parsePositiveInteger(fields.customer_id),
     customerCardId: null,
-    cardId: readInteger(fields.card_id),
-    locationId: readInteger(fields.location_id),
+    cardId: parsePositiveInteger(fields.card_id),
+    locationId: parsePositiveInteger(fields.location_id),
     name: fields.type === '' ? null : fields.type,
     channel: null,
     actor: fields.actor === '' ? null : fields.actor,

@@ -20,6 +20,7 @@ import {
   findText,
   type TimelineEntry,
 } from './timeline.js';
+import { takePage } from '#pages/page-query.js';
 
 /** How long staff may undo what they did themselves. */
 const OWN_REVERSAL_MS = 10 * 60_000;
@@ -71,13 +72,11 @@ export class Timeline {
     page: { before: string | null; limit: number; showsCustomers: boolean },
   ): Promise<TimelinePage> {
     const find = await this.history.list(reader.store.id, filter, null);
-    // One more entry tells whether there is another page.
     const entries = await find({ after: parseCursor(page.before), limit: page.limit + 1 });
-    const entriesOfPage = entries.slice(0, page.limit);
-    const last = entriesOfPage.at(-1);
+    const { page: visible, last } = takePage(entries, page.limit);
     return {
-      lines: await this.toLines(reader, entriesOfPage, page.showsCustomers),
-      older: entries.length > page.limit && last ? toCursorKey(last.entry).join('-') : null,
+      lines: await this.toLines(reader, visible, page.showsCustomers),
+      older: last ? toCursorKey(last.entry).join('-') : null,
     };
   }
 

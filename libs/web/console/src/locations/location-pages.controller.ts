@@ -23,7 +23,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { findNotice, parseId } from '#pages/page-query.js';
+import { findNotice, parsePositiveInteger, takePage } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { AddressPlaces } from './address-places.service.js';
@@ -77,16 +77,16 @@ export class LocationPagesController {
     const { locationPages: t, words } = localization.t;
     const base = buildLocationsPath(store);
     const rows = await this.locations.listStates(store.id, {
-      after: [parseId(after) ?? 0],
+      after: [parsePositiveInteger(after) ?? 0],
       limit: PAGE_SIZE + 1,
     });
-    const visible = rows.slice(0, PAGE_SIZE);
+    const { page, last } = takePage(rows, PAGE_SIZE);
     const data = {
-      lines: visible.map((location) => toLocationLine(location, base, t)),
+      lines: page.map((location) => toLocationLine(location, base, t)),
       credit: getAttribution(this.config.geocoder, t),
       canAdd: isAllowed(store.role, 'createLocation'),
       base,
-      next: rows.length > PAGE_SIZE ? `${base}?after=${visible.at(-1)?.id}` : null,
+      next: last ? `${base}?after=${last.id}` : null,
       done: done === 'removed' ? t.done.removed : '',
     };
     return showPage({ view: listView, title: words.locations, data });

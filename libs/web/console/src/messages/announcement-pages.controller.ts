@@ -52,6 +52,7 @@ import {
 } from './message-views.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import { type Localization } from '#translations/translations.js';
+import { takePage } from '#pages/page-query.js';
 
 type ListData = {
   tabs: MessageTabs;
@@ -108,9 +109,9 @@ export class AnnouncementPagesController {
     const base = buildAnnouncementsPath(store);
     const after = parseCursor(before);
     const announcements = await this.announcements.list(store.id, { after, limit: PAGE_SIZE + 1 });
-    const visible = announcements.slice(0, PAGE_SIZE);
+    const { page, last } = takePage(announcements, PAGE_SIZE);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    const lines = visible.map((one) => ({
+    const lines = page.map((one) => ({
       path: `${base}/${one.id}`,
       title: one.title,
       state: t.states[one.state],
@@ -125,7 +126,7 @@ export class AnnouncementPagesController {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
         lines,
-        older: announcements.length > PAGE_SIZE ? `${base}?before=${visible.at(-1)?.id}` : null,
+        older: last ? `${base}?before=${last.id}` : null,
       },
     });
   }

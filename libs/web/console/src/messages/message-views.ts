@@ -4,7 +4,7 @@ import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
-import { parseId } from '#pages/page-query.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -125,7 +125,7 @@ export const RECIPIENT_PAGE_SIZE = 50;
 
 /** Parses the id after which a list goes on. */
 export function parseCursor(after: unknown): number[] | null {
-  const id = parseId(after);
+  const id = parsePositiveInteger(after);
   return id === null ? null : [id];
 }
 
@@ -145,13 +145,11 @@ export function createRecipientsView(
   localization: Localization,
 ): RecipientsView {
   const { base, accountId, after, key, time } = place;
-  const visible = recipients.slice(0, RECIPIENT_PAGE_SIZE);
+  const { page, last } = takePage(recipients, RECIPIENT_PAGE_SIZE);
   const customers = `/app/stores/${accountId}/customers`;
-  const last = visible.at(-1);
-  const hasMore = recipients.length > RECIPIENT_PAGE_SIZE && last !== undefined;
   return {
-    lines: visible.map((one) => toRecipientLine(one, customers, time, localization)),
-    more: hasMore ? `${base}?after=${last[key]}#recipients` : null,
+    lines: page.map((one) => toRecipientLine(one, customers, time, localization)),
+    more: last ? `${base}?after=${last[key]}#recipients` : null,
     first: parseCursor(after) === null ? null : `${base}#recipients`,
   };
 }

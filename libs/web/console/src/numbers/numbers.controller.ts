@@ -24,6 +24,7 @@ import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
 import { type Localization } from '#translations/translations.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 
 type Choice = { value: string; text: string };
 
@@ -300,14 +301,12 @@ function renderQuery(query: Record<string, string>): string {
 
 /** Parses what is to be shown. What makes no sense is left out. */
 function parseChoices({ period, card_id, location_id, user_id }: NumbersQuery): Choices {
-  const parseId = (value: unknown) =>
-    typeof value === 'string' && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : null;
   return {
     period:
       typeof period === 'string' && Object.hasOwn(PERIODS, period) ? (period as Period) : 'days',
-    cardId: parseId(card_id),
-    locationId: parseId(location_id),
-    userId: parseId(user_id),
+    cardId: parsePositiveInteger(card_id),
+    locationId: parsePositiveInteger(location_id),
+    userId: parsePositiveInteger(user_id),
   };
 }
 

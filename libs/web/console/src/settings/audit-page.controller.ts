@@ -10,6 +10,7 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
 import { type Localization } from '#translations/translations.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 type AuditView = {
   entries: {
@@ -47,11 +48,10 @@ export class AuditPageController {
     @Localized() localization: Localization,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const before = /^[1-9]\d{0,14}$/.test(String(beforeParameter)) ? Number(beforeParameter) : null;
-    // One more entry tells whether there is another page.
+    const before = parsePositiveInteger(beforeParameter);
     const range = { before, limit: PAGE_SIZE + 1 };
     const rows = await this.audit.list(store.id, NO_FILTER, range);
-    const entries = rows.slice(0, PAGE_SIZE);
+    const { page: entries, last } = takePage(rows, PAGE_SIZE);
     const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
     const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
     const addresses = await this.members.findInvitedAddresses(store.id, invitations);
@@ -72,7 +72,7 @@ export class AuditPageController {
           details: describeDetails(json.subject, day, localization),
           changes: describeChanges(json.subject, localization),
         })),
-        next: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null,
+        next: last?.id ?? null,
         isFirst: before === null,
       },
     });

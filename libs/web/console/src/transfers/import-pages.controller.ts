@@ -25,7 +25,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { findNotice } from '#pages/page-query.js';
+import { findNotice, parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { lacksIdentity, readMapping, UPLOAD_ENCODINGS } from './import-page.js';
@@ -69,7 +69,12 @@ export class ImportPagesController {
       return this.transfers.show(localization, store, { ...typed, errors });
     }
     const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
-    const options = { card_id: toId(card), dry_run: true, mapping: null, date_order: null };
+    const options = {
+      card_id: parsePositiveInteger(card),
+      dry_run: true,
+      mapping: null,
+      date_order: null,
+    };
     try {
       // Another file in the same form is another request, as when somebody has gone back in their browser.
       const file = createHash('sha256').update(bytes).digest('hex');
@@ -126,7 +131,7 @@ export class ImportPagesController {
     const mapping = readMapping(current.columns, form);
     const { card_id: card = '', date_order: order = '' } = form;
     const choices = {
-      cardId: toId(card),
+      cardId: parsePositiveInteger(card),
       mapping,
       dateOrder: order === 'dmy' || order === 'mdy' ? order : null,
     } as const;
@@ -279,8 +284,4 @@ function describeColumnErrors(
     ...(birthday && { date_order: [t.dateOrderNeeded] }),
     ...(!mapping && !card && !birthday && { base: [t.changedMeanwhile] }),
   };
-}
-
-function toId(text: string): number | null {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
 }

@@ -16,6 +16,7 @@ import {
   type Choice,
   type ImportLine,
 } from './import-page.js';
+import { takePage } from '#pages/page-query.js';
 
 const PAGE_SIZE = 20;
 const MAX_CARDS = 500;
@@ -84,7 +85,6 @@ export class TransferPages {
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     const base = buildTransfersPath(store);
-    // One more tells whether there is another page.
     const [list, cards, { minute }] = await Promise.all([
       this.imports.list(store.id, {
         after: before === null ? null : [before],
@@ -93,8 +93,7 @@ export class TransferPages {
       this.listCards(store, t.noCard),
       this.times.createFormats(store.id, localization.locale),
     ]);
-    const entries = list.slice(0, PAGE_SIZE);
-    const last = entries.at(-1);
+    const { page, last } = takePage(list, PAGE_SIZE);
     return showPage({
       view,
       title: `${t.title} · ${store.name}`,
@@ -107,13 +106,13 @@ export class TransferPages {
         card,
         encodings: listEncodingChoices(t),
         encoding,
-        lines: entries.map(({ id, state, created_at: at, created, updated, failed }) => ({
+        lines: page.map(({ id, state, created_at: at, created, updated, failed }) => ({
           ...describeImportState(state, t),
           path: `${base}/imports/${id}`,
           at: minute(new Date(at)),
           result: state === 'checking' ? '' : t.summary({ created, updated, failed }),
         })),
-        older: list.length > PAGE_SIZE && last ? `${base}?before=${last.id}` : null,
+        older: last ? `${base}?before=${last.id}` : null,
         isFirst: before === null,
         days: this.undoDays,
         notice,

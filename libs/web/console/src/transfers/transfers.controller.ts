@@ -21,6 +21,7 @@ import { TransferPages } from './transfer-pages.service.js';
 import { localizeRequest } from '#pages/localize.js';
 import type { Readable } from 'node:stream';
 import type { PageResult } from '#pages/page-results.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 
 type ExportQuery = { kind?: unknown; format?: unknown; from?: unknown; to?: unknown };
 
@@ -45,7 +46,7 @@ export class TransfersController {
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     return this.transfers.show(localization, store, {
-      before: typeof before === 'string' && /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null,
+      before: parsePositiveInteger(before),
       notice: done === 'discarded' ? t.done.discarded : '',
     });
   }

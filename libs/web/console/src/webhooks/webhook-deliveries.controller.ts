@@ -43,6 +43,7 @@ import {
 } from './webhook-labels.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 type Line = WebhookState & { path: string; event: string; created: string; attempts: string };
 type Fields = { status: string; type: string; from: string; to: string };
@@ -119,14 +120,12 @@ export class WebhookDeliveriesPageController {
     const t = translations.webhookPages.deliveries;
     const timeZone = await this.times.getTimeZone(store.id);
     const fields = readDeliveryFields(query);
-    const last = Number(query['before']);
-    const before = Number.isSafeInteger(last) && last > 0 ? last : null;
-    // One more tells whether there is another page.
+    const before = parsePositiveInteger(query['before']);
     const rows = await this.deliveries.list(webhook.id, toDeliveryFilter(fields, timeZone), {
       after: before === null ? null : [before],
       limit: PAGE_SIZE + 1,
     });
-    const rowsOfPage = rows.slice(0, PAGE_SIZE);
+    const { page, last } = takePage(rows, PAGE_SIZE);
     const back = `${buildWebhooksPath(store)}/${webhook.id}`;
     const base = `${back}/deliveries`;
     const { minute } = createTimeFormats(locale, timeZone);
@@ -144,9 +143,9 @@ export class WebhookDeliveriesPageController {
         isNarrowed: narrowed.length > 0,
         statuses: STATUSES.map((value) => ({ value, text: t.statuses[value] })),
         events: listEventChoices(localization),
-        lines: rowsOfPage.map((delivery) => toLine(delivery, base, localization, minute)),
+        lines: page.map((delivery) => toLine(delivery, base, localization, minute)),
         newest: before === null ? '' : link([]),
-        older: rows.length > PAGE_SIZE ? link([['before', String(rowsOfPage.at(-1)?.id)]]) : '',
+        older: last ? link([['before', String(last.id)]]) : '',
       },
     });
   }

@@ -52,6 +52,7 @@ import { WebhookViews, type WebhookNotice } from './webhook-views.service.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import { type Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 type Line = WebhookState & {
   path: string;
@@ -88,13 +89,12 @@ export class WebhooksController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
-    const after = /^[1-9]\d{0,14}$/.test(String(query['after'])) ? Number(query['after']) : null;
-    // One more tells whether there is another page.
+    const after = parsePositiveInteger(query['after']);
     const rows = await this.webhooks.list(store.id, null, {
       after: after === null ? null : [after],
       limit: PAGE_SIZE + 1,
     });
-    const rowsOfPage = rows.slice(0, PAGE_SIZE);
+    const { page, last } = takePage(rows, PAGE_SIZE);
     const base = buildWebhooksPath(store);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
@@ -102,7 +102,7 @@ export class WebhooksController {
       title: t.list.title,
       data: {
         base,
-        lines: rowsOfPage.map((webhook) => ({
+        lines: page.map((webhook) => ({
           path: `${base}/${webhook.id}`,
           name: webhook.description ?? new URL(webhook.target_url).hostname,
           url: webhook.target_url,
@@ -110,7 +110,7 @@ export class WebhooksController {
           last: renderLast(webhook, localization, minute),
           ...describeWebhookState(webhook, localization),
         })),
-        next: rows.length > PAGE_SIZE ? `${base}?after=${rowsOfPage.at(-1)?.id}` : '',
+        next: last ? `${base}?after=${last.id}` : '',
         first: after === null ? '' : base,
         done: query['done'] === 'deleted' ? t.done.deleted : '',
       },
