@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { clock } from '#kernel/clock.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
 import type { MessageRuleJson } from '#announcements/message-rule.dto.js';
@@ -143,6 +144,21 @@ async function subscribe({ uuid }: Holder) {
 }
 
 describe('an announcement', () => {
+  it('is created at one moment, also when the clock goes on meanwhile', async () => {
+    const { store } = await openShop();
+    let now = clock.getMs();
+    const ticking = jest.spyOn(clock, 'getMs').mockImplementation(() => now++);
+    const fields = { title: 'Closed', text: 'Until Tuesday.' };
+    const created = await store
+      .post<AnnouncementJson>(`${store.store}/announcements`, fields)
+      .finally(() => ticking.mockRestore());
+    expect(created.status).toBe(201);
+    const { body } = await store.get<AnnouncementJson>(
+      `${store.store}/announcements/${created.body.id}`,
+    );
+    expect(body).toEqual(created.body);
+  });
+
   it(
     'reaches each holder by the first channel that can, and nobody else',
     async () => {

@@ -55,6 +55,7 @@ export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnounce
     const { accountId } = context;
     const { cardId } = attributes.audience;
     if (cardId !== null) await this.templates.get(accountId, cardId);
+    const createdAt = getNow();
     return withNewId(this.pool, announcementTable.table, (id) =>
       this.insert(context, {
         ...attributes,
@@ -62,8 +63,8 @@ export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnounce
         accountId,
         state: 'draft',
         sendAt: null,
-        createdAt: getNow(),
-        updatedAt: getNow(),
+        createdAt,
+        updatedAt: createdAt,
         startedAt: null,
         finishedAt: null,
       }),
