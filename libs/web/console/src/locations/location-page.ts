@@ -1,5 +1,5 @@
 import type { Translations } from '#translations/translations.js';
-import type { Location } from '#locations/location.js';
+import { isPrecise, type Location } from '#locations/location.js';
 
 type LocationFields = Pick<
   Location,
@@ -57,7 +57,7 @@ export function describeMapState(
   { states, explanations }: Texts,
 ): State {
   if (precision === 'manual') return { state: states.pinned, mood: 'good', explanation: '' };
-  if (precision === 'rooftop' || precision === 'street') {
+  if (isPrecise(precision)) {
     return { state: states.found, mood: 'good', explanation: explanations.found };
   }
   if (geocodeStatus === 'ok') {
@@ -76,12 +76,7 @@ export function toLocationLine(location: LocationFields, base: string, t: Texts)
 
 export function describeAction(location: LocationFields, t: Texts): string {
   if (location.precision === 'manual') return t.changePin;
-  return isExact(location) ? t.confirmPin : t.setPin;
-}
-
-/** Tells whether the coordinates are exact enough to confirm. Those of a town must not be confirmed by mistake. */
-export function isExact({ precision }: LocationFields): boolean {
-  return precision === 'manual' || precision === 'rooftop' || precision === 'street';
+  return isPrecise(location.precision) ? t.confirmPin : t.setPin;
 }
 
 /** Builds the link of a map. The page embeds none, because that would tell another service who looks at it. */

@@ -4,13 +4,13 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { isAllowed } from '#identity/roles.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from '#locations/location.commands.js';
 import { CreateLocationDto } from '#locations/location.dto.js';
 import type { Coordinates } from '#locations/location.events.js';
-import type { Location } from '#locations/location.js';
+import { isPrecise, type Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
 import { loadAsset } from '#pages/assets.js';
 import {
@@ -26,6 +26,8 @@ import {
 import { findNotice, parsePositiveInteger, takePage } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import { AddressPlaces } from './address-places.service.js';
 import { parseCoordinates } from './coordinates.js';
 import { formatDistance, isFar, measureDistance } from './distance.js';
@@ -34,14 +36,11 @@ import {
   describeAction,
   describeMapState,
   getAttribution,
-  isExact,
   toLocationLine,
   type LocationFormData,
   type LocationListData,
   type PinData,
 } from './location-page.js';
-import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 const listView = loadView<LocationListData>(import.meta.url, './views/locations.eta');
 const formView = loadView<LocationFormData>(import.meta.url, './views/location.eta');
@@ -309,8 +308,8 @@ export class LocationPagesController {
     return {
       ...describeMapState(location, t.locationPages),
       link: '',
-      latitude: isExact(location) ? String(latitude) : '',
-      longitude: isExact(location) ? String(longitude) : '',
+      latitude: isPrecise(precision) ? String(latitude) : '',
+      longitude: isPrecise(precision) ? String(longitude) : '',
       errors: [],
       isPinned,
       action: describeAction(location, t.locationPages),
