@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { InvalidFieldsError, RejectedError, TakenError } from '#kernel/errors.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { readBody, readQuery } from '#http/dtos.js';
 import { Throttle } from '#http/throttle.js';
 import { CardsService } from '#cards/cards.service.js';
@@ -18,11 +18,11 @@ import { GetPage, PostForm } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
+import { type PageResult, redirectTo } from '#pages/page-results.js';
 import { MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
-import { type PageResult, redirectTo } from '#pages/page-results.js';
 
 type Choice = { id: number; text: string };
 

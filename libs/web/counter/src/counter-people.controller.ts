@@ -1,6 +1,6 @@
 import { Body, Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { CounterPins } from '#identity/counter-pins.service.js';
 import {
   CurrentUser,
@@ -11,10 +11,10 @@ import {
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
+import { type PageResult, redirectTo } from '#pages/page-results.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
-import { type PageResult, redirectTo } from '#pages/page-results.js';
 
 type PeopleView = {
   path: string;

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Post, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CountsElements, Throttle } from '#http/throttle.js';
 import {
@@ -18,6 +18,8 @@ import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from '#sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
+import { type PageResult, redirectTo, showJson } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { createProblemOutcome, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
 import { MAX_OPERATIONS, readFormOperation, readId, readOperations } from './counter-operation.js';
@@ -27,8 +29,6 @@ import type { CounterVisit } from './counter-visit.js';
 import { RecentActions, type RecentLine } from './recent-actions.service.js';
 import { createScannerTexts } from './scanner-texts.js';
 import { AtCounter, CounterPages, isScript } from './counter-pages.service.js';
-import { type PageResult, redirectTo, showJson } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type ScannerView = {
   store: string;

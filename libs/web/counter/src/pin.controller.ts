@@ -14,7 +14,7 @@ import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
-import { type Translations, type Localization } from '#translations/translations.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
 

@@ -6,9 +6,9 @@ import type { ConsoleRequest } from './current-user.js';
 import { getRootPath, renderPage, setPageHeaders, type Colors, type PageExtras } from './page.js';
 import { createPlainFrame, loadView, type View } from './view.js';
 
-/** What the handler of a page returns. The hook of `installPageResults` sends it. */
+/** Holds the response of a handler until the hook of `installPageResults` sends it. */
 export class PageResult {
-  /** @property send sets status and headers. @returns the body */
+  /** @param send sets status and headers, and returns the body */
   constructor(
     readonly send: (request: FastifyRequest, reply: FastifyReply, root: string) => string,
   ) {}

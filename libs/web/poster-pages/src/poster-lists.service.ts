@@ -3,8 +3,8 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { CardsService } from '#cards/cards.service.js';
-import type { CardChoice, ListedPoster } from './listed-poster.js';
 import { takePage } from '#pages/page-query.js';
+import type { CardChoice, ListedPoster } from './listed-poster.js';
 
 const PAGE_SIZE = 24;
 /** The cap of a store's cards keeps the list short, unless an operator raises it far. */

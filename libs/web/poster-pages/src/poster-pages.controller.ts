@@ -6,10 +6,10 @@ import { matchesEtag } from '#http/headers.js';
 import { Throttle } from '#http/throttle.js';
 import { getRootPath } from '#pages/page.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPublicPage } from '#pages/page-results.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
 import { createPosterView, type PosterView } from './poster-view.js';
-import { type PageResult, showPublicPage } from '#pages/page-results.js';
 
 const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 

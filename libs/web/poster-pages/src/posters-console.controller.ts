@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, NotFoundError, RejectedError } from '#kernel/errors.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { isAllowed } from '#identity/roles.js';
@@ -21,6 +21,8 @@ import {
 } from '#pages/current-user.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
 import { parsePosterForm } from './parsed-poster.dto.js';
@@ -34,8 +36,6 @@ import {
   type PosterUrls,
 } from './poster-console-view.js';
 import { createPosterForm, readPosterForm, toPosterForm, type PosterForm } from './poster-form.js';
-import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 /** Serves the pages on which the posters of a store are made, changed, paused, shared and removed. */
 @Controller('app/stores/:account_id/posters')

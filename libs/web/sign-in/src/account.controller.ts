@@ -17,12 +17,12 @@ import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages
 import { loadView } from '#pages/view.js';
 import { createTimeFormats } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
-import { type Localization, type Translations } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
+import { type PageResult, redirectTo, askToConfirm, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
-import { type PageResult, redirectTo, askToConfirm, showPage } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type ListedSession = {
   id: number;

@@ -5,9 +5,9 @@ import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
-import { type Translations, type Localization } from '#translations/translations.js';
-import { Addresses } from './addresses.service.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import { type PageResult, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { Addresses } from './addresses.service.js';
 
 /** Serves the link that confirms a new e-mail address. */
 @Controller('app/account/address')

@@ -8,12 +8,12 @@ import { Cookies } from '#pages/cookies.js';
 import { WithoutSession, Localized } from '#pages/current-user.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, redirectTo, redirectToUrl } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { IdentityProvider, createRefusal } from './company.client.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { StartPaths } from './start-paths.service.js';
-import { type Localization } from '#translations/translations.js';
-import { type PageResult, redirectTo, redirectToUrl } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;

@@ -9,10 +9,10 @@ import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { Reauthentication } from './reauthentication.service.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
+import { Reauthentication } from './reauthentication.service.js';
 
 type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
 

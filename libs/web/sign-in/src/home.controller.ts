@@ -9,9 +9,9 @@ import {
   GetPage,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { Stores } from './stores.service.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { Stores } from './stores.service.js';
 
 const homeView = loadView<{ stores: EnteredStore[]; mayCreateStore: boolean }>(
   import.meta.url,

@@ -8,12 +8,12 @@ import { Throttle } from '#http/throttle.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { WithoutSession, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
 
 const forgotView = loadView<{
   isSent: boolean;

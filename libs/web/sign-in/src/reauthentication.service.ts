@@ -10,9 +10,9 @@ import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
+import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { formatWait } from './form-text.js';
-import { localizeRequest } from '#pages/localize.js';
 
 /** For those who may have no password. */
 const WRONG_FOR_COMPANY =

@@ -8,11 +8,11 @@ import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';

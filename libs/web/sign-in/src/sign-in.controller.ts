@@ -19,17 +19,17 @@ import {
 } from '#pages/current-user.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { FORGET_PERSON, loadAsset } from '#pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText, formatWait } from './form-text.js';
 import { findUserTranslations } from './user-translations.service.js';
 import { StartPaths } from './start-paths.service.js';
 import { createWrongCodesMail } from './wrong-codes-mail.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type SignInView = {
   email: string;

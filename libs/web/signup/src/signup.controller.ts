@@ -22,6 +22,7 @@ import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { loadView } from '#pages/view.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { RememberedCards } from '#web-card/remembered-cards.service.js';
+import { redirectTo, showPublicPage, PageResult } from '#pages/page-results.js';
 import { NOTHING_TYPED, parseSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { findAvailability, type SignupPoster } from './signup-poster.js';
@@ -33,7 +34,6 @@ import {
   type SignupView,
 } from './signup-view.js';
 import { Signups } from './signups.service.js';
-import { redirectTo, showPublicPage, PageResult } from '#pages/page-results.js';
 
 type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
   Record<'title' | 'text' | 'open' | 'card' | 'other' | 'form', string>;

@@ -9,8 +9,8 @@ import { renderCardsOfHolder } from '#passes/pass-holders.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { loadView } from '#pages/view.js';
 import { getCustomerTranslations } from '#translations/translations.js';
-import { WebCards } from './web-cards.service.js';
 import { type PageResult, showPublicPage, redirectTo } from '#pages/page-results.js';
+import { WebCards } from './web-cards.service.js';
 
 const view = loadView<
   {

@@ -13,6 +13,7 @@ import { parseTag } from '#passes/pass-tag.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { loadView } from '#pages/view.js';
+import { redirectToUrl, PageResult, showPublicPage } from '#pages/page-results.js';
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
 import type { CardViewInput } from './card-view.js';
@@ -21,7 +22,6 @@ import { RememberedCards } from './remembered-cards.service.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WalletBadges } from './wallet-badges.service.js';
 import { WebCards } from './web-cards.service.js';
-import { redirectToUrl, PageResult, showPublicPage } from '#pages/page-results.js';
 
 const messageView = loadView<{ title: string; text: string }>(
   import.meta.url,

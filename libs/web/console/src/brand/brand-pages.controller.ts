@@ -30,15 +30,15 @@ import {
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 import {
   CONTACT_FIELDS,
   readContactDetails,
   toContactForm,
   type ContactForm,
 } from './brand-form.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type BrandView = {
   done: string;

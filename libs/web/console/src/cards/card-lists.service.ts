@@ -8,8 +8,8 @@ import { CardsService } from '#cards/cards.service.js';
 import type { Reward } from '#rewards/reward.js';
 import { createStripDesign, toStripUrl } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
-import type { CardPage, ListedCard } from './designed-card.js';
 import { takePage } from '#pages/page-query.js';
+import type { CardPage, ListedCard } from './designed-card.js';
 
 const PAGE_SIZE = 24;
 /** How much of a card is filled in its picture, so that both kinds of stamps are seen. */

@@ -17,6 +17,7 @@ import { CurrentStore, type EnteredStore, GetPage } from '#pages/current-user.js
 import { getRootPath } from '#pages/page.js';
 import { loadView } from '#pages/view.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
+import { type PageResult, showPublicPage } from '#pages/page-results.js';
 import { CardDesigns } from './card-designs.service.js';
 import { createDraft } from './card-draft.js';
 import { createFronts } from './card-fronts.js';
@@ -25,7 +26,6 @@ import { parseStripQuery } from './draft-strips.js';
 import type { FrontsView } from './fronts-view.js';
 import { CARD_STYLE } from './list-view.js';
 import { PreviewLinks } from './preview-links.service.js';
-import { type PageResult, showPublicPage } from '#pages/page-results.js';
 
 type PreviewView = FrontsView & { style: string; storeName: string; name: string };
 type EndedView = { title: string; text: string };

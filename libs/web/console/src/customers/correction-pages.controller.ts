@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { ForbiddenError, NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CustomersService } from '#customers/customers.service.js';
 import { HistoryService } from '#history/history.service.js';
@@ -26,12 +26,12 @@ import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.j
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
 import { renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
 
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
 

@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { TakenError } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
@@ -26,7 +26,8 @@ import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import {
   NO_FIELDS,
   readCustomerFields,
@@ -45,7 +46,6 @@ import {
   renderListQuery,
   type ListFilter,
 } from './customer-list-page.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 
 type CustomerLine = {
   path: string;

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNow } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
@@ -33,12 +33,12 @@ import { listErrors, NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
-import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type ExplainView = {
   name: string;

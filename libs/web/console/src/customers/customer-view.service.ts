@@ -12,10 +12,10 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, describeBalance } from './customer-list-page.js';
 import { Timeline, type TimelinePage, type TimelineReader } from './timeline.service.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
 
 /** A card of the customer. Paths are from the root of the service; empty ones are not offered. */
 type CardPanel = {

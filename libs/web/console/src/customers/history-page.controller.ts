@@ -17,12 +17,12 @@ import {
 import { isDay } from '#pages/local-time.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { readText } from './customer-list-page.js';
 import { Timeline, type TimelinePage } from './timeline.service.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
-import { parsePositiveInteger } from '#pages/page-query.js';
 
 type Choices = { value: string; text: string }[];
 

@@ -2,7 +2,7 @@ import { Body, Controller, Param, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
@@ -22,11 +22,11 @@ import {
 import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { type Localization } from '#translations/translations.js';
-import { listCards, renderName } from './customer-list.controller.js';
-import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
+import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
+import { listCards, renderName } from './customer-list.controller.js';
+import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
 type Summary = { name: string; contact: string[]; cards: string[] };
 

@@ -13,6 +13,7 @@ import { isAllowed } from '#identity/roles.js';
 import type { EnteredStore } from '#pages/current-user.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
+import { takePage } from '#pages/page-query.js';
 import {
   describeAuthor,
   describeEntry,
@@ -20,7 +21,6 @@ import {
   findText,
   type TimelineEntry,
 } from './timeline.js';
-import { takePage } from '#pages/page-query.js';
 
 /** How long staff may undo what they did themselves. */
 const OWN_REVERSAL_MS = 10 * 60_000;

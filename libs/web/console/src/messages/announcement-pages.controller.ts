@@ -2,7 +2,7 @@ import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAnnouncement, UpdateAnnouncement } from '#announcements/announcement.commands.js';
@@ -13,8 +13,6 @@ import {
 } from '#announcements/announcement.dto.js';
 import { AnnouncementsService } from '#announcements/announcements.service.js';
 import { Audiences } from '#announcements/audiences.service.js';
-import { listMonths } from '../customers/customer-list.controller.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import { loadAsset } from '#pages/assets.js';
 import {
   ConsoleContext,
@@ -30,6 +28,11 @@ import { renderLocalTime } from '#pages/local-time.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { takePage } from '#pages/page-query.js';
+import { listMonths } from '../customers/customer-list.controller.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   NEW_ANNOUNCEMENT,
   parseAnnouncement,
@@ -50,9 +53,6 @@ import {
   type PreviewView,
   type ReachView,
 } from './message-views.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { takePage } from '#pages/page-query.js';
 
 type ListData = {
   tabs: MessageTabs;

@@ -2,7 +2,7 @@ import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { CancelAnnouncement, SendAnnouncement } from '#announcements/announcement.commands.js';
@@ -17,11 +17,12 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { type Translations, type Localization } from '#translations/translations.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
 import { buildAnnouncementsPath } from './announcement-pages.controller.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
@@ -37,7 +38,6 @@ import {
   type ReachView,
   type RecipientsView,
 } from './message-views.js';
-import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
 
 type DetailData = {
   base: string;

@@ -3,11 +3,10 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { UpdateMessageSettings } from '#announcements/message-settings.commands.js';
 import { UpdateMessageSettingsDto } from '#announcements/message-settings.dto.js';
 import { MessageSettingsService } from '#announcements/message-settings.service.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   ConsoleContext,
   CurrentStore,
@@ -17,9 +16,10 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { describeRejection } from './message-views.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
+import { describeRejection } from './message-views.js';
 
 type SettingsForm = Record<'quiet_from' | 'quiet_to' | 'max_per_week', string>;
 

@@ -7,9 +7,9 @@ import { CardsService } from '#cards/cards.service.js';
 import type { HolderChannel } from '#announcements/message-channel.js';
 import { MessageSettingsService } from '#announcements/message-settings.service.js';
 import { loadAsset } from '#pages/assets.js';
-import { listCards } from '../customers/customer-list.controller.js';
 import { renderHolderSms } from '#announcements/holder-message-texts.js';
 import type { CustomerLanguage, Localization } from '#translations/translations.js';
+import { listCards } from '../customers/customer-list.controller.js';
 import { listChannelBoxes, type ChannelBox, type PreviewView } from './message-views.js';
 
 /** The style sheet of the pages of a message. */

@@ -2,13 +2,12 @@ import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { FieldErrors } from '#kernel/errors.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CreateMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
 import { toRuleAttributes, type MessageRuleJson } from '#announcements/message-rule.dto.js';
 import { RULE_KINDS, type RuleKind } from '#announcements/message-rule.js';
 import { MessageRulesService } from '#announcements/message-rules.service.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   ConsoleContext,
   CurrentStore,
@@ -22,6 +21,8 @@ import {
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   createRuleForm,
   parseRule,
@@ -31,7 +32,6 @@ import {
 } from './message-form.dto.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import { describeRejection, describeRule, formatSent, type PreviewView } from './message-views.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 
 type ListData = {
   tabs: MessageTabs;

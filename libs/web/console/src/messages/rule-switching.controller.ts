@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { DeleteMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
@@ -19,7 +19,8 @@ import {
 import { findNotice } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
@@ -33,7 +34,6 @@ import {
   type RecipientsView,
 } from './message-views.js';
 import { buildRulesPath } from './rule-pages.controller.js';
-import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 
 /** The days that the page of a rule looks back. */
 const DAYS = 30;

@@ -5,6 +5,9 @@ import { StatisticsService } from '#statistics/statistics.service.js';
 import { loadAsset } from '#pages/assets.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { parsePositiveInteger } from '#pages/page-query.js';
 import {
   buildChart,
   buildCustomersChart,
@@ -22,9 +25,6 @@ import {
 } from './numbers-page.js';
 import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { parsePositiveInteger } from '#pages/page-query.js';
 
 type Choice = { value: string; text: string };
 

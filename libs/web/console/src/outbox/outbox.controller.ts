@@ -12,10 +12,10 @@ import {
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import { buildMessagesPath, createMessageTabs } from './message-tabs.js';
 import { explainState, toOutboxLine, type MessageData, type OutboxData } from './outbox-page.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 const listView = loadView<OutboxData>(import.meta.url, './views/outbox.eta');
 const messageView = loadView<MessageData>(import.meta.url, './views/message.eta');

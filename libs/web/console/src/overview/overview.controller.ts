@@ -11,12 +11,12 @@ import {
   GetPage,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import { NumbersFormat, type Tile } from '../numbers/numbers-page.js';
 import { EVERYTHING, TodaysNumbers } from '../numbers/todays-numbers.service.js';
 import { listSteps, type Step } from './steps.js';
 import { StoreSetup } from './store-setup.service.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 /** Something that waits for the user. @property page of the store */
 type Waiting = { text: string; why: string; page: string };

@@ -7,10 +7,10 @@ import { Members } from '#identity/members.service.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 
 type AuditView = {
   entries: {

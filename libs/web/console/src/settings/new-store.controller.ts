@@ -13,6 +13,8 @@ import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages
 import { PageError } from '#pages/page-error.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import {
   readStoreForm,
   listLanguages,
@@ -23,8 +25,6 @@ import {
   type OptionGroup,
   type StoreForm,
 } from './store-form.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 type NewStoreView = {
   values: StoreForm;

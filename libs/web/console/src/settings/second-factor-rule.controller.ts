@@ -1,7 +1,7 @@
 import { Body, Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import {
   ConsoleWriter,
@@ -15,7 +15,7 @@ import {
 } from '#pages/current-user.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 
 /** Lets owners require two-step sign-in of everybody in their store. */

@@ -1,7 +1,7 @@
 import { Body, Controller, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import { findConsentTextErrors, tidyConsentTexts } from '#accounts/consent-texts.js';
@@ -18,8 +18,9 @@ import {
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { readFormText } from '#sign-in/form-text.js';
+import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import {
   toConsentForm,
   readConsentTexts,
@@ -40,7 +41,6 @@ import {
   type SmsForm,
   type StoreForm,
 } from './store-form.js';
-import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 
 type SettingsView = {
   values: StoreForm & AddressFormField & ConsentForm & SmsForm;

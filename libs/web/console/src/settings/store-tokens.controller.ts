@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Members, type ListedToken } from '#identity/members.service.js';
 import { isAllowed, isRole } from '#identity/roles.js';
@@ -27,10 +27,10 @@ import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
-import { describeAccess } from './token-access.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
+import { describeAccess } from './token-access.js';
 
 type TokenRow = {
   id: number;

@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import {
   InviteUser,
@@ -35,11 +35,11 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { createInvitationMail } from './invitation-mail.js';
 import { listRoleOptions } from './role-labels.js';
 import { createTooManyMailsErrors } from './too-many-mails.js';
-import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 type UsersView = {
   members: (Member & { isSelf: boolean; isLastOwner: boolean })[];

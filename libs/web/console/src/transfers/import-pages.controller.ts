@@ -6,7 +6,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { detectFileType, findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { type Translations, type Localization } from '#translations/translations.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
 import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
@@ -28,11 +28,11 @@ import {
 import { findNotice, parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
+import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
 import { lacksIdentity, readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
-import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 

@@ -7,6 +7,8 @@ import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import {
   describeStart,
   describeImportState,
@@ -22,8 +24,6 @@ import {
 } from './import-page.js';
 import { describeRowErrors } from './row-errors.js';
 import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
 
 const EXAMPLE_ROWS = 5;
 const SHOWN_ERRORS = 20;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
-import { type Translations, type Localization } from '#translations/translations.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import { CardsService } from '#cards/cards.service.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
@@ -10,13 +10,13 @@ import { showPage, type PageResult } from '#pages/page-results.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
+import { takePage } from '#pages/page-query.js';
 import {
   describeImportState,
   listEncodingChoices,
   type Choice,
   type ImportLine,
 } from './import-page.js';
-import { takePage } from '#pages/page-query.js';
 
 const PAGE_SIZE = 20;
 const MAX_CARDS = 500;

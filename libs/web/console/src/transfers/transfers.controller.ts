@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
-import { type Translations, type Localization } from '#translations/translations.js';
+import type { Translations, Localization } from '#translations/translations.js';
 import { findExportFile } from '#exports/export-file.js';
 import { EVERYTHING, StoreExport } from '#exports/store-export.service.js';
 import {
@@ -16,12 +16,12 @@ import {
 } from '#pages/current-user.js';
 import { isDay } from '#pages/local-time.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { SAMPLE_FILE } from './import-page.js';
-import { TransferPages } from './transfer-pages.service.js';
 import { localizeRequest } from '#pages/localize.js';
 import type { Readable } from 'node:stream';
 import type { PageResult } from '#pages/page-results.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
+import { SAMPLE_FILE } from './import-page.js';
+import { TransferPages } from './transfer-pages.service.js';
 
 type ExportQuery = { kind?: unknown; format?: unknown; from?: unknown; to?: unknown };
 

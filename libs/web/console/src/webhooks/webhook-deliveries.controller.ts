@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import {
   ConsoleContext,
@@ -30,7 +30,10 @@ import {
   type ReplayJson,
 } from '#subscriptions/webhook-delivery.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import { localizeRequest } from '#pages/localize.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -41,9 +44,6 @@ import {
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
-import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 type Line = WebhookState & { path: string; event: string; created: string; attempts: string };
 type Fields = { status: string; type: string; from: string; to: string };

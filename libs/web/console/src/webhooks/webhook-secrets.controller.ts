@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import {
   ConsoleContext,
@@ -25,10 +25,10 @@ import {
   type WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { WebhookViews } from './webhook-views.service.js';
-import { type PageResult } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
+import type { PageResult } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
+import { WebhookViews } from './webhook-views.service.js';
 
 /** Serves the page that changes the signing secret of a webhook, which it shows once. */
 @Controller('app/stores/:account_id/webhooks/:id/rotate')

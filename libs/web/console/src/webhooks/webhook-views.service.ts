@@ -13,9 +13,10 @@ import type {
   WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { TESTS_RUNNING } from '#subscriptions/webhook-test.commands.js';
 import { UnavailableError } from '#kernel/errors.js';
+import { type PageResult, showPage } from '#pages/page-results.js';
 import type { WebhookFields } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -26,7 +27,6 @@ import {
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
-import { type PageResult, showPage } from '#pages/page-results.js';
 
 type FormView = {
   heading: string;

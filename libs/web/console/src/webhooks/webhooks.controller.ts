@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
-import { type Form } from '#http/body-kinds.js';
+import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import {
   ConsoleContext,
@@ -35,6 +35,10 @@ import {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { TestWebhookSubscription } from '#subscriptions/webhook-test.commands.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#pages/localize.js';
+import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
@@ -49,10 +53,6 @@ import {
   type WebhookState,
 } from './webhook-labels.js';
 import { WebhookViews, type WebhookNotice } from './webhook-views.service.js';
-import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
-import { type Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 
 type Line = WebhookState & {
   path: string;
