@@ -34,6 +34,8 @@ const OTHER_MEANINGS = new Set([
   'no store',
   // of AsyncLocalStorage
   'get store',
+  // of getrusage(2)
+  'user cpu',
   'user agent',
   'database user',
   'current user',

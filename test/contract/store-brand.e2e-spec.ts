@@ -193,7 +193,7 @@ describe('the logo', () => {
 
   it('LOGO-07 The card in the browser shows it, with the icons of its manifest, and so does the signup page', async () => {
     const own = await service.newStore();
-    await put(await drawLogo('#FFFFFF'), 'image/png', own);
+    expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
     const { page } = await enrolWithPage(own, { card: { card_color: '#3E2723' } });
     const card = await read(page);
     const [, onCard = ''] = /<img class="logo" src="([^"]+)"/.exec(card) ?? [];
@@ -214,7 +214,7 @@ describe('the logo', () => {
 
   it('LOGO-08 Where most of it could not be seen on the colour of its place, it is drawn on white or black', async () => {
     const own = await service.newStore();
-    await put(await drawLogo('#3E2723'), 'image/png', own);
+    expect((await put(await drawLogo('#3E2723'), 'image/png', own)).status).toBe(200);
     const drawn = async (card_color: string) => {
       const text = await read((await enrolWithPage(own, { card: { card_color } })).page);
       const [, src = ''] = /<img class="logo" src="([^"]+)"/.exec(text) ?? [];
@@ -227,7 +227,7 @@ describe('the logo', () => {
 
   it('LOGO-09 Its drawings stand at `/img/brand/:hash/:size.png`', async () => {
     const own = await service.newStore();
-    await put(await drawLogo('#FFFFFF'), 'image/png', own);
+    expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
     const text = await read((await enrolWithPage(own)).page);
     const [, folder = ''] = /src="(\/img\/brand\/[0-9a-f]{32})\/wide@1x[.]png"/.exec(text) ?? [];
     for (const [size, width, height] of [

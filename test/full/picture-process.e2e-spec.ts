@@ -15,6 +15,7 @@ const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
   memoryBytes: 384 * 1024 * 1024,
+  cpuMs: 240_000,
   timeMs: 240_000,
 };
 const decoding = (limits: Partial<Decoding['limits']> = {}): Decoding => ({
@@ -79,9 +80,11 @@ describe('the process that decodes pictures', () => {
     }
   });
 
-  it('is killed at the time limit, and the next picture gets a new process', async () => {
-    const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 2_000 }));
-    await expect(decoded).rejects.toThrow(PictureError);
+  it('is killed at the limit of processor time, and the next picture gets a new process', async () => {
+    const decoded = decodePicture(slow, decoding({ scans: Infinity, cpuMs: 2_000 }));
+    await expect(decoded).rejects.toThrow(
+      new PictureError('takes more than 2 seconds of processor time'),
+    );
     expect(findDecoders(process.pid)).toEqual([]);
     expect((await decodePicture(small, decoding())).length).toBeGreaterThan(100);
   });
@@ -91,7 +94,7 @@ describe('the process that decodes pictures', () => {
     const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 10_000 }));
     const failure = catchError(decoded);
     process.kill(await waitForDecoder(), 'SIGSTOP');
-    expect(await failure).toBeInstanceOf(PictureError);
+    expect(await failure).toBeInstanceOf(UnavailableError);
     expect(findDecoders(process.pid)).toEqual([]);
   });
 

@@ -22,14 +22,15 @@ const LIMITS = {
   scans: 100,
   /** The largest pictures take up to 256 MiB. */
   memoryBytes: 384 * 1024 * 1024,
-  timeMs: 10_000,
+  cpuMs: 10_000,
+  timeMs: 30_000,
 };
 
 /** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
 @Injectable()
 export class StripPictures {
   /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets its turn. */
-  private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 20_000 });
+  private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 40_000 });
 
   constructor(
     private readonly pool: Pool,

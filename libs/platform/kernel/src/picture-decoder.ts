@@ -18,8 +18,12 @@ export type Decoding = {
   width: number;
   height: number;
   fit: PictureFit;
-  /** @property scans of a JPEG; those of encoders have 6 to 12 */
-  limits: { pixels: number; scans: number; memoryBytes: number; timeMs: number };
+  /**
+   * @property scans of a JPEG; those of encoders have 6 to 12
+   * @property cpuMs processor time of the picture; it does not depend on what else the machine does
+   * @property timeMs until the result, for a machine that is busy and a process that hangs
+   */
+  limits: { pixels: number; scans: number; memoryBytes: number; cpuMs: number; timeMs: number };
 };
 
 /** Message to the process. */
@@ -66,12 +70,12 @@ export async function decodePicture(bytes: Uint8Array, decoding: Decoding): Prom
 function requestDecoding(child: ChildProcess, request: DecodingRequest): Promise<DecodingResult> {
   const { timeMs } = request.limits;
   return new Promise((resolve, reject) => {
-    const timeout = setTimeout(
-      () => reject(new PictureError(`took longer than ${timeMs / 1000} seconds`)),
-      timeMs,
-    );
     const fail = (cause: unknown) =>
       reject(Object.assign(new UnavailableError('Pictures cannot be decoded now'), { cause }));
+    const timeout = setTimeout(
+      () => fail(new Error(`the process sent no result within ${timeMs / 1000} seconds`)),
+      timeMs,
+    );
     child.once('message', (result) => resolve(result as DecodingResult));
     child.on('error', fail);
     child.once('exit', (code, signal) => {

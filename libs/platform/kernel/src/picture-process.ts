@@ -8,23 +8,31 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
  * process has gone, and ignores the signals that a terminal sends to all processes, since requests are still served
  * then. Never `process.exit()`, which waits for the decoder's thread.
  */
-const MEMORY_CHECK_INTERVAL_MS = 10;
+const CHECK_INTERVAL_MS = 10;
 
 process.on('disconnect', end);
-// Requests go first: a picture may keep one of two processors busy for seconds.
-setPriority(constants.priority.PRIORITY_LOW);
+// Requests go first: a picture may keep one of two processors busy for seconds. With the lowest priority, a busy
+// machine would give a picture next to nothing.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 raiseOomScore();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));
 if (!process.connected) end();
 
 async function run(request: DecodingRequest): Promise<void> {
-  const { memoryBytes } = request.limits;
+  const { memoryBytes, cpuMs } = request.limits;
   const watch = setInterval(() => {
-    if (process.memoryUsage.rss() <= memoryBytes) return;
+    const { userCPUTime, systemCPUTime } = process.resourceUsage();
+    const error =
+      process.memoryUsage.rss() > memoryBytes
+        ? `takes more than ${memoryBytes} bytes of memory`
+        : (userCPUTime + systemCPUTime) / 1000 > cpuMs
+          ? `takes more than ${cpuMs / 1000} seconds of processor time`
+          : undefined;
+    if (error === undefined) return;
     clearInterval(watch);
-    send({ error: `takes more than ${memoryBytes} bytes of memory` });
-  }, MEMORY_CHECK_INTERVAL_MS);
+    send({ error });
+  }, CHECK_INTERVAL_MS);
   send(await decode(request));
 }
 
