@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { UnavailableError } from '#kernel/errors.js';
@@ -156,7 +156,7 @@ describe('the process that decodes pictures', () => {
     expect(await failure).toBeInstanceOf(PictureError);
   });
 
-  it('inherits no secret from the environment and sets its oom_score_adj to 1000', async () => {
+  it('inherits no secret from the environment, and sets its oom_score_adj to 1000 and its priority to nice 10 or more', async () => {
     process.env['MASTER_KEY_OF_TEST'] = 'secret';
     try {
       const decoded = decodePicture(slow, decoding({ scans: Infinity }));
@@ -168,6 +168,7 @@ describe('the process that decodes pictures', () => {
         () => readFileSync(`/proc/${decoder}/oom_score_adj`, 'latin1').trim(),
         (score) => score === '1000',
       );
+      expect(getPriority(decoder)).toBe(Math.max(getPriority(), 10));
       process.kill(decoder, 'SIGSEGV');
       expect(await failure).toBeInstanceOf(PictureError);
     } finally {

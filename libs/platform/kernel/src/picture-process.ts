@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
+import { constants, getPriority, setPriority } from 'node:os';
 import type { Sharp } from 'sharp';
 import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 
@@ -12,28 +12,31 @@ const CHECK_INTERVAL_MS = 10;
 
 process.on('disconnect', end);
 // Requests go first: a picture may keep one of two processors busy for seconds. With the lowest priority, a busy
-// machine would give a picture next to nothing.
-setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+// machine would give a picture next to nothing. A service that is nicer already may not raise its priority.
+setPriority(Math.max(getPriority(), constants.priority.PRIORITY_BELOW_NORMAL));
 raiseOomScore();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));
 if (!process.connected) end();
 
 async function run(request: DecodingRequest): Promise<void> {
-  const { memoryBytes, cpuMs } = request.limits;
   const watch = setInterval(() => {
-    const { userCPUTime, systemCPUTime } = process.resourceUsage();
-    const error =
-      process.memoryUsage.rss() > memoryBytes
-        ? `takes more than ${memoryBytes} bytes of memory`
-        : (userCPUTime + systemCPUTime) / 1000 > cpuMs
-          ? `takes more than ${cpuMs / 1000} seconds of processor time`
-          : undefined;
+    const error = findExceededLimit(request.limits);
     if (error === undefined) return;
     clearInterval(watch);
     send({ error });
   }, CHECK_INTERVAL_MS);
   send(await decode(request));
+}
+
+function findExceededLimit({ memoryBytes, cpuMs }: DecodingRequest['limits']): string | undefined {
+  const { userCPUTime, systemCPUTime } = process.resourceUsage();
+  if ((userCPUTime + systemCPUTime) / 1000 > cpuMs) {
+    return `takes more than ${cpuMs / 1000} seconds of processor time`;
+  }
+  return process.memoryUsage.rss() > memoryBytes
+    ? `takes more than ${memoryBytes} bytes of memory`
+    : undefined;
 }
 
 async function decode({
