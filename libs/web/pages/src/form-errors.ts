@@ -9,7 +9,8 @@ import { hasSentence } from './error-sentences.js';
  */
 export type FormErrors = { fields: FieldErrors; text: string };
 
-export const NO_FORM_ERRORS: FormErrors = { fields: {}, text: '' };
+/** A part of what a page shows. @property errors why its form was refused; none: it was not */
+export type Rejectable = { errors?: FormErrors | null | undefined };
 
 /** Turns a refusal into the errors of a form, and so for a record that does not exist any more. @throws every other error */
 export function toFormErrors(error: unknown, localization: Localization): FormErrors {

@@ -1,5 +1,7 @@
+import type { FieldErrors } from '#kernel/errors.js';
 import type { Translations } from '#translations/translations.js';
 import { toSentence } from './error-sentences.js';
+import type { FormErrors } from './form-errors.js';
 
 /** An error above a form. @property id of the field that it leads to; null: it is about the whole form */
 export type ShownError = { id: string | null; text: string };
@@ -7,10 +9,35 @@ export type ShownError = { id: string | null; text: string };
 /** Collects what the parts of a page add to it while the page is rendered. */
 export class PageParts {
   readonly errors: ShownError[] = [];
+  /** The errors of a form by its fields that no part has shown yet. */
+  private pending: FieldErrors = {};
   /** Whether the page has buttons of `actions.js`. */
   hasActions = false;
 
   constructor(private readonly t: Translations) {}
+
+  /** Lists why a form was refused. The parts of its fields show their errors. */
+  addRejection({ fields, text }: FormErrors): void {
+    this.pending = { ...fields };
+    this.addErrors(text);
+  }
+
+  /** Lists the errors of the fields that the page does not show. Call it after the page was rendered. */
+  addPending(): void {
+    for (const name of Object.keys(this.pending)) this.addErrors(this.take(name).join('\n'));
+  }
+
+  /** Tells whether a field has errors that no part has shown yet, for parts that are closed without. */
+  has(name: string): boolean {
+    return name in this.pending;
+  }
+
+  /** Takes the errors of a field, so that no second form of the page shows them. */
+  take(name: string): readonly string[] {
+    const { [name]: messages = [], ...pending } = this.pending;
+    this.pending = pending;
+    return messages;
+  }
 
   /**
    * Lists the errors of a field above the form.

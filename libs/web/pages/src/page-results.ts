@@ -3,6 +3,7 @@ import type { Config } from '#configuration/config.js';
 import { isApiRoute } from '#http/path.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
+import type { Rejectable } from './form-errors.js';
 import { getRootPath, renderPage, setPageHeaders, type Colors, type PageExtras } from './page.js';
 import { createPlainFrame, loadView, type View } from './view.js';
 
@@ -14,14 +15,16 @@ export class PageResult {
   ) {}
 }
 
-export type ConsolePage<D extends object> = PageExtras & {
-  view: View<D>;
-  title: string;
-  data: D;
-  status?: number;
-  /** Of a page in one language only; the default is that of the browser, for which its texts are. */
-  lang?: string;
-};
+export type ConsolePage<D extends object> = PageExtras &
+  Rejectable & {
+    view: View<D>;
+    title: string;
+    data: D;
+    /** The default is 422 with errors, and 200 without. */
+    status?: number;
+    /** Of a page in one language only; the default is that of the browser, for which its texts are. */
+    lang?: string;
+  };
 
 export type PublicPage<D extends object> = ConsolePage<D> & {
   /** A BCP 47 tag. */
@@ -54,16 +57,16 @@ const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/c
 
 /** Shows a page of the console in the browser's language, with the store and the menu of the request. */
 export function showPage<D extends object>({
-  status = 200,
+  errors = null,
+  status = errors ? 422 : 200,
   lang,
   ...page
 }: ConsolePage<D>): PageResult {
   return new PageResult((request, reply, root) => {
     const { frame, at } = createConsoleFrame(root, request as ConsoleRequest, lang);
-    return setPageHeaders(
-      reply.status(status),
-      renderPage({ kind: 'console', frame, at, ...page }),
-    );
+    if (errors) frame.parts.addRejection(errors);
+    const rendered = renderPage({ kind: 'console', frame, at, ...page });
+    return setPageHeaders(reply.status(status), rendered);
   });
 }
 
@@ -81,13 +84,16 @@ export function askToConfirm(confirmation: Confirmation): PageResult {
 
 /** Shows a page that needs no session, in the language and colours of a store. */
 export function showPublicPage<D extends object>({
-  status = 200,
+  errors = null,
+  status = errors ? 422 : 200,
   lang,
   ...page
 }: PublicPage<D>): PageResult {
   return new PageResult((_request, reply, root) => {
     const frame = createPlainFrame(root, lang);
-    return setPageHeaders(reply.status(status), renderPage({ kind: 'public', frame, ...page }));
+    if (errors) frame.parts.addRejection(errors);
+    const rendered = renderPage({ kind: 'public', frame, ...page });
+    return setPageHeaders(reply.status(status), rendered);
   });
 }
 

@@ -49,6 +49,23 @@ describe('renderPage', () => {
     expect(html).toContain('<p>Bitte prüfen.</p>');
   });
 
+  it('lists the errors of a refused form that no field of it shows', () => {
+    const frame = createPlainFrame('', 'en');
+    const fields = { name: ['is required'], locale: ['This language is not offered'] };
+    frame.parts.addRejection({ fields, text: 'Please check' });
+    const form = (_: object, { parts }: PageFrame) => {
+      expect(parts.has('name')).toBe(true);
+      parts.addFieldErrors('field-name', 'Name', parts.take('name'));
+      // A field of another form, with the same name.
+      expect(parts.take('name')).toEqual([]);
+      return '<form></form>';
+    };
+    const { html } = renderPage({ ...page, view: form, data: {}, frame });
+    expect(html).toContain('<a href="#field-name">Name: ');
+    expect(html).toContain('This language is not offered.');
+    expect(html).toContain('<title>3 errors · ');
+  });
+
   it('lists the errors at the beginning of a page that has no place for them', () => {
     const frame = createPlainFrame('', 'en');
     const form = (_: object, { parts }: PageFrame) => {

@@ -103,6 +103,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
 /** Renders the inside of a page, with the errors of its form above the form. */
 export function renderBody<D extends object>(view: View<D>, data: D, frame: PageFrame): string {
   const html = view(data, frame);
+  frame.parts.addPending();
   const errors = frame.parts.errors.length > 0 ? errorSummary({}, frame) : '';
   const [before = '', ...after] = html.split(ERRORS_MARK);
   return after.length === 0 ? errors + html : before + errors + after.join('');

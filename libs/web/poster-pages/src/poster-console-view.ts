@@ -67,13 +67,12 @@ export function createPosterListView(
 export type PosterFormState = {
   listed: ListedPoster | null;
   values: PosterForm;
-  errors: { fields: FieldErrors; text: string } | null;
   done: unknown;
 };
 
 /** Creates the data of the form. Paths are from the root of the service. */
 export function createPosterFormView(
-  { listed, values, errors, done }: PosterFormState,
+  { listed, values, done }: PosterFormState,
   {
     base,
     cards,
@@ -104,8 +103,6 @@ export function createPosterFormView(
     receipt,
     title: listed?.poster.title ?? t.newTitle,
     done: findNotice(done, notices),
-    errorText: errors?.text ?? '',
-    errors: wordErrors(errors?.fields ?? {}, t),
     values,
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
@@ -131,7 +128,7 @@ function describeSignups(
 }
 
 /** Words the errors of the API for people. */
-function wordErrors(errors: FieldErrors, { errors: t }: Texts): FieldErrors {
+export function wordErrors(errors: FieldErrors, { errors: t }: Texts): FieldErrors {
   return Object.fromEntries(
     Object.keys(errors).map((field) => [
       field,

@@ -2,7 +2,7 @@ import { Body, Controller, Param, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { InvalidFieldsError, NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -23,6 +23,7 @@ import { parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
+import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
 import { parsePosterForm } from './parsed-poster.dto.js';
@@ -32,6 +33,7 @@ import {
   createPosterListView,
   posterFormView,
   posterListView,
+  wordErrors,
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
@@ -227,14 +229,15 @@ export class PostersConsoleController {
     const { posterConsole: t, words } = localization.t;
     // The card may have been chosen by an address that somebody has edited.
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
-    if (!isOfCard && !(error instanceof RejectedError)) throw error;
-    const fields = error instanceof InvalidFieldsError ? error.errors : {};
+    const { fields, text } = isOfCard
+      ? { fields: { card_id: [''] }, text: '' }
+      : toRefusal(error, localization);
     const isFull = error instanceof RejectedError && error.code === 'limit_reached';
     return this.showForm(localization, store, {
       ...state,
       errors: {
-        fields: isOfCard ? { card_id: [''] } : isFull ? {} : fields,
-        text: isFull ? t.limitReached : words.rejected,
+        fields: wordErrors(fields, t),
+        text: isFull ? t.limitReached : text || words.rejected,
       },
     });
   }
@@ -242,12 +245,12 @@ export class PostersConsoleController {
   private async showForm(
     localization: Localization,
     store: EnteredStore,
-    state: Partial<PosterFormState> & Pick<PosterFormState, 'values'>,
+    state: Partial<PosterFormState> & Pick<PosterFormState, 'values'> & Rejectable,
   ): Promise<PageResult> {
-    const { listed = null, errors = null, done = '', values } = state;
+    const { listed = null, errors, done = '', values } = state;
     const cards = listed ? [] : await this.lists.listCards(store.id);
     const data = createPosterFormView(
-      { listed, errors, done, values },
+      { listed, done, values },
       {
         base: buildPath(store),
         cards,
@@ -260,7 +263,7 @@ export class PostersConsoleController {
       view: posterFormView,
       title: data.title,
       data,
-      status: errors ? 422 : 200,
+      errors,
     });
   }
 

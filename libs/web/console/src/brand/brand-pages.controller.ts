@@ -28,7 +28,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -42,7 +42,6 @@ import {
 
 type BrandView = {
   done: string;
-  errors: FormErrors;
   fields: typeof CONTACT_FIELDS;
   values: ContactForm;
   /** The logo on a light and on a dark ground; null without one. */
@@ -175,7 +174,7 @@ export class BrandPagesController {
     localization: Localization,
     userId: number,
     store: EnteredStore,
-    { done = '', errors, values }: Partial<Pick<BrandView, 'done' | 'errors' | 'values'>>,
+    { done = '', errors, values }: Partial<Pick<BrandView, 'done' | 'values'>> & Rejectable,
   ): Promise<PageResult> {
     const { t } = localization;
     const account = await this.accounts.get(userId, store.id);
@@ -185,7 +184,6 @@ export class BrandPagesController {
       title: `${t.brand.title} · ${store.name}`,
       data: {
         done,
-        errors: errors ?? NO_FORM_ERRORS,
         fields: CONTACT_FIELDS,
         values: values ?? toValues(account),
         logos: logo === null ? null : await this.drawLogos(store.id, logo),
@@ -193,7 +191,7 @@ export class BrandPagesController {
         proposals: logo === null ? [] : await this.logos.propose(store.id, logo),
         cards: logo === null ? [] : (await this.listCards(store.id)).map(toChoice),
       },
-      status: errors ? 422 : 200,
+      errors,
       width: 'form',
     });
   }

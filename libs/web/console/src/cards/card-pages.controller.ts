@@ -27,7 +27,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
-import { listErrors, toRefusal } from '#pages/form-errors.js';
+import { listErrors, toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { CardDesigns, PartlySavedError } from './card-designs.service.js';
@@ -278,25 +278,24 @@ export class CardPagesController {
       });
     }
     const { fields, text } = toRefusal(error, localization);
+    // The messages name the parts of a list, which the form does not show as one.
+    if (fields['auxiliary_fields']) fields['auxiliary_fields'] = [t.textsWrong];
     return this.showDesign(localization, store, {
       form,
       designed,
-      errors: {
-        fields,
-        text: text === '' ? localization.t.words.rejected : text,
-      },
+      errors: { fields, text: text || localization.t.words.rejected },
     });
   }
 
   private async showDesign(
     localization: Localization,
     store: EnteredStore,
-    state: Partial<DesignState> & Pick<DesignState, 'form'>,
+    state: Partial<DesignState> & Pick<DesignState, 'form'> & Rejectable,
   ): Promise<PageResult> {
-    const { designed = null, errors = null } = state;
+    const { designed = null, errors } = state;
     const preview = await this.createPreview(localization, store, state.form, designed);
     const data = createDesignView(
-      { done: '', seen: designed?.card.updatedAt, ...state, designed, errors },
+      { done: '', seen: designed?.card.updatedAt, ...state, designed },
       {
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,
@@ -309,7 +308,7 @@ export class CardPagesController {
       view: designView,
       title: designed?.card.name ?? localization.t.cardPages.newTitle,
       data,
-      status: errors ? 422 : 200,
+      errors,
       scripts: [DESIGN_SCRIPT],
       allow: { 'connect-src': ["'self'"], 'img-src': ['blob:'] },
     });

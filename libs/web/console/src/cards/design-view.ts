@@ -1,9 +1,7 @@
 import type { Localization, Translations } from '#translations/translations.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import { BARCODE_FORMATS } from '#cards/barcode.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
 import { loadAsset } from '#pages/assets.js';
-import type { FormErrors } from '#pages/form-errors.js';
 import { loadView } from '#pages/view.js';
 import type { DesignedCard } from './designed-card.js';
 import { withEmptyRow, type DesignForm } from './design-form.js';
@@ -19,7 +17,6 @@ export const DESIGN_SCRIPT = loadAsset(import.meta.url, './assets/card-design.js
 export type DesignState = {
   form: DesignForm;
   designed: DesignedCard | null;
-  errors: FormErrors | null;
   done: unknown;
   seen: string | undefined;
 };
@@ -28,7 +25,7 @@ type Texts = Translations['cardPages'];
 
 /** Creates the data of the designer. Paths are from the root of the service. */
 export function createDesignView(
-  { form, designed, errors, done, seen }: DesignState,
+  { form, designed, done, seen }: DesignState,
   {
     base,
     posters,
@@ -47,7 +44,6 @@ export function createDesignView(
   const id = designed?.card.id;
   const path = id === undefined ? base : `${base}/${id}`;
   const holderCount = designed?.holderCount ?? 0;
-  const fieldErrors = toFieldErrors(errors, t);
   return {
     style: CARD_STYLE.path,
     iconStyle: ICON_STYLE.path,
@@ -69,21 +65,9 @@ export function createDesignView(
     preview,
     fields: form.fields,
     rewards: listRows(form, localization),
-    errors: fieldErrors,
-    // No part of the page shows the errors of these two.
-    errorText: [errors?.text ?? '', fieldErrors['stamp_icon'], fieldErrors['strip_type']]
-      .flat()
-      .filter(Boolean)
-      .join('\n'),
     changes:
       id === undefined ? '' : holderCount === 0 ? t.changesNone : t.changes({ count: holderCount }),
   };
-}
-
-/** Returns the errors by field. Those of the two texts name the parts of a list, which the form does not show as one. */
-function toFieldErrors(errors: FormErrors | null, t: Texts): FieldErrors {
-  const { auxiliary_fields: textErrors, ...others } = errors?.fields ?? {};
-  return { ...others, ...(textErrors && { auxiliary_fields: [t.textsWrong] }) };
 }
 
 /** Lists the drawings to choose from. A name that is not drawn is accepted by the API, and kept. */

@@ -22,7 +22,7 @@ import {
 } from '#pages/current-user.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -40,7 +40,6 @@ type CorrectionView = {
   action: string;
   back: string;
   receipt: string;
-  errors: FormErrors;
 };
 
 type UndoView = CorrectionView & { reason: string; other: string; reasons: readonly string[] };
@@ -78,7 +77,6 @@ export class CorrectionPagesController {
     return this.showUndo(localization, store, user, path, {
       reason: REASONS[0],
       other: '',
-      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -134,7 +132,6 @@ export class CorrectionPagesController {
   ): Promise<PageResult> {
     return this.renderForm(localization, store, path, {
       values: { direction: 'add', stamps: '1', reason: '' },
-      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -181,7 +178,7 @@ export class CorrectionPagesController {
     store: EnteredStore,
     { userId }: SignedInUser,
     path: EventParameters,
-    state: Pick<UndoView, 'reason' | 'other' | 'errors' | 'receipt'>,
+    { errors, ...state }: Pick<UndoView, 'reason' | 'other' | 'receipt'> & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.undo;
@@ -197,7 +194,7 @@ export class CorrectionPagesController {
       view: undoView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         about: t.about({ name, what, when: at }),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
@@ -212,7 +209,7 @@ export class CorrectionPagesController {
     localization: Localization,
     store: EnteredStore,
     path: CardParameters,
-    state: Pick<AdjustView, 'values' | 'errors' | 'receipt'>,
+    { errors, ...state }: Pick<AdjustView, 'values' | 'receipt'> & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.adjust;
@@ -224,7 +221,7 @@ export class CorrectionPagesController {
       view: adjustView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         about: t.about({ name, card: card.card_name }),
         balance: t.now({ count: card.stamps_count }),

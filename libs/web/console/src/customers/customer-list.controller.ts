@@ -24,7 +24,7 @@ import {
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -80,7 +80,6 @@ export type FormView = {
   submit: string;
   receipt: string;
   values: CustomerFields;
-  errors: FormErrors;
   months: Choices;
   /** Of a new customer only. */
   creation: { cards: Choices; cardId: string; sendsLink: boolean } | null;
@@ -171,7 +170,6 @@ export class CustomerListController {
       values: NO_FIELDS,
       cardId: String(cards[0]?.id ?? ''),
       sendsLink: cards.length > 0,
-      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -253,8 +251,9 @@ export class CustomerListController {
     {
       cardId,
       sendsLink,
+      errors,
       ...state
-    }: Pick<FormView, 'values' | 'errors' | 'receipt'> & { cardId: string; sendsLink: boolean },
+    }: Pick<FormView, 'values' | 'receipt'> & Rejectable & { cardId: string; sendsLink: boolean },
   ): Promise<PageResult> {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
@@ -263,7 +262,7 @@ export class CustomerListController {
       view: formView,
       title: t.addTitle,
       width: 'form',
-      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         heading: t.addTitle,
         action: base,

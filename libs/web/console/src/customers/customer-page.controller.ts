@@ -29,13 +29,18 @@ import {
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { listErrors, NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
+import { toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
-import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
+import {
+  findChangedFields,
+  readCustomerFields,
+  toCustomerFields,
+  type CustomerFields,
+} from './customer-form.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
@@ -79,7 +84,6 @@ export class CustomerPageController {
       user,
       customer,
       done: readText(query['done']),
-      error: '',
     });
   }
 
@@ -90,10 +94,7 @@ export class CustomerPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
-    return this.renderForm(localization, store, customer, {
-      values: toCustomerFields(customer),
-      errors: NO_FORM_ERRORS,
-    });
+    return this.renderForm(localization, store, customer, toCustomerFields(customer));
   }
 
   @PostForm('updateCustomer', 'edit')
@@ -114,7 +115,7 @@ export class CustomerPageController {
       );
     } catch (error) {
       const errors = toRefusal(error, localization);
-      return this.renderForm(localization, store, customer, { values, errors });
+      return this.renderForm(localization, store, customer, values, errors);
     }
     return this.redirect(store, customer.id, 'saved');
   }
@@ -263,23 +264,15 @@ export class CustomerPageController {
   ): Promise<PageResult> {
     const errors = toRefusal(error, localization);
     const customer = await this.customers.get(store.id, id);
-    return this.view.show(localization, {
-      store,
-      user,
-      customer,
-      done: '',
-      error: listErrors(errors),
-    });
+    return this.view.show(localization, { store, user, customer, errors });
   }
 
   private async renderForm(
     localization: Localization,
     store: EnteredStore,
     customer: CustomerJson,
-    {
-      values,
-      errors,
-    }: { values: ReturnType<typeof toCustomerFields>; errors: typeof NO_FORM_ERRORS },
+    values: CustomerFields,
+    errors?: FormErrors,
   ): Promise<PageResult> {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
@@ -291,7 +284,7 @@ export class CustomerPageController {
       view: formView,
       title: heading,
       width: 'form',
-      status: errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         heading,
         action: `${base}/edit`,
@@ -299,7 +292,6 @@ export class CustomerPageController {
         submit: translations.words.save,
         receipt: '',
         values,
-        errors,
         months: listMonths(locale),
         creation: null,
       },

@@ -13,6 +13,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, describeBalance } from './customer-list-page.js';
 import { Timeline, type TimelinePage, type TimelineReader } from './timeline.service.js';
@@ -39,7 +40,6 @@ type PersonView = {
   name: string;
   contact: string[];
   notice: string;
-  error: string;
   isErased: boolean;
   erasedNotice: string;
   mergedInto: string;
@@ -65,12 +65,11 @@ const TIMELINE_SIZE = 20;
 export type CustomerNotice = keyof Localization['t']['customerPages']['person']['done'];
 
 /** The page as it is sent. @property done a CustomerNotice, or anything else for none */
-export type CustomerPage = {
+export type CustomerPage = Rejectable & {
   store: EnteredStore;
   user: SignedInUser;
   customer: CustomerJson;
-  done: string;
-  error: string;
+  done?: string;
 };
 
 /** Renders the page of a customer. */
@@ -85,7 +84,7 @@ export class CustomerView {
   ) {}
 
   async show(localization: Localization, page: CustomerPage): Promise<PageResult> {
-    const { store, user, customer, done, error } = page;
+    const { store, user, customer, done, errors } = page;
     const t = localization.t.customerPages.person;
     const base = buildCustomerPath(store, customer.id);
     const cards = await this.loadCards(customer);
@@ -96,12 +95,11 @@ export class CustomerView {
     return showPage({
       view,
       title: renderName(customer, t.erased),
-      status: error === '' ? 200 : 422,
+      errors,
       data: {
         base,
         ...describeCustomer(customer, localization, day),
         notice: findNotice(done, t.done),
-        error,
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),

@@ -19,7 +19,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { listErrors, toRefusal } from '#pages/form-errors.js';
+import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import type { Localization } from '#translations/translations.js';
@@ -39,7 +39,6 @@ type SearchView = {
 };
 
 type PreviewView = {
-  error: string;
   survivor: Summary;
   other: Summary;
   takes: string[];
@@ -123,7 +122,6 @@ export class MergePagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     return this.showMergePreview(localization, store, path, {
-      error: '',
       receipt: this.forms.createReceipt(),
     });
   }
@@ -144,9 +142,9 @@ export class MergePagesController {
         this.commands.execute(new MergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const state = { error: listErrors(toRefusal(error, localizeRequest(request))) };
+      const errors = toRefusal(error, localizeRequest(request));
       const receipt = form['receipt'] ?? '';
-      return this.showMergePreview(localizeRequest(request), store, path, { ...state, receipt });
+      return this.showMergePreview(localizeRequest(request), store, path, { errors, receipt });
     }
     const { survivorId } = pair;
     return redirectTo(`${buildCustomerPath(store, survivorId)}?done=merged`);
@@ -197,10 +195,10 @@ export class MergePagesController {
         this.commands.execute(new UnmergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const text = listErrors(toRefusal(error, localizeRequest(request)));
+      const errors = toRefusal(error, localizeRequest(request));
       // The page offers to merge the two, which is another form.
       const receipt = this.forms.createReceipt();
-      return this.showMergePreview(localizeRequest(request), store, path, { error: text, receipt });
+      return this.showMergePreview(localizeRequest(request), store, path, { errors, receipt });
     }
     return redirectTo(`${base}?done=unmerged`);
   }
@@ -209,7 +207,7 @@ export class MergePagesController {
     localization: Localization,
     store: EnteredStore,
     path: Pair,
-    state: { error: string; receipt: string },
+    state: Rejectable & { receipt: string },
   ): Promise<PageResult> {
     const { survivorId, otherId } = parsePair(path);
     const { t: translations } = localization;
@@ -218,7 +216,7 @@ export class MergePagesController {
       this.customers.get(store.id, survivorId),
       this.customers.get(store.id, otherId),
     ]);
-    const { preview, error } = await this.findPreview(store, path, localization);
+    const { preview, errors } = await this.findPreview(store, path, localization);
     const designs = new Map(
       (await listCards(this.cards, store.id, 'all')).map(({ id, name }) => [id, name]),
     );
@@ -226,9 +224,8 @@ export class MergePagesController {
       view: previewView,
       title: t.merge.previewTitle,
       width: 'form',
-      status: state.error !== '' || error !== '' ? 422 : 200,
+      errors: state.errors ?? errors,
       data: {
-        error: state.error || error,
         survivor: toSummary(survivor, localization),
         other: toSummary(other, localization),
         takes: renderTaken(preview, localization),
@@ -250,11 +247,11 @@ export class MergePagesController {
     store: EnteredStore,
     path: Pair,
     localization: Localization,
-  ): Promise<{ preview: MergePreview | null; error: string }> {
+  ): Promise<Rejectable & { preview: MergePreview | null }> {
     try {
-      return { preview: await this.previews.preview(store.id, parsePair(path)), error: '' };
+      return { preview: await this.previews.preview(store.id, parsePair(path)) };
     } catch (error) {
-      return { preview: null, error: listErrors(toRefusal(error, localization)) };
+      return { preview: null, errors: toRefusal(error, localization) };
     }
   }
 }

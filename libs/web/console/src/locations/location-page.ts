@@ -25,8 +25,6 @@ export type LocationListData = {
 export type LocationFormData = {
   title: string;
   values: { name: string; address: string };
-  errors: { name?: string[]; address?: string[] };
-  errorText: string;
   receipt: string;
   save: string;
   back: string;

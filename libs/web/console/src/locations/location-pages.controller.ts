@@ -28,6 +28,7 @@ import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
+import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
 import { AddressPlaces } from './address-places.service.js';
 import { parseCoordinates } from './coordinates.js';
 import { formatDistance, isFar, measureDistance } from './distance.js';
@@ -48,10 +49,8 @@ const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
 const PAGE_SIZE = 50;
 
 /** What a form shows instead of what is stored. */
-type FormState = {
+type FormState = Rejectable & {
   values?: LocationFormData['values'];
-  errors?: LocationFormData['errors'];
-  errorText?: string;
   pin?: Partial<PinData>;
   done?: unknown;
 };
@@ -117,7 +116,7 @@ export class LocationPagesController {
       );
       return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const state = { values: { name, address }, ...this.describeRejection(localization, error) };
+      const state = { values: { name, address }, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, null, state);
     }
   }
@@ -147,7 +146,7 @@ export class LocationPagesController {
       await this.commands.execute(new UpdateLocation(context, location.id, changes));
       return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=saved`);
     } catch (error) {
-      const state = { values: { name, address }, ...this.describeRejection(localization, error) };
+      const state = { values: { name, address }, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, location, state);
     }
   }
@@ -246,23 +245,6 @@ export class LocationPagesController {
     return place ? measureDistance(place, pin) : null;
   }
 
-  /** Words a refusal. @throws every other error */
-  private describeRejection(
-    localization: Localization,
-    error: unknown,
-  ): Pick<LocationFormData, 'errors' | 'errorText'> {
-    if (!(error instanceof RejectedError)) throw error;
-    const { locationPages: t, words } = localization.t;
-    const { name, address } = error.errors;
-    return {
-      errors: {
-        ...(name && { name: [t.errors.name] }),
-        ...(address && { address: [t.errors.address] }),
-      },
-      errorText: error.code === 'limit_reached' ? t.limitReached : words.rejected,
-    };
-  }
-
   private async showForm(
     localization: Localization,
     store: EnteredStore,
@@ -270,20 +252,18 @@ export class LocationPagesController {
     state: FormState,
   ): Promise<PageResult> {
     const t = localization.t.locationPages;
-    const { values, errors = {}, errorText = '', done } = state;
+    const { values, errors, done } = state;
     const base = buildLocationsPath(store);
-    const isRejected = errorText !== '' || state.pin !== undefined;
     return showPage({
       view: formView,
       title: location?.name ?? t.newTitle,
       width: 'form',
-      status: isRejected ? 422 : 200,
+      errors,
+      status: errors || state.pin ? 422 : 200,
       scripts: location ? [SCRIPT] : [],
       data: {
         title: location?.name ?? t.newTitle,
         values: values ?? { name: location?.name ?? '', address: location?.address ?? '' },
-        errors,
-        errorText,
         receipt: this.forms.createReceipt(),
         save: location ? `${base}/${location.id}` : base,
         back: base,
@@ -325,6 +305,21 @@ export class LocationPagesController {
       ...entered,
     };
   }
+}
+
+/** Words a refusal. @throws every other error */
+function describeRejection(error: unknown, localization: Localization): FormErrors {
+  const { locationPages: t, words } = localization.t;
+  const { fields, text } = toRefusal(error, localization);
+  const isFull = error instanceof RejectedError && error.code === 'limit_reached';
+  return {
+    fields: {
+      ...fields,
+      ...(fields['name'] && { name: [t.errors.name] }),
+      ...(fields['address'] && { address: [t.errors.address] }),
+    },
+    text: isFull ? t.limitReached : text || words.rejected,
+  };
 }
 
 /** Parses the fields by the rules of the API. @throws InvalidFieldsError */

@@ -1,7 +1,6 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -31,6 +30,7 @@ import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#pages/page-query.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { listMonths } from '../customers/customer-list.controller.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
@@ -67,19 +67,15 @@ type FormData = FormChoices & {
   back: string;
   receipt: string;
   values: AnnouncementForm;
-  errors: FieldErrors;
-  errorText: string;
   months: { value: string; text: string }[];
   reach: ReachView | null;
   preview: PreviewView;
 };
 
 /** What a form shows. @property current null for a new message */
-type FormState = {
+type FormState = Rejectable & {
   current: AnnouncementJson | null;
   values: AnnouncementForm;
-  errors?: FieldErrors;
-  errorText?: string;
 };
 
 const listView = loadView<ListData>(import.meta.url, './views/announcements.eta');
@@ -162,8 +158,8 @@ export class AnnouncementPagesController {
       );
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
-      return this.showForm(localization, store, { ...state, ...rejection });
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { ...state, errors });
     }
   }
 
@@ -200,25 +196,25 @@ export class AnnouncementPagesController {
       await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
       return redirectTo(`${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
-      return this.showForm(localization, store, { ...state, ...rejection });
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { ...state, errors });
     }
   }
 
   private async showForm(
     localization: Localization,
     store: EnteredStore,
-    { current, values, errors, errorText }: FormState,
+    { current, values, errors }: FormState,
   ): Promise<PageResult> {
     const { form: t } = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
     const count = await this.count(localization, store, values);
     const title = current ? t.edit : t.create;
-    const isRejected = errors !== undefined;
     return showPage({
       view: formView,
       title,
-      status: isRejected ? 422 : 200,
+      errors: errors ?? count.errors,
+      status: errors ? 422 : 200,
       styles: [MESSAGE_STYLE],
       scripts: [SCRIPT],
       allow: { 'connect-src': ["'self'"] },
@@ -229,8 +225,6 @@ export class AnnouncementPagesController {
         back: current ? `${base}/${current.id}` : base,
         receipt: this.forms.createReceipt(),
         values,
-        errors: { ...count.errors, ...errors },
-        errorText: errorText ?? count.errorText,
         months: [{ value: '', text: t.anyMonth }, ...listMonths(localization.locale)],
         reach: count.reach,
         preview: await this.stores.createPreview(store.id, values, localization),
@@ -243,20 +237,16 @@ export class AnnouncementPagesController {
     localization: Localization,
     store: EnteredStore,
     values: AnnouncementForm,
-  ): Promise<{ reach: ReachView | null; errors: FieldErrors; errorText: string }> {
+  ): Promise<Rejectable & { reach: ReachView | null }> {
     try {
       const input = parseAudience(values, await this.times.getTimeZone(store.id));
       const { channels } = input;
       const reach = await skipWhenBusy(
         this.audiences.preview(store.id, toAudience(input), channels),
       );
-      return {
-        reach: reach && toReachView(reach, channels, null, localization),
-        errors: {},
-        errorText: '',
-      };
+      return { reach: reach && toReachView(reach, channels, null, localization) };
     } catch (error) {
-      return { reach: null, ...describeRejection(error, localization) };
+      return { reach: null, errors: describeRejection(error, localization) };
     }
   }
 }

@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -23,6 +23,7 @@ import { findNotice } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { buildAnnouncementsPath } from './announcement-pages.controller.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
@@ -51,19 +52,15 @@ type DetailData = {
   sendAt: string;
   sendAtHint: string;
   quiet: string;
-  errors: FieldErrors;
-  errorText: string;
   reach: ReachView | null;
   preview: PreviewView;
   recipients: RecipientsView | null;
 };
 
-type DetailState = {
+type DetailState = Rejectable & {
   done?: unknown;
   after?: unknown;
   sendAt?: string;
-  errors?: FieldErrors;
-  errorText?: string;
 };
 
 const view = loadView<DetailData>(import.meta.url, './views/announcement.eta');
@@ -190,9 +187,9 @@ export class AnnouncementSendingController {
       await execute();
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=${done}`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
+      const errors = describeRejection(error, localization);
       return this.send(localization, store, current, {
-        ...rejection,
+        errors,
         ...(sendAt !== undefined && { sendAt }),
       });
     }
@@ -202,7 +199,7 @@ export class AnnouncementSendingController {
     localization: Localization,
     store: EnteredStore,
     current: AnnouncementJson,
-    { done, after, sendAt, errors, errorText = '' }: DetailState,
+    { done, after, sendAt, errors }: DetailState,
   ): Promise<PageResult> {
     const t = localization.t.messagePages;
     const base = `${buildAnnouncementsPath(store)}/${current.id}`;
@@ -214,7 +211,7 @@ export class AnnouncementSendingController {
     return showPage({
       view,
       title: current.title,
-      status: errors === undefined ? 200 : 422,
+      errors,
       styles: [MESSAGE_STYLE],
       data: {
         base,
@@ -228,8 +225,6 @@ export class AnnouncementSendingController {
         sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
         sendAtHint: t.detail.sendAtHint({ zone }),
         quiet: await this.stores.describeQuietHours(store.id, localization),
-        errors: errors ?? {},
-        errorText,
         reach: reach && toReachView(reach, channels, null, localization),
         preview: await this.stores.createPreview(store.id, current, localization),
         recipients: isOpen

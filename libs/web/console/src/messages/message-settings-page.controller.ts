@@ -1,7 +1,6 @@
 import { Body, Controller, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/body-kinds.js';
 import { UpdateMessageSettings } from '#announcements/message-settings.commands.js';
@@ -18,6 +17,7 @@ import {
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import { describeRejection } from './message-views.js';
 
@@ -27,8 +27,6 @@ type SettingsData = {
   tabs: MessageTabs;
   action: string;
   values: SettingsForm;
-  errors: FieldErrors;
-  errorText: string;
   done: string;
 };
 
@@ -76,27 +74,25 @@ export class MessageSettingsPageController {
       await this.commands.execute(new UpdateMessageSettings(context, changes));
       return redirectTo(`${buildMessagesPath(store)}/settings?done=saved`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
-      return this.render(localization, store, { values, ...rejection });
+      const errors = describeRejection(error, localization);
+      return this.render(localization, store, { values, errors });
     }
   }
 
   private async render(
     localization: Localization,
     store: EnteredStore,
-    state: Pick<SettingsData, 'values'> & Partial<SettingsData>,
+    { errors, ...state }: Pick<SettingsData, 'values'> & Partial<SettingsData> & Rejectable,
   ): Promise<PageResult> {
     const { t } = localization;
     return showPage({
       view,
       title: t.messagePages.settings.title,
-      status: state.errors === undefined ? 200 : 422,
+      errors,
       width: 'form',
       data: {
         tabs: createMessageTabs(store, 'settings', t),
         action: `${buildMessagesPath(store)}/settings`,
-        errors: {},
-        errorText: '',
         done: '',
         ...state,
       },

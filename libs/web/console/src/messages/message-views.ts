@@ -1,10 +1,11 @@
-import { RejectedError, UnavailableError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError, UnavailableError } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
 import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import type { FormErrors } from '#pages/form-errors.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -188,11 +189,11 @@ export function listChannelBoxes(
 export function describeRejection(
   error: unknown,
   { t: { messagePages: t } }: Localization,
-): { errors: FieldErrors; errorText: string } {
+): FormErrors {
   if (!(error instanceof RejectedError)) throw error;
-  const { base = [], ...errors } = error.errors;
-  if (error.code === 'limit_reached') return { errors, errorText: t.form.limitReached };
-  return { errors, errorText: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
+  const { base = [], ...fields } = error.errors;
+  if (error.code === 'limit_reached') return { fields, text: t.form.limitReached };
+  return { fields, text: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
 }
 
 /** Awaits a count that a page only shows. @returns null while too many counts of the store wait */

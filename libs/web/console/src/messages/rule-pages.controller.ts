@@ -1,7 +1,6 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CreateMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
@@ -22,6 +21,7 @@ import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   createRuleForm,
@@ -47,16 +47,12 @@ type FormData = FormChoices & {
   back: string;
   receipt: string;
   values: RuleForm;
-  errors: FieldErrors;
-  errorText: string;
   preview: PreviewView;
 };
 
-type FormState = {
+type FormState = Rejectable & {
   current: MessageRuleJson | null;
   values: RuleForm;
-  errors?: FieldErrors;
-  errorText?: string;
 };
 
 const listView = loadView<ListData>(import.meta.url, './views/rules.eta');
@@ -142,8 +138,8 @@ export class RulePagesController {
       );
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
-      return this.showForm(localization, store, { current: null, values, ...rejection });
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { current: null, values, errors });
     }
   }
 
@@ -172,15 +168,15 @@ export class RulePagesController {
       await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
       return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const rejection = describeRejection(error, localization);
-      return this.showForm(localization, store, { current, values, ...rejection });
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { current, values, errors });
     }
   }
 
   private async showForm(
     localization: Localization,
     store: EnteredStore,
-    { current, values, errors, errorText = '' }: FormState,
+    { current, values, errors }: FormState,
   ): Promise<PageResult> {
     const { rules: t } = localization.t.messagePages;
     const base = buildRulesPath(store);
@@ -188,7 +184,7 @@ export class RulePagesController {
     return showPage({
       view: formView,
       title,
-      status: errors === undefined ? 200 : 422,
+      errors,
       styles: [MESSAGE_STYLE],
       data: {
         ...(await this.stores.listChoices(store.id, values, localization)),
@@ -198,8 +194,6 @@ export class RulePagesController {
         back: current ? `${base}/${current.id}` : base,
         receipt: this.forms.createReceipt(),
         values,
-        errors: errors ?? {},
-        errorText,
         preview: await this.stores.createPreview(store.id, values, localization),
       },
     });

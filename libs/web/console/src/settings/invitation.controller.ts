@@ -13,7 +13,7 @@ import { SignIns } from '#identity/sign-ins.service.js';
 import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
 import { readFormText } from '#sign-in/form-text.js';
@@ -26,7 +26,6 @@ type InvitationView = InvitationPreview & {
   signedInAs: 'invited' | 'other' | 'nobody';
   minPasswordLength: number;
   name: string;
-  formErrors: FormErrors;
 };
 
 const view = loadView<InvitationView>(import.meta.url, './views/invitation.eta');
@@ -45,7 +44,7 @@ export class InvitationController {
   @WithoutSession()
   @Throttle(30)
   async show(@Param('secret') secret: string, @Req() request: FastifyRequest): Promise<PageResult> {
-    return this.render(request, secret, { name: '', formErrors: NO_FORM_ERRORS });
+    return this.render(request, secret, '');
   }
 
   @Post()
@@ -77,15 +76,15 @@ export class InvitationController {
     } catch (error) {
       const localization = localizeRequest(request);
       if (error instanceof NotFoundError) throw createLinkError(localization);
-      const formErrors = toFormErrors(error, localization);
-      return this.render(request, secret, { name, formErrors });
+      return this.render(request, secret, name, toFormErrors(error, localization));
     }
   }
 
   private async render(
     request: FastifyRequest,
     secret: string,
-    formState: Pick<InvitationView, 'name' | 'formErrors'>,
+    name: string,
+    errors?: FormErrors,
   ): Promise<PageResult> {
     const invitation = await this.members.findInvitation(secret);
     const localization = localizeRequest(request);
@@ -97,12 +96,12 @@ export class InvitationController {
       title: localization.t.console.invitation.title({ store: invitation.store }),
       data: {
         ...invitation,
-        ...formState,
+        name,
         secret,
         signedInAs: signedIn ? (isSameUser ? 'invited' : 'other') : 'nobody',
         minPasswordLength: MIN_PASSWORD_LENGTH,
       },
-      status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       width: 'narrow',
     });
   }

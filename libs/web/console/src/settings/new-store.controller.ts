@@ -12,7 +12,7 @@ import { loadAsset, type Asset } from '#pages/assets.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import {
@@ -31,7 +31,6 @@ type NewStoreView = {
   languages: Option[];
   timeZones: OptionGroup[];
   countries: Option[];
-  formErrors: FormErrors;
 };
 
 /** Chooses the time zone of the browser. */
@@ -61,7 +60,7 @@ export class NewStoreController {
       country: country ?? '',
     };
     const values = { name: '', store_name: '', ...settings };
-    return this.send(localization, { values, formErrors: NO_FORM_ERRORS }, [SCRIPT]);
+    return this.send(localization, values, { scripts: [SCRIPT] });
   }
 
   @Post()
@@ -82,8 +81,7 @@ export class NewStoreController {
       await this.quotas.inherit(by, accountId, user.userId);
     } catch (error) {
       if (error instanceof PageError) throw error;
-      const formErrors = toFormErrors(error, localization);
-      return this.send(localization, { values, formErrors });
+      return this.send(localization, values, { errors: toFormErrors(error, localization) });
     }
     return redirectTo(`/app/stores/${accountId}`);
   }
@@ -103,23 +101,21 @@ export class NewStoreController {
 
   private async send(
     localization: Localization,
-    { values, formErrors }: Pick<NewStoreView, 'values' | 'formErrors'>,
-    scripts: readonly Asset[] = [],
+    values: StoreForm,
+    extras: Rejectable & { scripts?: readonly Asset[] },
   ): Promise<PageResult> {
     const { t, locale } = localization;
     const { form, newStore } = t.console;
     return showPage({
       view,
       title: newStore.title,
-      scripts,
+      ...extras,
       data: {
         values,
-        formErrors,
         languages: listLanguages(values.locale, locale),
         timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
       },
-      status: formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',
     });
   }

@@ -17,7 +17,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
@@ -51,7 +51,6 @@ type SettingsView = {
   smsHint: string;
   /** Empty for others than owners. */
   quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
-  formErrors: FormErrors;
   done: string;
 };
 
@@ -87,7 +86,6 @@ export class StoreSettingsController {
     };
     const formState = {
       values,
-      formErrors: NO_FORM_ERRORS,
       done: done === 'saved' ? localization.t.words.saved : '',
     };
     return this.render(localization, store, formState);
@@ -125,7 +123,7 @@ export class StoreSettingsController {
     } catch (error) {
       return this.render(localization, store, {
         values,
-        formErrors: toFormErrors(error, localization),
+        errors: toFormErrors(error, localization),
         done: '',
       });
     }
@@ -143,7 +141,7 @@ export class StoreSettingsController {
   private async render(
     localization: Localization,
     store: EnteredStore,
-    formState: Pick<SettingsView, 'values' | 'formErrors' | 'done'>,
+    { errors, ...formState }: Pick<SettingsView, 'values' | 'done'> & Rejectable,
   ): Promise<PageResult> {
     const { country } = await this.accounts.getConsoleSettings(store.id);
     const { t, locale } = localization;
@@ -160,7 +158,7 @@ export class StoreSettingsController {
         smsHint: describeSmsCountries(country, localization),
         quotas: await this.listQuotas(store, localization),
       },
-      status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       width: 'form',
     });
   }

@@ -26,7 +26,7 @@ import { readFormText } from '#sign-in/form-text.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -62,7 +62,6 @@ type TokensView = {
   roles: Choices;
   reaches: Choices;
   values: TokenFields;
-  formErrors: FormErrors;
   done: string;
 };
 
@@ -149,8 +148,8 @@ export class StoreTokensController {
         width: 'form',
       });
     } catch (error) {
-      const formErrors = toFormErrors(error, localization);
-      return this.render(localizeRequest(request), user, store, { values, formErrors });
+      const errors = toFormErrors(error, localization);
+      return this.render(localizeRequest(request), user, store, { values, errors });
     }
   }
 
@@ -190,8 +189,8 @@ export class StoreTokensController {
     try {
       await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
-      const formErrors = toFormErrors(error, localization);
-      return this.render(localization, user, store, { formErrors });
+      const errors = toFormErrors(error, localization);
+      return this.render(localization, user, store, { errors });
     }
     return redirectTo(`/app/stores/${store.id}/tokens?done=revoked`);
   }
@@ -204,7 +203,7 @@ export class StoreTokensController {
     localization: Localization,
     user: SignedInUser,
     store: EnteredStore,
-    formState: Partial<Pick<TokensView, 'done' | 'formErrors' | 'values'>>,
+    { errors, ...formState }: Partial<Pick<TokensView, 'done' | 'values'>> & Rejectable,
   ): Promise<PageResult> {
     const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
@@ -243,11 +242,10 @@ export class StoreTokensController {
           text: value === 'all' ? t.allStores : t.onlyStore({ store: store.name }),
         })),
         values: NO_VALUES,
-        formErrors: NO_FORM_ERRORS,
         done: '',
         ...formState,
       },
-      status: formState.formErrors ? 422 : 200,
+      errors,
     });
   }
 }

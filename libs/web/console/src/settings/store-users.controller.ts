@@ -32,7 +32,7 @@ import {
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
@@ -49,7 +49,6 @@ type UsersView = {
   sendsMail: boolean;
   requiresCodes: boolean;
   values: { email: string; role: Role };
-  formErrors: FormErrors;
   done: string;
 };
 
@@ -125,12 +124,12 @@ export class StoreUsersController {
     } catch (error) {
       const values = { email, role };
       if (error instanceof RateLimitedError) {
-        const formErrors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
+        const errors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
         reply.header('retry-after', error.retryAfterSeconds);
-        return this.showUsers(localizeRequest(request), user, store, { values, formErrors }, 429);
+        return this.showUsers(localizeRequest(request), user, store, { values, errors }, 429);
       }
-      const formErrors = toFormErrors(error, localization);
-      return this.showUsers(localizeRequest(request), user, store, { values, formErrors });
+      const errors = toFormErrors(error, localization);
+      return this.showUsers(localizeRequest(request), user, store, { values, errors });
     }
     if (this.config.mail !== null) return this.redirectWithNotice(store, 'invited');
     // Without e-mail, the inviting user has to pass on the link, which is shown this once.
@@ -176,7 +175,7 @@ export class StoreUsersController {
       await this.bus.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
     } catch (error) {
       return this.showUsers(localization, user, store, {
-        formErrors: toFormErrors(error, localization),
+        errors: toFormErrors(error, localization),
       });
     }
     return this.redirectWithNotice(store, 'withdrawn');
@@ -203,7 +202,7 @@ export class StoreUsersController {
       await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
       return this.showUsers(localizeRequest(request), user, store, {
-        formErrors: toFormErrors(error, localizeRequest(request)),
+        errors: toFormErrors(error, localizeRequest(request)),
       });
     }
     // A former owner may not see this page any more.
@@ -258,7 +257,7 @@ export class StoreUsersController {
       await this.bus.execute(new RemoveMember(by, store.id, parsePathId(id), true));
     } catch (error) {
       return this.showUsers(localization, user, store, {
-        formErrors: toFormErrors(error, localization),
+        errors: toFormErrors(error, localization),
       });
     }
     if (parsePathId(id) === user.userId) return redirectTo('/app');
@@ -318,8 +317,8 @@ export class StoreUsersController {
     localization: Localization,
     { userId }: SignedInUser,
     store: EnteredStore,
-    formState: Partial<Pick<UsersView, 'done' | 'formErrors' | 'values'>>,
-    status = formState.formErrors ? 422 : 200,
+    { errors, ...formState }: Partial<Pick<UsersView, 'done' | 'values'>> & Rejectable,
+    status?: number,
   ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
     const invitations = await this.members.listOpenInvitations(store.id);
@@ -346,11 +345,11 @@ export class StoreUsersController {
         sendsMail: this.config.mail !== null,
         requiresCodes: await this.factors.isRequiredBy(store.id),
         values: { email: '', role: 'staff' as const },
-        formErrors: NO_FORM_ERRORS,
         done: '',
         ...formState,
       },
-      status,
+      errors,
+      ...(status !== undefined && { status }),
     });
   }
 }

@@ -20,7 +20,7 @@ import { createTimeFormats, isDay, parseLocalTime, renderLocalTime } from '#page
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 import { WebhookDeliveriesService } from '#subscriptions/webhook-deliveries.service.js';
 import {
@@ -70,7 +70,6 @@ type DetailView = WebhookState & {
   next: string;
   delivered: string;
   notice: string;
-  error: string;
   enabled: boolean;
   receipt: string;
   attempts: AttemptLine[];
@@ -84,7 +83,6 @@ type ReplayView = {
   receipt: string;
   values: { from: string; to: string; hasEveryEvent: boolean; events: string[] };
   events: Choices;
-  errors: FormErrors;
 };
 
 const listView = loadView<ListView>(import.meta.url, './views/deliveries.eta');
@@ -159,7 +157,7 @@ export class WebhookDeliveriesPageController {
   ): Promise<PageResult> {
     const { t } = localization;
     const notice = done === 'redelivered' ? t.webhookPages.done.redelivered : '';
-    return this.showDelivery(localization, store, path, { notice, error: '' });
+    return this.showDelivery(localization, store, path, notice);
   }
 
   @PostForm('redeliverWebhook', 'deliveries/:delivery_id/redeliver', 30)
@@ -177,8 +175,8 @@ export class WebhookDeliveriesPageController {
         this.deliveries.redeliver({ ...context, keyed }, id, deliveryId),
       );
     } catch (error) {
-      const { text } = toRefusal(error, localizeRequest(request));
-      return this.showDelivery(localizeRequest(request), store, path, { notice: '', error: text });
+      const errors = toRefusal(error, localizeRequest(request));
+      return this.showDelivery(localizeRequest(request), store, path, '', errors);
     }
     const base = `${buildWebhooksPath(store)}/${id}/deliveries/${deliveryId}`;
     return redirectTo(`${base}?done=redelivered`);
@@ -194,7 +192,6 @@ export class WebhookDeliveriesPageController {
     const from = renderLocalTime(new Date(getNowMs() - DAY_MS), timeZone);
     return this.renderReplay(localization, store, path, {
       values: { from, to: '', hasEveryEvent: true, events: [] },
-      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -239,7 +236,8 @@ export class WebhookDeliveriesPageController {
     localization: Localization,
     store: EnteredStore,
     path: DeliveryParameters,
-    state: { notice: string; error: string },
+    notice: string,
+    errors?: FormErrors,
   ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     const delivery = await this.deliveries.get(store.id, id, deliveryId);
@@ -251,7 +249,7 @@ export class WebhookDeliveriesPageController {
     return showPage({
       view: detailView,
       title: t.webhookPages.delivery.title,
-      status: state.error === '' ? 200 : 422,
+      errors,
       data: {
         base: `${list}/${deliveryId}`,
         list,
@@ -264,7 +262,7 @@ export class WebhookDeliveriesPageController {
         receipt: this.forms.createReceipt(),
         attempts: renderAttempts(delivery, localization, minute),
         ...describeDelivery(delivery, localization),
-        ...state,
+        notice,
       },
     });
   }
@@ -273,7 +271,7 @@ export class WebhookDeliveriesPageController {
     localization: Localization,
     store: EnteredStore,
     path: string,
-    state: Pick<ReplayView, 'values' | 'errors' | 'receipt'>,
+    { errors, ...state }: Pick<ReplayView, 'values' | 'receipt'> & Rejectable,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     const t = localization.t.webhookPages.replay;
@@ -282,7 +280,7 @@ export class WebhookDeliveriesPageController {
       view: replayView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         action: `${back}/replay`,
         back,

@@ -17,7 +17,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
-import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
+import { toRefusal } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
 import {
@@ -48,7 +48,7 @@ export class WebhookSecretsPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    return this.views.showRotation(localization, store, webhook, NO_FORM_ERRORS);
+    return this.views.showRotation(localization, store, webhook);
   }
 
   @PostForm('rotateWebhookSecret', '', 30)

@@ -5,7 +5,7 @@ import type { EnteredStore } from '#pages/current-user.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { listErrors, NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
@@ -35,7 +35,6 @@ type FormView = {
   submit: string;
   receipt: string;
   values: WebhookFields;
-  errors: FormErrors;
   events: Choices;
   cards: Choices;
   locations: Choices;
@@ -59,7 +58,6 @@ type ShowView = WebhookState & {
   reason: string;
   notice: string;
   isFailure: boolean;
-  error: string;
   enabled: boolean;
   receipt: string;
   events: string[];
@@ -81,7 +79,6 @@ type RotateView = {
   graces: Choices;
   signatures: Choices;
   signature: string;
-  errors: FormErrors;
 };
 
 const formView = loadView<FormView>(import.meta.url, './views/webhook-form.eta');
@@ -117,17 +114,15 @@ export class WebhookViews {
       ? { fields: {}, text: error.message }
       : toRefusal(error, localization);
     const webhook = await this.webhooks.get(store.id, id);
-    return this.showWebhook(localization, store, webhook, {
-      query: {},
-      error: listErrors(errors),
-    });
+    return this.showWebhook(localization, store, webhook, {}, errors);
   }
 
   async showWebhook(
     localization: Localization,
     store: EnteredStore,
     webhook: WebhookSubscriptionSecretJson,
-    { query, error }: { query: Record<string, unknown>; error: string },
+    query: Record<string, unknown>,
+    errors?: FormErrors,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -143,7 +138,7 @@ export class WebhookViews {
     return showPage({
       view: showView,
       title: webhook.description ?? new URL(webhook.target_url).hostname,
-      status: error === '' ? 200 : 422,
+      errors,
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         list: buildWebhooksPath(store),
@@ -152,7 +147,6 @@ export class WebhookViews {
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
         notice: replayed === null ? notice : t.done.replayed({ count: replayed }),
         isFailure: done === 'testFailed',
-        error,
         enabled: webhook.enabled,
         receipt: this.forms.createReceipt(),
         events: webhook.events.map((event) => renderEventName(event, localization)),
@@ -174,7 +168,7 @@ export class WebhookViews {
     localization: Localization,
     store: EnteredStore,
     id: number | null,
-    state: Pick<FormView, 'values' | 'errors' | 'receipt'>,
+    { errors, ...state }: Pick<FormView, 'values' | 'receipt'> & Rejectable,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages.form;
     const [cards, locations] = await this.listChoices(store);
@@ -184,7 +178,7 @@ export class WebhookViews {
       view: formView,
       title: heading,
       width: 'form',
-      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         heading,
         action: id === null ? base : `${base}/${id}/edit`,
@@ -204,14 +198,14 @@ export class WebhookViews {
     localization: Localization,
     store: EnteredStore,
     webhook: WebhookSubscriptionJson,
-    errors: FormErrors,
+    errors?: FormErrors,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
     return showPage({
       view: rotateView,
       title: t.rotate.title,
       width: 'form',
-      status: errors === NO_FORM_ERRORS ? 200 : 422,
+      errors,
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         about: webhook.target_url,
@@ -219,7 +213,6 @@ export class WebhookViews {
         graces: GRACES.map((value) => ({ value, text: t.rotate.graces[value] })),
         signatures: SIGNATURES.map((value) => ({ value, text: t.form.signatures[value] })),
         signature: webhook.signature,
-        errors,
       },
     });
   }

@@ -18,7 +18,7 @@ import {
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
+import { toRefusal } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import {
   CreateWebhookSubscription,
@@ -124,7 +124,6 @@ export class WebhooksController {
   ): Promise<PageResult> {
     return this.views.showForm(localization, store, null, {
       values: NO_WEBHOOK_FIELDS,
-      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -172,7 +171,7 @@ export class WebhooksController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    return this.views.showWebhook(localization, store, webhook, { query, error: '' });
+    return this.views.showWebhook(localization, store, webhook, query);
   }
 
   @GetPage('updateWebhookSubscription', ':id/edit')
@@ -184,7 +183,6 @@ export class WebhooksController {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     return this.views.showForm(localization, store, webhook.id, {
       values: toWebhookFields(webhook),
-      errors: NO_FORM_ERRORS,
       receipt: '',
     });
   }
