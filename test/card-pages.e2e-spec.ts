@@ -181,6 +181,24 @@ describe('the pages of cards', () => {
     expect(await readCard(id)).toMatchObject({ header_text: null });
   });
 
+  it('save once, although a form that is sent again finds the card changed', async () => {
+    const id = await createDesign();
+    const page = `${list}/${id}`;
+    const { updated_at: seen } = await readCard(id);
+    const fields = {
+      ...FIELDS,
+      ...REWARD,
+      reward_0_name: 'Tea',
+      name: 'Once',
+      seen,
+      receipt: 'save',
+    };
+    const save = () => owner.upload(page, page, fields);
+    const responses = [...(await Promise.all([save(), save()])), await save()];
+    expect(responses.map(({ status }) => status)).toEqual([303, 303, 303]);
+    expect(await readRewards(id)).toHaveLength(2);
+  });
+
   it('store an uploaded picture, and explain a file that is none', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;

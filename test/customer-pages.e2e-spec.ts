@@ -5,7 +5,7 @@ import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { Console } from './support/browser/console-browser.js';
+import { Console, readReceipt } from './support/browser/console-browser.js';
 import { enrolWithPage, type Enrolled } from './support/browser/web-card.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
@@ -33,7 +33,6 @@ const getPerson = (id: number) => `${list}/${id}`;
 const readCustomer = async (id: number) =>
   (await store.get<CustomerJson>(`${store.store}/customers/${id}`)).body;
 const readCard = async ({ api }: Enrolled) => (await store.get<CustomerCardDetailJson>(api)).body;
-const findReceipt = (text: string) => /name="receipt" value="([^"]*)"/.exec(text)?.[1] ?? '';
 
 async function submitOnce(
   browser: Console,
@@ -41,7 +40,7 @@ async function submitOnce(
   action: string,
   fields: Record<string, string>,
 ) {
-  const receipt = findReceipt((await browser.get(page)).text);
+  const receipt = readReceipt((await browser.get(page)).text);
   const send = () => browser.submit(page, action, { receipt, ...fields });
   const responses = await Promise.all([send(), send()]);
   return [...responses, await send()];
@@ -208,7 +207,7 @@ describe('the customers of the console', () => {
     expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 2 });
     // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
     const late = await owner.submit(unmerge, unmerge, { receipt: 'another' });
-    expect([late.status, findReceipt(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
+    expect([late.status, readReceipt(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
   });
 
   it('are exported and erased', async () => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
-import { Console } from './support/browser/console-browser.js';
+import { Console, readReceipt } from './support/browser/console-browser.js';
 import { enrolWithPage } from './support/browser/web-card.js';
 import { Receiver } from './support/emulators/webhook-receiver.js';
 import { eventually } from './support/jest/eventually.js';
@@ -30,12 +30,11 @@ afterAll(() => service.stop());
 const readWebhook = async (id: number | string) =>
   (await store.get<WebhookSubscriptionSecretJson>(`${store.store}/webhook_subscriptions/${id}`))
     .body;
-const findReceipt = (text: string) => /name="receipt" value="([^"]*)"/.exec(text)?.[1] ?? '';
 const findSecret = (text: string) => /whsec_[^<]+/.exec(text)?.[0] ?? '';
 
 /** Subscribes on the page. @returns the id */
 async function create(receiver: Receiver, fields: Record<string, string> = {}): Promise<string> {
-  const receipt = findReceipt((await owner.get(`${list}/new`)).text);
+  const receipt = readReceipt((await owner.get(`${list}/new`)).text);
   const form = {
     receipt,
     target_url: receiver.url,
@@ -52,7 +51,7 @@ describe('the webhooks of the console', () => {
   it('are made once, however often the form is sent, and show their secret once', async () => {
     expect((await owner.get(list)).text).toContain('No webhooks yet');
     const { url } = await receive();
-    const receipt = findReceipt((await owner.get(`${list}/new`)).text);
+    const receipt = readReceipt((await owner.get(`${list}/new`)).text);
     const form = {
       receipt,
       target_url: url,
@@ -128,7 +127,7 @@ describe('the webhooks of the console', () => {
     const on = await owner.submit(`${page}/enable`, `${page}/enable`, { replay_missed: 'yes' });
     expect(on.location).toBe(`${page}?done=enabledMissed`);
     expect(await readWebhook(id)).toMatchObject({ enabled: true });
-    const receipt = findReceipt((await owner.get(`${page}/delete`)).text);
+    const receipt = readReceipt((await owner.get(`${page}/delete`)).text);
     const remove = () => owner.submit(`${list}/new`, `${page}/delete`, { receipt });
     const deleted = [await remove(), await remove()].map(({ location }) => location);
     expect(deleted).toEqual([`${list}?done=deleted`, `${list}?done=deleted`]);
@@ -139,7 +138,7 @@ describe('the webhooks of the console', () => {
     const id = await create(await receive());
     const page = `${list}/${id}`;
     const { secret: former } = await readWebhook(id);
-    const receipt = findReceipt((await owner.get(`${page}/rotate`)).text);
+    const receipt = readReceipt((await owner.get(`${page}/rotate`)).text);
     const form = { receipt, grace_seconds: '3600', signature: 'hmac', current_password: PASSWORD };
     const send = () => owner.submit(`${page}/rotate`, `${page}/rotate`, form);
     const sent = [...(await Promise.all([send(), send()])), await send()];
@@ -159,7 +158,7 @@ describe('the webhooks of the console', () => {
     const id = await create(receiver);
     const page = `${list}/${id}`;
     const test = async () => {
-      const receipt = findReceipt((await owner.get(page)).text);
+      const receipt = readReceipt((await owner.get(page)).text);
       return (await owner.submit(page, `${page}/test`, { receipt })).location ?? '';
     };
     expect(await test()).toBe(`${page}?done=tested`);
@@ -186,7 +185,7 @@ describe('the webhooks of the console', () => {
     const page = await owner.get(delivery);
     expect(page.text).toContain('HTTP status 503');
     expect(page.text).toContain('closed &lt;now&gt;');
-    const receipt = findReceipt(page.text);
+    const receipt = readReceipt(page.text);
     const send = () => owner.submit(delivery, `${delivery}/redeliver`, { receipt });
     const sent = await Promise.all([send(), send()]);
     expect(sent.map(({ location }) => location)).toEqual(
@@ -219,7 +218,7 @@ describe('the webhooks of the console', () => {
     const { text } = await owner.get(replay);
     expect(text).toContain('Europe/Berlin');
     const from = /name="from"[^>]*value="([^"]+)"/.exec(text)?.[1] ?? '';
-    const form = { receipt: findReceipt(text), from, to: '', scope: 'all' };
+    const form = { receipt: readReceipt(text), from, to: '', scope: 'all' };
     const send = () => owner.submit(replay, replay, form);
     const sent = [...(await Promise.all([send(), send()])), await send()];
     const { location } = sent[0] ?? {};

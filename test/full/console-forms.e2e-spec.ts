@@ -166,6 +166,28 @@ describe('the menu', () => {
   });
 });
 
+describe('a form whose button is clicked twice', () => {
+  it.each([true, false])(
+    'adds a location once, and removes it, with scripts: %s',
+    async (javaScriptEnabled) => {
+      const name = javaScriptEnabled ? 'Harbour' : 'Kiosk';
+      const page = await signInTo('/locations/new', { javaScriptEnabled });
+      await page.locator('main [name=name]').fill(name);
+      await page.locator('main [name=address]').fill('Kai 1, Hamburg');
+      await page.locator('main form button[type=submit]').dblclick();
+      await page.waitForURL(/\/locations\/\d+\?done=created$/);
+      const { pathname } = new URL(page.url());
+      await page.goto(`${PUBLIC_URL}/app/stores/${accountId}/locations`);
+      expect(await page.getByRole('link', { name }).count()).toBe(1);
+      await page.goto(`${PUBLIC_URL}${pathname}/remove`);
+      await page.locator('main form button[type=submit]').dblclick();
+      await page.waitForURL(/\/locations\?done=removed$/);
+      expect(await page.getByRole('link', { name }).count()).toBe(0);
+      await close(page);
+    },
+  );
+});
+
 describe('the buttons of the script', () => {
   it('copy a token, and show a password', async () => {
     const page = await signInTo('/tokens', { permissions: ['clipboard-read', 'clipboard-write'] });

@@ -41,6 +41,7 @@ import {
 } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
 import { ConsoleGuard } from '#pages/console-guard.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { installPageResults } from '#pages/page-results.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
@@ -158,6 +159,7 @@ async function installHooks(
   };
   new RequestGuard(parts, config).install(server);
   app.get(ConsoleGuard, { strict: false }).install(server);
+  app.get(FormCommands, { strict: false }).install(server, customerRequests);
   installPageResults(server, config);
 }
 

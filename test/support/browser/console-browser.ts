@@ -7,12 +7,17 @@ export type ConsolePage = { status: number; text: string; location: string | nul
 /** A browser in which somebody has signed in. */
 export class Console {
   private constructor(
-    private readonly service: LocalService,
+    private readonly baseUrl: string,
     readonly cookie: string,
     private readonly origin: string,
   ) {}
 
-  static async of(service: LocalService, email: string): Promise<Console> {
+  /** @param baseUrl of another process of the service */
+  static async of(
+    service: LocalService,
+    email: string,
+    baseUrl = service.baseUrl,
+  ): Promise<Console> {
     const { rows } = await service.database.query<{ id: string }>(
       'select id from users where email = $1',
       [email],
@@ -22,7 +27,7 @@ export class Console {
     const token = await source.transaction((manager) =>
       sessions.begin(manager, Number(rows[0]?.id), { awaitsCode: false }),
     );
-    return new Console(service, `__Host-${SESSION_COOKIE}=${token}`, 'https://cards.example');
+    return new Console(baseUrl, `__Host-${SESSION_COOKIE}=${token}`, 'https://cards.example');
   }
 
   get(path: string, headers: Record<string, string> = {}): Promise<ConsolePage> {
@@ -35,12 +40,11 @@ export class Console {
     action: string,
     fields: Record<string, string> = {},
   ): Promise<ConsolePage> {
-    const { text } = await this.get(page);
-    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+    const hidden = readHiddenFields((await this.get(page)).text);
     return this.send(action, {
       method: 'POST',
       headers: { origin: this.origin, 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams({ _csrf: csrf, ...fields }).toString(),
+      body: new URLSearchParams({ ...hidden, ...fields }).toString(),
     });
   }
 
@@ -51,11 +55,9 @@ export class Console {
     fields: Record<string, string> = {},
     files: Record<string, Buffer> = {},
   ): Promise<ConsolePage> {
-    const { text } = await this.get(page);
-    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+    const hidden = readHiddenFields((await this.get(page)).text);
     const body = new FormData();
-    for (const [name, value] of Object.entries({ _csrf: csrf, ...fields }))
-      body.append(name, value);
+    for (const [name, value] of Object.entries({ ...hidden, ...fields })) body.append(name, value);
     for (const [name, bytes] of Object.entries(files)) {
       body.append(name, new Blob([new Uint8Array(bytes)]), name);
     }
@@ -66,7 +68,7 @@ export class Console {
     path: string,
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
   ): Promise<ConsolePage> {
-    const response = await fetch(this.service.baseUrl + path, {
+    const response = await fetch(this.baseUrl + path, {
       redirect: 'manual',
       ...init,
       headers: { accept: 'text/html', cookie: this.cookie, ...init.headers },
@@ -74,4 +76,15 @@ export class Console {
     const location = response.headers.get('location');
     return { status: response.status, text: await response.text(), location };
   }
+}
+
+/** Reads what every form of a page has. */
+function readHiddenFields(text: string): Record<string, string> {
+  const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+  return { _csrf: csrf, receipt: readReceipt(text) };
+}
+
+/** Reads the receipt that the forms of a page share. */
+export function readReceipt(text: string): string {
+  return /name="receipt" value="([^"]+)"/.exec(text)?.[1] ?? '';
 }

@@ -70,6 +70,7 @@ export class PinController {
 
   @Post('remove')
   @TakesForm()
+  @Throttle(30)
   async remove(
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,

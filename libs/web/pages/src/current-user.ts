@@ -9,7 +9,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import type { SignedInUser } from '#identity/sessions.service.js';
-import { TakesForm } from '#http/body-kinds.js';
+import { TakesForm, TakesUpload } from '#http/body-kinds.js';
 import { setRouteConfig } from '#http/route-config.js';
 import { Throttle } from '#http/throttle.js';
 import type { Operation, Role } from '#identity/roles.js';
@@ -26,7 +26,8 @@ export type ConsoleRequest = AuthenticatedRequest & {
   store?: EnteredStore;
 };
 
-export type ConsoleRoute = { operation?: Operation; withoutSession?: true };
+/** @property runsOnce whether the commands of a form are executed once, however often it is sent */
+export type ConsoleRoute = { operation?: Operation; withoutSession?: true; runsOnce?: boolean };
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
 export function RequiresOperation(operation: Operation): MethodDecorator {
@@ -39,9 +40,50 @@ export function GetPage(operation: Operation, path = ''): MethodDecorator {
   return applyDecorators(Get(path), RequiresOperation(operation));
 }
 
-/** Declares where a form of a store is sent to. @param path after that of the controller @param limit of requests a minute */
+/** Declares that the commands of a form are executed once, however often it is sent (`FormCommands`). */
+export function RunsOnce(): MethodDecorator {
+  const config: ConsoleRoute = { runsOnce: true };
+  return setRouteConfig(config);
+}
+
+/**
+ * Declares that a form is executed as often as it is sent, because its result has a secret that is not stored anywhere.
+ * Stands above `@PostForm`.
+ */
+export function ReturnsSecret(): MethodDecorator {
+  const config: ConsoleRoute = { runsOnce: false };
+  return setRouteConfig(config);
+}
+
+/**
+ * Declares where a form of a store is sent to. Sent twice, it is executed once.
+ * @param path after that of the controller
+ * @param limit of requests a minute
+ */
 export function PostForm(operation: Operation, path = '', limit = 60): MethodDecorator {
-  return applyDecorators(Post(path), TakesForm(), RequiresOperation(operation), Throttle(limit));
+  return applyDecorators(
+    Post(path),
+    TakesForm(),
+    RequiresOperation(operation),
+    Throttle(limit),
+    RunsOnce(),
+  );
+}
+
+/** Declares where a form with a file is sent to. Sent twice, it is executed once. */
+export function PostUpload(
+  operation: Operation,
+  path: string,
+  maxBytes: number,
+  limit = 60,
+): MethodDecorator {
+  return applyDecorators(
+    Post(path),
+    TakesUpload(maxBytes),
+    RequiresOperation(operation),
+    Throttle(limit),
+    RunsOnce(),
+  );
 }
 
 /** Opens a page of the console to visitors without a session. */
@@ -72,6 +114,7 @@ export const ConsoleContext = createParamDecorator(
       actor: { type: 'user', id: getSignedIn(request).userId },
       channel: 'owner',
       ...readSource(request),
+      ...(request.keyed && { keyed: request.keyed }),
     };
   },
 );
@@ -84,6 +127,7 @@ export const ConsoleWriter = createParamDecorator(
       actor: { type: 'user', id: getSignedIn(request).userId },
       channel: 'owner',
       ...readSource(request),
+      ...(request.keyed && { keyed: request.keyed }),
     };
   },
 );

@@ -5,13 +5,13 @@ import { ElementsController } from './elements.controller.js';
 import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
 import { StoreTimes } from './store-times.service.js';
-import { SubmittedForms } from './submitted-forms.service.js';
+import { FormCommands } from './form-commands.service.js';
 
 /** Provides what every page needs. Global, because many libs have pages. */
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
-  providers: [ConsoleGuard, StoreTimes, SubmittedForms],
-  exports: [StoreTimes, SubmittedForms],
+  providers: [ConsoleGuard, FormCommands, StoreTimes],
+  exports: [FormCommands, StoreTimes],
 })
 export class PagesModule {}

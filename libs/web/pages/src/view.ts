@@ -1,3 +1,4 @@
+import { createId } from '#kernel/randomness.js';
 import { loadPart, loadTemplate } from '#kernel/templates.js';
 import type { Role } from '#identity/roles.js';
 import { getTranslations, type Translations } from '#translations/translations.js';
@@ -14,6 +15,8 @@ export type PageFrame = {
   t: Translations;
   /** The value of the hidden field `_csrf`; empty on pages without a session. */
   csrf: string;
+  /** The value of the hidden field `receipt`, by which a form that is sent twice is recognized. */
+  receipt: string;
   /** Whether the part `password-again` shows its field. */
   asksPassword: boolean;
   /** Null on pages without a session. */
@@ -29,8 +32,18 @@ export type PageFrame = {
 /** Creates a frame without session and store. */
 export function createPlainFrame(root: string, lang: string): PageFrame {
   const { t } = getTranslations(lang);
-  const parts = new PageParts(t);
-  return { root, lang, t, csrf: '', asksPassword: true, user: null, store: null, links: [], parts };
+  return {
+    root,
+    lang,
+    t,
+    csrf: '',
+    receipt: createId(),
+    asksPassword: true,
+    user: null,
+    store: null,
+    links: [],
+    parts: new PageParts(t),
+  };
 }
 
 /** Renders the inside of a page. */

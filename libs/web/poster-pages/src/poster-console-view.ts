@@ -76,13 +76,11 @@ export function createPosterFormView(
   {
     base,
     cards,
-    receipt,
     localization,
     toUrls,
   }: {
     base: string;
     cards: CardChoice[];
-    receipt: string;
     localization: Localization;
     toUrls: (listed: ListedPoster) => PosterUrls;
   },
@@ -100,7 +98,6 @@ export function createPosterFormView(
     style: POSTER_STYLE.path,
     base,
     path,
-    receipt,
     title: listed?.poster.title ?? t.newTitle,
     done: findNotice(done, notices),
     values,

@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
@@ -12,15 +11,13 @@ import { PostersService } from '#posters/posters.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
@@ -46,8 +43,7 @@ export class PostersConsoleController {
     private readonly lists: PosterLists,
     private readonly documents: PosterDocuments,
     private readonly posters: PostersService,
-    private readonly commands: CommandBus,
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('listPosters')
@@ -88,16 +84,13 @@ export class PostersConsoleController {
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const values = readPosterForm(form);
     try {
       const attributes = parsePosterForm(values);
-      const { id } = await this.forms.executeOnce({ userId, action: 'poster', form }, (keyed) =>
-        this.commands.execute(new CreatePoster({ ...context, keyed }, attributes)),
-      );
+      const { id } = await this.commands.execute(new CreatePoster(context, attributes));
       return redirectTo(`${buildPath(store)}/${id}?done=created`);
     } catch (error) {
       return this.showRejection(localization, store, { values }, error);
@@ -254,7 +247,6 @@ export class PostersConsoleController {
       {
         base: buildPath(store),
         cards,
-        receipt: this.forms.createReceipt(),
         localization,
         toUrls: (one) => this.toUrls(one),
       },

@@ -147,6 +147,7 @@ export class SignInController {
   @Post('sign-out')
   @WorksInMaintenance()
   @TakesForm()
+  @Throttle(60)
   async signOut(
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,

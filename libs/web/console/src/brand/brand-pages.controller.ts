@@ -1,11 +1,9 @@
-import { Body, Controller, Post, Query, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
+import { Body, Controller, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
-import { findPictureType, findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
+import { findPictureType, findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import { UpdateCard } from '#cards/card.commands.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';
@@ -20,13 +18,14 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  RequiresOperation,
   type EnteredStore,
   type SignedInUser,
   Localized,
   GetPage,
   PostForm,
+  PostUpload,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
@@ -62,7 +61,7 @@ const GROUNDS = ['#FFFFFF', '#1B1B1B'];
 @Controller('app/stores/:account_id/brand')
 export class BrandPagesController {
   constructor(
-    private readonly bus: CommandBus,
+    private readonly commands: FormCommands,
     private readonly accounts: AccountsService,
     private readonly cards: CardsService,
     private readonly pictures: StripPictures,
@@ -81,10 +80,7 @@ export class BrandPagesController {
     return this.send(localization, userId, store, { done: findNotice(done, t.brand.done) });
   }
 
-  @Post('logo')
-  @RequiresOperation('setLogo')
-  @TakesUpload(MAX_LOGO_BYTES)
-  @Throttle(30)
+  @PostUpload('setLogo', 'logo', MAX_LOGO_BYTES, 30)
   async setLogo(
     @ConsoleContext() context: CommandContext,
     @Req() request: FastifyRequest,
@@ -98,7 +94,7 @@ export class BrandPagesController {
       if (!bytes) throw new InvalidFieldsError({ logo: [t.brand.logo.missing] });
       if (!type) throw new InvalidFieldsError({ logo: [t.brand.logo.wrongType] });
       const picture = await this.pictures.store(store.id, type, bytes, LOGO);
-      await this.bus.execute(new SetLogo(context, userId, picture));
+      await this.commands.execute(new SetLogo(context, userId, picture));
     });
   }
 
@@ -110,7 +106,7 @@ export class BrandPagesController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     return this.change(localization, userId, store, 'removed', () =>
-      this.bus.execute(new RemoveLogo(context, userId)),
+      this.commands.execute(new RemoveLogo(context, userId)),
     );
   }
 
@@ -129,7 +125,7 @@ export class BrandPagesController {
       const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
       const colors = proposals[Number(form['proposal'] ?? NaN)];
       if (!colors) throw new RejectedError({ base: [t.brand.colors.missing] });
-      await this.bus.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
+      await this.commands.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
     });
   }
 
@@ -147,7 +143,7 @@ export class BrandPagesController {
       userId,
       store,
       'contact',
-      () => this.bus.execute(new UpdateAccount(context, userId, details)),
+      () => this.commands.execute(new UpdateAccount(context, userId, details)),
       toContactForm(details),
     );
   }

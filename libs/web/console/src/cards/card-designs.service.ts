@@ -1,30 +1,30 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { findPictureType, type Form } from '#http/body-kinds.js';
+import { findPictureType } from '#http/body-kinds.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import { CreateCard, SetStripImage, UpdateCard } from '#cards/card.commands.js';
 import { StripPictures } from '#cards/strip-pictures.service.js';
 import { CreateReward, DeleteReward, UpdateReward } from '#rewards/reward.commands.js';
 import type { Reward } from '#rewards/reward.js';
 import { RewardsService } from '#rewards/rewards.service.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import type { DesignedCard } from './designed-card.js';
 import type { ParsedDesign, RewardInput } from './parsed-design.dto.js';
 
 export type StoreLook = CustomerLanguage & { name: string; timeZone: string };
 
-/** Saves what a design form says. @property form what was sent, of which each command happens once */
+/** Saves what a design form says. */
 export type DesignSaving = {
   context: CommandContext;
-  userId: number;
-  form: Form;
   design: ParsedDesign;
   picture: Buffer | undefined;
 };
+
+/** Reports that somebody has changed the card since the form was opened. */
+export class ChangedMeanwhileError extends Error {}
 
 /** Reports that the card is saved, but something of its rewards is not. */
 export class PartlySavedError extends Error {
@@ -58,10 +58,9 @@ const FIND_STORE = {
 export class CardDesigns {
   constructor(
     private readonly pool: Pool,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly pictures: StripPictures,
     private readonly rewards: RewardsService,
-    private readonly forms: SubmittedForms,
   ) {}
 
   /** Finds a card with its active rewards, cheapest first. @throws NotFoundError */
@@ -96,16 +95,26 @@ export class CardDesigns {
     const { context, design } = saving;
     // First, because a card without its picture is half a card.
     const picture = await this.storePicture(saving);
-    const { id } = await this.execute(saving, 'card', (keyed) =>
-      this.commands.execute(new CreateCard({ ...context, keyed }, design.attributes)),
-    );
+    const { id } = await this.commands.execute(new CreateCard(context, design.attributes));
     await this.saveRest(saving, id, picture, []);
     return id;
   }
 
-  /** Updates a card and its rewards. @throws RejectedError, NotFoundError, PartlySavedError */
-  async update(saving: DesignSaving, { card, rewards }: DesignedCard): Promise<void> {
+  /**
+   * Updates a card and its rewards.
+   * @param seen when the card that the form was filled with was last changed
+   * @throws RejectedError, NotFoundError, ChangedMeanwhileError, PartlySavedError
+   */
+  async update(
+    saving: DesignSaving,
+    { card, rewards }: DesignedCard,
+    seen: string = card.updatedAt,
+  ): Promise<void> {
     const { context, design } = saving;
+    // Once, because a form that is sent again finds the card changed by the first.
+    await this.commands.executeOnce(context, 'compare', async () => {
+      if (seen !== card.updatedAt) throw new ChangedMeanwhileError();
+    });
     const picture = await this.storePicture(saving);
     await this.commands.execute(new UpdateCard(context, card.id, design.attributes));
     await this.saveRest(saving, card.id, picture, rewards);
@@ -139,9 +148,9 @@ export class CardDesigns {
   /** Deletes a reward, or deactivates one that was redeemed, which the history refers to (REWARD-24). */
   private async removeReward(context: CommandContext, id: number): Promise<void> {
     if (await this.rewards.wasRedeemed(id)) {
-      await this.commands.execute(new UpdateReward(context, id, { active: false }));
+      await this.commands.execute(new UpdateReward(context, id, { active: false }), `${id}`);
     } else {
-      await this.commands.execute(new DeleteReward(context, id));
+      await this.commands.execute(new DeleteReward(context, id), `${id}`);
     }
   }
 
@@ -154,29 +163,10 @@ export class CardDesigns {
     const { context } = saving;
     const attributes = { name, stampsRequired, description };
     if (id !== null && existing.some((reward) => reward.id === id)) {
-      await this.commands.execute(new UpdateReward(context, id, attributes));
+      await this.commands.execute(new UpdateReward(context, id, attributes), `${id}`);
       return;
     }
-    await this.execute(saving, `card ${cardId} reward ${row}`, (keyed) =>
-      this.commands.execute(
-        new CreateReward(
-          { ...context, keyed },
-          {
-            cardId,
-            ...attributes,
-            position: null,
-            active: true,
-          },
-        ),
-      ),
-    );
-  }
-
-  private execute<R>(
-    { userId, form }: DesignSaving,
-    action: string,
-    command: Parameters<typeof this.forms.executeOnce<R>>[1],
-  ): Promise<R> {
-    return this.forms.executeOnce({ userId, action, form }, command);
+    const reward = { cardId, ...attributes, position: null, active: true };
+    await this.commands.execute(new CreateReward(context, reward), `${row}`);
   }
 }

@@ -1,13 +1,11 @@
-import { Body, Controller, Param, Post, Query, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
+import { Body, Controller, Param, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 
-import { findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
+import { findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
 import {
   getCustomerTranslations,
   getTranslations,
@@ -18,19 +16,17 @@ import { isAllowed } from '#identity/roles.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
-  RequiresOperation,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
+  PostUpload,
 } from '#pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { listErrors, toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
-import { CardDesigns, PartlySavedError } from './card-designs.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
+import { CardDesigns, ChangedMeanwhileError, PartlySavedError } from './card-designs.service.js';
 import type { DesignedCard } from './designed-card.js';
 import { CardLists } from './card-lists.service.js';
 import { createDraft } from './card-draft.js';
@@ -51,10 +47,9 @@ const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 @Controller('app/stores/:account_id/cards')
 export class CardPagesController {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly designs: CardDesigns,
     private readonly lists: CardLists,
-    private readonly forms: SubmittedForms,
     private readonly config: Config,
   ) {}
 
@@ -91,14 +86,10 @@ export class CardPagesController {
     return this.showDesign(localization, store, { form });
   }
 
-  @Post()
-  @RequiresOperation('createCard')
-  @TakesUpload(MAX_PICTURE_BYTES)
-  @Throttle(60)
+  @PostUpload('createCard', '', MAX_PICTURE_BYTES)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
     @Body() body: Form,
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
@@ -109,7 +100,7 @@ export class CardPagesController {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: null });
       const picture = findUploadedFile(request, 'picture');
-      const id = await this.designs.create({ context, userId, form: body, design, picture });
+      const id = await this.designs.create({ context, design, picture });
       return redirectTo(`${buildPath(store)}/${id}?done=created`);
     } catch (error) {
       return this.showRejection(localizeRequest(request), store, form, null, error);
@@ -146,14 +137,10 @@ export class CardPagesController {
     return this.showDesign(localization, store, { form, designed, done });
   }
 
-  @Post(':id')
-  @RequiresOperation('updateCard')
-  @TakesUpload(MAX_PICTURE_BYTES)
-  @Throttle(60)
+  @PostUpload('updateCard', ':id', MAX_PICTURE_BYTES)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
     @Param('id') path: string,
     @Body() body: Form,
     @Req() request: FastifyRequest,
@@ -170,16 +157,8 @@ export class CardPagesController {
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: designed.card });
-      if (body['seen'] !== undefined && body['seen'] !== designed.card.updatedAt) {
-        const { changedMeanwhile: text } = localizeRequest(request).t.cardPages;
-        return await this.showDesign(localizeRequest(request), store, {
-          form,
-          designed,
-          errors: { fields: {}, text },
-        });
-      }
       const picture = findUploadedFile(request, 'picture');
-      await this.designs.update({ context, userId, form: body, design, picture }, designed);
+      await this.designs.update({ context, design, picture }, designed, body['seen']);
       return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
     } catch (error) {
       return this.showRejection(localizeRequest(request), store, form, designed, error);
@@ -277,7 +256,10 @@ export class CardPagesController {
         errors: { fields: {}, text },
       });
     }
-    const { fields, text } = toRefusal(error, localization);
+    const { fields, text } =
+      error instanceof ChangedMeanwhileError
+        ? { fields: {}, text: t.changedMeanwhile }
+        : toRefusal(error, localization);
     // The messages name the parts of a list, which the form does not show as one.
     if (fields['auxiliary_fields']) fields['auxiliary_fields'] = [t.textsWrong];
     return this.showDesign(localization, store, {
@@ -299,7 +281,6 @@ export class CardPagesController {
       {
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,
-        receipt: this.forms.createReceipt(),
         preview,
         localization,
       },

@@ -29,13 +29,11 @@ export function createDesignView(
   {
     base,
     posters,
-    receipt,
     preview,
     localization,
   }: {
     base: string;
     posters: string;
-    receipt: string;
     preview: FrontsView;
     localization: Localization;
   },
@@ -61,7 +59,6 @@ export function createDesignView(
     done: done === 'saved' ? localization.t.words.saved : done === 'created' ? t.created : '',
     isCreated: done === 'created',
     seen,
-    receipt,
     preview,
     fields: form.fields,
     rewards: listRows(form, localization),

@@ -1,6 +1,4 @@
-import { Body, Controller, Param, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyRequest } from 'fastify';
+import { Body, Controller, Param } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { ForbiddenError, NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
@@ -20,7 +18,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
@@ -28,7 +26,6 @@ import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { localizeRequest } from '#pages/localize.js';
 import { renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
@@ -39,7 +36,6 @@ type CorrectionView = {
   about: string;
   action: string;
   back: string;
-  receipt: string;
 };
 
 type UndoView = CorrectionView & { reason: string; other: string; reasons: readonly string[] };
@@ -59,8 +55,7 @@ const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
 @Controller('app/stores/:account_id/customers/:id/cards/:customer_card_id')
 export class CorrectionPagesController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly history: HistoryService,
@@ -77,7 +72,6 @@ export class CorrectionPagesController {
     return this.showUndo(localization, store, user, path, {
       reason: REASONS[0],
       other: '',
-      receipt: this.forms.createReceipt(),
     });
   }
 
@@ -88,9 +82,8 @@ export class CorrectionPagesController {
     @CurrentUser() user: SignedInUser,
     @Param() path: EventParameters,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const localization = localizeRequest(request);
     const { reasons } = localization.t.customerPages.undo;
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
@@ -98,28 +91,19 @@ export class CorrectionPagesController {
     const other = form['other'] ?? '';
     const isPreset = reason !== 'other' && Object.hasOwn(reasons, reason);
     const staffId = isAllowed(store.role, 'reverseCardEvent.any') ? undefined : user.userId;
-    const submitted = { userId: user.userId, action: request.url, form, subjectId: customerId };
     try {
       const body = readFields(ReverseDto, {
         reason: isPreset ? reasons[reason as keyof typeof reasons] : other,
       });
-      await this.forms.executeOnce(submitted, (keyed) =>
-        this.commands.execute(
-          new ReverseCardEvent({ ...context, keyed }, ids, path.event_id, body.reason, staffId),
-        ),
+      await this.commands.execute(
+        new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
       );
     } catch (error) {
       const errors =
         error instanceof ForbiddenError
           ? { fields: {}, text: localization.t.customerPages.tooLate }
           : toRefusal(error, localization);
-      const receipt = form['receipt'] ?? '';
-      return this.showUndo(localizeRequest(request), store, user, path, {
-        reason,
-        other,
-        errors,
-        receipt,
-      });
+      return this.showUndo(localization, store, user, path, { reason, other, errors });
     }
     return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
   }
@@ -132,7 +116,6 @@ export class CorrectionPagesController {
   ): Promise<PageResult> {
     return this.renderForm(localization, store, path, {
       values: { direction: 'add', stamps: '1', reason: '' },
-      receipt: this.forms.createReceipt(),
     });
   }
 
@@ -140,14 +123,12 @@ export class CorrectionPagesController {
   async adjust(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param() path: CardParameters,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Body() { direction = 'add', stamps = '', reason = '' }: Form,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
-    const { direction = 'add', stamps = '', reason = '', receipt = '' } = form;
     try {
       // What is no number from 1 is refused by the field.
       const count = /^[1-9]\d{0,6}$/.test(stamps.trim()) ? Number(stamps) : 0;
@@ -156,19 +137,11 @@ export class CorrectionPagesController {
         reason,
       });
       const correction = { stamps: body.stamps, reason: body.reason, externalRef: null };
-      await this.forms.executeOnce(
-        { userId, action: request.url, form, subjectId: customerId },
-        async (keyed) =>
-          (
-            await this.commands.execute(
-              new AdjustCustomerCard({ ...context, keyed }, ids, correction),
-            )
-          ).body,
-      );
+      await this.commands.execute(new AdjustCustomerCard(context, ids, correction));
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
+      const errors = toRefusal(error, localization);
       const values = { direction, stamps, reason };
-      return this.renderForm(localizeRequest(request), store, path, { values, errors, receipt });
+      return this.renderForm(localization, store, path, { values, errors });
     }
     return redirectTo(`${buildCustomerPath(store, customerId)}?done=corrected`);
   }
@@ -178,7 +151,7 @@ export class CorrectionPagesController {
     store: EnteredStore,
     { userId }: SignedInUser,
     path: EventParameters,
-    { errors, ...state }: Pick<UndoView, 'reason' | 'other' | 'receipt'> & Rejectable,
+    { errors, ...state }: Pick<UndoView, 'reason' | 'other'> & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.undo;
@@ -209,7 +182,7 @@ export class CorrectionPagesController {
     localization: Localization,
     store: EnteredStore,
     path: CardParameters,
-    { errors, ...state }: Pick<AdjustView, 'values' | 'receipt'> & Rejectable,
+    { errors, ...state }: Pick<AdjustView, 'values'> & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.adjust;

@@ -1,5 +1,4 @@
 import { Body, Controller, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { TakenError } from '#kernel/errors.js';
@@ -14,14 +13,12 @@ import { CustomersService } from '#customers/customers.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
@@ -78,7 +75,6 @@ export type FormView = {
   action: string;
   back: string;
   submit: string;
-  receipt: string;
   values: CustomerFields;
   months: Choices;
   /** Of a new customer only. */
@@ -96,8 +92,7 @@ const MAX_CARDS = 250;
 @Controller('app/stores/:account_id/customers')
 export class CustomerListController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly customers: CustomersService,
     private readonly cards: CardsService,
     private readonly rewards: RewardsService,
@@ -170,7 +165,6 @@ export class CustomerListController {
       values: NO_FIELDS,
       cardId: String(cards[0]?.id ?? ''),
       sendsLink: cards.length > 0,
-      receipt: this.forms.createReceipt(),
     });
   }
 
@@ -178,7 +172,6 @@ export class CustomerListController {
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
@@ -192,17 +185,8 @@ export class CustomerListController {
         card_id: cardId === '' ? null : cardId,
         send_card_links: sendsLink && cardId !== '',
       });
-      const { id } = await this.forms.executeOnce<CustomerJson>(
-        { userId, action: base, form },
-        (keyed) =>
-          this.commands.execute(
-            new CreateCustomer(
-              { ...context, keyed },
-              toCustomerInput(body),
-              body.card_id,
-              body.send_card_links,
-            ),
-          ),
+      const { id } = await this.commands.execute(
+        new CreateCustomer(context, toCustomerInput(body), body.card_id, body.send_card_links),
       );
       return redirectTo(`${base}/${id}?done=created`);
     } catch (error) {
@@ -211,13 +195,7 @@ export class CustomerListController {
       }
       const errors = toRefusal(error, localization);
       const cards = await listCards(this.cards, store.id, 'active');
-      return this.renderForm(localization, store, cards, {
-        values,
-        cardId,
-        sendsLink,
-        errors,
-        receipt: form['receipt'] ?? this.forms.createReceipt(),
-      });
+      return this.renderForm(localization, store, cards, { values, cardId, sendsLink, errors });
     }
   }
 
@@ -253,7 +231,7 @@ export class CustomerListController {
       sendsLink,
       errors,
       ...state
-    }: Pick<FormView, 'values' | 'receipt'> & Rejectable & { cardId: string; sendsLink: boolean },
+    }: Pick<FormView, 'values'> & Rejectable & { cardId: string; sendsLink: boolean },
   ): Promise<PageResult> {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.form;

@@ -1,6 +1,5 @@
-import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNow } from '#kernel/clock.js';
@@ -26,7 +25,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal, type FormErrors } from '#pages/form-errors.js';
@@ -34,7 +33,6 @@ import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 import {
   findChangedFields,
   readCustomerFields,
@@ -60,8 +58,7 @@ const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta'
 @Controller('app/stores/:account_id/customers/:id')
 export class CustomerPageController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly view: CustomerView,
@@ -127,17 +124,14 @@ export class CustomerPageController {
     @CurrentUser() user: SignedInUser,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const id = parsePathId(path);
-    const submitted = { userId: user.userId, action: request.url, form, subjectId: id };
     try {
-      await this.forms.executeOnce(submitted, (keyed) => {
-        const cardId = parsePathId(form['card_id'] ?? '');
-        return this.commands.execute(new EnrolCustomer({ ...context, keyed }, id, cardId));
-      });
+      const cardId = parsePathId(form['card_id'] ?? '');
+      await this.commands.execute(new EnrolCustomer(context, id, cardId));
     } catch (error) {
-      return this.showRejection(localizeRequest(request), { store, user, id, error });
+      return this.showRejection(localization, { store, user, id, error });
     }
     return this.redirect(store, id, 'enrolled');
   }
@@ -290,7 +284,6 @@ export class CustomerPageController {
         action: `${base}/edit`,
         back: base,
         submit: translations.words.save,
-        receipt: '',
         values,
         months: listMonths(locale),
         creation: null,

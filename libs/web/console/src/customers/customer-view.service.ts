@@ -6,7 +6,6 @@ import { NO_FILTER } from '#history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -46,7 +45,6 @@ type PersonView = {
   may: { edit: boolean; merge: boolean; export: boolean; erase: boolean };
   list: string;
   cards: CardPanel[];
-  receipt: string;
   /** The designs that the customer has no card of. */
   otherCards: { value: string; text: string }[];
   birthday: string;
@@ -76,7 +74,6 @@ export type CustomerPage = Rejectable & {
 @Injectable()
 export class CustomerView {
   constructor(
-    private readonly forms: SubmittedForms,
     private readonly customerCards: CustomerCardsService,
     private readonly cards: CardsService,
     private readonly timeline: Timeline,
@@ -105,7 +102,6 @@ export class CustomerView {
         may: findRights(store, customer),
         list: `/app/stores/${store.id}/customers`,
         cards: cards.map((card) => toCardPanel(card, { base, customer, store, localization })),
-        receipt: this.forms.createReceipt(),
         otherCards: isOpen(customer) ? listOtherDesigns(designs, cards) : [],
         timeline: await this.listTimeline(reader, customer, cards),
         history: mayReadHistory ? `/app/stores/${store.id}/history?customer_id=${customer.id}` : '',

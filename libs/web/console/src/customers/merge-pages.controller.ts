@@ -1,8 +1,5 @@
-import { Body, Controller, Param, Query, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
-import type { FastifyRequest } from 'fastify';
+import { Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
@@ -12,19 +9,16 @@ import { MergeCustomers, UnmergeCustomers } from '#customers/merging.commands.js
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
@@ -45,7 +39,6 @@ type PreviewView = {
   consents: string[];
   cards: { name: string; result: string }[];
   action: string;
-  receipt: string;
   swap: string;
   back: string;
 };
@@ -60,8 +53,7 @@ type Pair = { id: string; other_id: string };
 @Controller('app/stores/:account_id/customers/:id')
 export class MergePagesController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly customers: CustomersService,
     private readonly cards: CardsService,
     private readonly previews: MergePreviews,
@@ -121,30 +113,22 @@ export class MergePagesController {
     @Param() path: Pair,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    return this.showMergePreview(localization, store, path, {
-      receipt: this.forms.createReceipt(),
-    });
+    return this.showMergePreview(localization, store, path, {});
   }
 
   @PostForm('mergeCustomers', 'merge/:other_id')
   async merge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param() path: Pair,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const pair = parsePair(path);
-    const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
     try {
-      await this.forms.executeOnce(submitted, (keyed) =>
-        this.commands.execute(new MergeCustomers({ ...context, keyed }, pair)),
-      );
+      await this.commands.execute(new MergeCustomers(context, pair));
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
-      const receipt = form['receipt'] ?? '';
-      return this.showMergePreview(localizeRequest(request), store, path, { errors, receipt });
+      const errors = toRefusal(error, localization);
+      return this.showMergePreview(localization, store, path, { errors });
     }
     const { survivorId } = pair;
     return redirectTo(`${buildCustomerPath(store, survivorId)}?done=merged`);
@@ -173,7 +157,6 @@ export class MergePagesController {
       yes: undoYes,
       no: undoNo,
       action: `${base}/unmerge/${otherId}`,
-      fields: { receipt: this.forms.createReceipt() },
       back: base,
     });
   }
@@ -182,23 +165,16 @@ export class MergePagesController {
   async unmerge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param() path: Pair,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const pair = parsePair(path);
-    const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
     const base = buildCustomerPath(store, pair.survivorId);
     try {
-      await this.forms.executeOnce(submitted, (keyed) =>
-        this.commands.execute(new UnmergeCustomers({ ...context, keyed }, pair)),
-      );
+      await this.commands.execute(new UnmergeCustomers(context, pair));
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
-      // The page offers to merge the two, which is another form.
-      const receipt = this.forms.createReceipt();
-      return this.showMergePreview(localizeRequest(request), store, path, { errors, receipt });
+      const errors = toRefusal(error, localization);
+      return this.showMergePreview(localization, store, path, { errors });
     }
     return redirectTo(`${base}?done=unmerged`);
   }
@@ -207,7 +183,7 @@ export class MergePagesController {
     localization: Localization,
     store: EnteredStore,
     path: Pair,
-    state: Rejectable & { receipt: string },
+    state: Rejectable,
   ): Promise<PageResult> {
     const { survivorId, otherId } = parsePair(path);
     const { t: translations } = localization;
@@ -236,7 +212,6 @@ export class MergePagesController {
         })),
         // Nothing can be sent that is refused for certain.
         action: preview ? `${buildCustomerPath(store, survivorId)}/merge/${otherId}` : '',
-        receipt: state.receipt,
         swap: `${buildCustomerPath(store, otherId)}/merge/${survivorId}`,
         back: buildCustomerPath(store, survivorId),
       },

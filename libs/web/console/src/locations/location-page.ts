@@ -25,7 +25,6 @@ export type LocationListData = {
 export type LocationFormData = {
   title: string;
   values: { name: string; address: string };
-  receipt: string;
   save: string;
   back: string;
   done: string;

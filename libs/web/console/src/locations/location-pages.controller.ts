@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
@@ -16,15 +15,13 @@ import { loadAsset } from '#pages/assets.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
 import { findNotice, parsePositiveInteger, takePage } from '#pages/page-query.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -61,8 +58,7 @@ export class LocationPagesController {
   constructor(
     private readonly locations: LocationsService,
     private readonly places: AddressPlaces,
-    private readonly commands: CommandBus,
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
     private readonly config: Config,
   ) {}
 
@@ -102,17 +98,13 @@ export class LocationPagesController {
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
-    @Body() form: Form,
+    @Body() { name = '', address = '' }: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { name = '', address = '' } = form;
     try {
       const attributes = parseLocation({ name, address });
-      const { id } = await this.forms.executeOnce({ userId, action: 'location', form }, (keyed) =>
-        this.commands.execute(
-          new CreateLocation({ ...context, keyed }, { ...attributes, pin: null }),
-        ),
+      const { id } = await this.commands.execute(
+        new CreateLocation(context, { ...attributes, pin: null }),
       );
       return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
@@ -264,7 +256,6 @@ export class LocationPagesController {
       data: {
         title: location?.name ?? t.newTitle,
         values: values ?? { name: location?.name ?? '', address: location?.address ?? '' },
-        receipt: this.forms.createReceipt(),
         save: location ? `${base}/${location.id}` : base,
         back: base,
         done: findNotice(done, t.done),

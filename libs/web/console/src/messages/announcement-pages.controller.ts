@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -16,16 +15,14 @@ import { loadAsset } from '#pages/assets.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
 import { renderLocalTime } from '#pages/local-time.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -65,7 +62,6 @@ type FormData = FormChoices & {
   title: string;
   action: string;
   back: string;
-  receipt: string;
   values: AnnouncementForm;
   months: { value: string; text: string }[];
   reach: ReachView | null;
@@ -91,8 +87,7 @@ export class AnnouncementPagesController {
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
-    private readonly commands: CommandBus,
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('listAnnouncements')
@@ -140,7 +135,6 @@ export class AnnouncementPagesController {
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
@@ -149,12 +143,8 @@ export class AnnouncementPagesController {
     if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
       const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
-      const { id } = await this.forms.executeOnce(
-        { userId, action: 'announcement', form },
-        (keyed) =>
-          this.commands.execute(
-            new CreateAnnouncement({ ...context, keyed }, toAnnouncementAttributes(input)),
-          ),
+      const { id } = await this.commands.execute(
+        new CreateAnnouncement(context, toAnnouncementAttributes(input)),
       );
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
@@ -223,7 +213,6 @@ export class AnnouncementPagesController {
         title,
         action: current ? `${base}/${current.id}/edit` : base,
         back: current ? `${base}/${current.id}` : base,
-        receipt: this.forms.createReceipt(),
         values,
         months: [{ value: '', text: t.anyMonth }, ...listMonths(localization.locale)],
         reach: count.reach,

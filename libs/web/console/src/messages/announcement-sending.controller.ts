@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
@@ -17,6 +16,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
 import { findNotice } from '#pages/page-query.js';
@@ -73,7 +73,7 @@ export class AnnouncementSendingController {
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('getAnnouncement')

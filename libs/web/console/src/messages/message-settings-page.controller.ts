@@ -1,5 +1,4 @@
 import { Body, Controller, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/body-kinds.js';
@@ -14,6 +13,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -37,7 +37,7 @@ const view = loadView<SettingsData>(import.meta.url, './views/message-settings.e
 export class MessageSettingsPageController {
   constructor(
     private readonly settings: MessageSettingsService,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('getMessageSettings')

@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -10,14 +9,12 @@ import { MessageRulesService } from '#announcements/message-rules.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -45,7 +42,6 @@ type FormData = FormChoices & {
   kind: RuleKind;
   action: string;
   back: string;
-  receipt: string;
   values: RuleForm;
   preview: PreviewView;
 };
@@ -69,8 +65,7 @@ export class RulePagesController {
   constructor(
     private readonly rules: MessageRulesService,
     private readonly stores: MessageStores,
-    private readonly commands: CommandBus,
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('listMessageRules')
@@ -122,7 +117,6 @@ export class RulePagesController {
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @CurrentUser() { userId }: SignedInUser,
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
@@ -133,9 +127,7 @@ export class RulePagesController {
     const values = readRuleForm(form, kind);
     try {
       const attributes = toRuleAttributes(parseRule(values));
-      const { id } = await this.forms.executeOnce({ userId, action: 'rule', form }, (keyed) =>
-        this.commands.execute(new CreateMessageRule({ ...context, keyed }, kind, attributes)),
-      );
+      const { id } = await this.commands.execute(new CreateMessageRule(context, kind, attributes));
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -192,7 +184,6 @@ export class RulePagesController {
         kind: values.kind,
         action: current ? `${base}/${current.id}/edit` : base,
         back: current ? `${base}/${current.id}` : base,
-        receipt: this.forms.createReceipt(),
         values,
         preview: await this.stores.createPreview(store.id, values, localization),
       },

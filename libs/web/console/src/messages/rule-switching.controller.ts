@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -16,6 +15,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { findNotice } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
@@ -66,7 +66,7 @@ export class RuleSwitchingController {
     private readonly reaches: RuleReaches,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
   ) {}
 
   @GetPage('getMessageRule')

@@ -10,6 +10,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -26,6 +27,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 @Controller('app/stores/:account_id/messages')
 export class OutboxController {
   constructor(
+    private readonly commands: FormCommands,
     private readonly outbox: Outbox,
     private readonly times: StoreTimes,
   ) {}
@@ -86,7 +88,9 @@ export class OutboxController {
     @Param('message_id') path: string,
   ): Promise<PageResult> {
     const id = parseMessageId(path);
-    const isSent = await this.outbox.send(context, id);
+    const isSent = await this.commands.executeOnce(context, 'send', (own) =>
+      this.outbox.send(own, id),
+    );
     return redirectTo(`${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`);
   }
 }

@@ -1,5 +1,4 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { Config } from '#configuration/config.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
@@ -9,7 +8,14 @@ import { Quotas } from '#accounts/quotas.service.js';
 import { Members } from '#identity/members.service.js';
 import type { StoreProfile } from '#identity/store-profiles.service.js';
 import { loadAsset, type Asset } from '#pages/assets.js';
-import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
+import {
+  ConsoleWriter,
+  CurrentUser,
+  RunsOnce,
+  type SignedInUser,
+  Localized,
+} from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { PageError } from '#pages/page-error.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -42,7 +48,7 @@ const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 @Controller('app/new-store')
 export class NewStoreController {
   constructor(
-    private readonly bus: CommandBus,
+    private readonly commands: FormCommands,
     private readonly members: Members,
     private readonly quotas: Quotas,
     private readonly config: Config,
@@ -65,6 +71,7 @@ export class NewStoreController {
 
   @Post()
   @TakesForm()
+  @RunsOnce()
   @Throttle(10)
   async create(
     @Body() form: Form,
@@ -75,10 +82,17 @@ export class NewStoreController {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      await this.getNewestStore(user, localization);
+      // Once, because a form that is sent again finds the store that the first has created.
+      await this.commands.executeOnce(by, 'limit', async () => {
+        await this.getNewestStore(user, localization);
+      });
       const attributes = { ...parseStoreSettings(values), personal: false };
-      accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId, true))).id;
-      await this.quotas.inherit(by, accountId, user.userId);
+      accountId = (
+        await this.commands.execute(new CreateAccount(by, attributes, user.userId, true))
+      ).id;
+      await this.commands.executeOnce(by, 'quotas', (own) =>
+        this.quotas.inherit(own, accountId, user.userId),
+      );
     } catch (error) {
       if (error instanceof PageError) throw error;
       return this.send(localization, values, { errors: toFormErrors(error, localization) });

@@ -13,6 +13,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -22,6 +23,7 @@ import { localizeRequest } from '#pages/localize.js';
 @Controller('app/stores/:account_id/users/second-factor')
 export class SecondFactorRuleController {
   constructor(
+    private readonly commands: FormCommands,
     private readonly factors: SecondFactors,
     private readonly reauthentication: Reauthentication,
   ) {}
@@ -47,7 +49,9 @@ export class SecondFactorRuleController {
     const password = form['current_password'];
     const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
     if (errors.length > 0) return this.showQuestion(localizeRequest(request), store, errors);
-    await this.factors.require(by, store.id, form['required'] === 'yes');
+    await this.commands.executeOnce(by, 'rule', (own) =>
+      this.factors.require(own, store.id, form['required'] === 'yes'),
+    );
     return redirectTo(`/app/stores/${store.id}/users`);
   }
 

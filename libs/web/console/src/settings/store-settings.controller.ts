@@ -1,5 +1,4 @@
 import { Body, Controller, Query } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { Form } from '#http/body-kinds.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
@@ -16,6 +15,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
@@ -59,7 +59,7 @@ const view = loadView<SettingsView>(import.meta.url, './views/settings.eta');
 @Controller('app/stores/:account_id/settings')
 export class StoreSettingsController {
   constructor(
-    private readonly bus: CommandBus,
+    private readonly commands: FormCommands,
     private readonly accounts: AccountsService,
     private readonly quotas: Quotas,
   ) {}
@@ -119,7 +119,7 @@ export class StoreSettingsController {
         smsCountries,
         addressForm: addressForm ?? null,
       };
-      await this.bus.execute(new UpdateAccount(context, userId, settings));
+      await this.commands.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
       return this.render(localization, store, {
         values,

@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
@@ -21,7 +20,9 @@ import {
   Localized,
   GetPage,
   PostForm,
+  ReturnsSecret,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { loadView } from '#pages/view.js';
@@ -96,7 +97,7 @@ const NO_VALUES: TokenFields = {
 @Controller('app/stores/:account_id/tokens')
 export class StoreTokensController {
   constructor(
-    private readonly bus: CommandBus,
+    private readonly commands: FormCommands,
     private readonly members: Members,
     private readonly reauthentication: Reauthentication,
     private readonly times: StoreTimes,
@@ -114,6 +115,7 @@ export class StoreTokensController {
     return this.render(localization, user, store, { done: done === 'revoked' ? revoked : '' });
   }
 
+  @ReturnsSecret()
   @PostForm('tokens.create', '', 30)
   async create(
     @Body() form: Form,
@@ -131,7 +133,7 @@ export class StoreTokensController {
       const field = 'current_password';
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
-      const { token } = await this.bus.execute(command);
+      const { token } = await this.commands.execute(command);
       const { day } = await this.times.createFormats(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // In this response, because a redirect would require storing the token.
@@ -187,7 +189,7 @@ export class StoreTokensController {
     const canRevokeOthers = isAllowed(store.role, 'tokens.revoke_of_others');
     const revoker = { userId: user.userId, accountId: store.id, canRevokeOthers };
     try {
-      await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
+      await this.commands.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
       const errors = toFormErrors(error, localization);
       return this.render(localization, user, store, { errors });

@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
@@ -29,7 +28,9 @@ import {
   Localized,
   GetPage,
   PostForm,
+  ReturnsSecret,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -61,7 +62,7 @@ const linkView = loadView<{ email: string; link: string; days: number }>(
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
   constructor(
-    private readonly bus: CommandBus,
+    private readonly commands: FormCommands,
     private readonly members: Members,
     private readonly factors: SecondFactors,
     private readonly reauthentication: Reauthentication,
@@ -88,6 +89,7 @@ export class StoreUsersController {
     return this.showUsers(localization, user, store, { done: findNotice(done, notices) });
   }
 
+  @ReturnsSecret()
   @PostForm('users.invite', 'invitations', 30)
   async invite(
     @Body() form: Form,
@@ -111,7 +113,7 @@ export class StoreUsersController {
     try {
       const field = 'current_password';
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
-      invited = await this.bus.execute(
+      invited = await this.commands.execute(
         new InviteUser(
           by,
           user.userId,
@@ -172,7 +174,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     try {
-      await this.bus.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
+      await this.commands.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
     } catch (error) {
       return this.showUsers(localization, user, store, {
         errors: toFormErrors(error, localization),
@@ -199,7 +201,7 @@ export class StoreUsersController {
       const exchange = { request, reply };
       const question = member && (await this.askForRole(form, user, exchange, store, member, role));
       if (question) return question;
-      await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
+      await this.commands.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
       return this.showUsers(localizeRequest(request), user, store, {
         errors: toFormErrors(error, localizeRequest(request)),
@@ -254,7 +256,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     try {
-      await this.bus.execute(new RemoveMember(by, store.id, parsePathId(id), true));
+      await this.commands.execute(new RemoveMember(by, store.id, parsePathId(id), true));
     } catch (error) {
       return this.showUsers(localization, user, store, {
         errors: toFormErrors(error, localization),

@@ -1,32 +1,27 @@
-import { Body, Controller, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
+import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createHash } from 'node:crypto';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { detectFileType, findUploadedFile, TakesUpload, type Form } from '#http/body-kinds.js';
+import { detectFileType, findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
 import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
 import { CreateImport, StartImport, UndoImport } from '#imports/import.commands.js';
-import type { ImportJson } from '#imports/import.dto.js';
 import { renderRowsAsCsv } from '#imports/import-rows-csv.js';
 import { ImportsService } from '#imports/imports.service.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
-  RequiresOperation,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
+  PostUpload,
 } from '#pages/current-user.js';
 import { findNotice, parsePositiveInteger } from '#pages/page-query.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -43,17 +38,13 @@ export class ImportPagesController {
     private readonly page: ImportPages,
     private readonly transfers: TransferPages,
     private readonly imports: ImportsService,
-    private readonly commands: CommandBus,
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
     private readonly times: StoreTimes,
   ) {}
 
-  @Post()
-  @TakesUpload(MAX_FILE_BYTES)
-  @RequiresOperation('createImport')
+  @PostUpload('createImport', '', MAX_FILE_BYTES)
   async upload(
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @ConsoleContext() context: CommandContext,
     @Body() form: Form,
     @Req() request: FastifyRequest,
@@ -76,13 +67,8 @@ export class ImportPagesController {
       date_order: null,
     };
     try {
-      // Another file in the same form is another request, as when somebody has gone back in their browser.
-      const file = createHash('sha256').update(bytes).digest('hex');
-      const submitted = { userId, action: `import into ${store.id}`, form: { ...form, file } };
-      const { id } = await this.forms.executeOnce<ImportJson>(submitted, (keyed) =>
-        this.commands.execute(
-          new CreateImport({ ...context, keyed }, { bytes, format, encoding }, options, true),
-        ),
+      const { id } = await this.commands.execute(
+        new CreateImport(context, { bytes, format, encoding }, options, true),
       );
       return redirectTo(`${buildTransfersPath(store)}/imports/${id}?done=uploaded`);
     } catch (error) {
@@ -241,7 +227,7 @@ export class ImportPagesController {
     path: string,
   ): Promise<PageResult> {
     try {
-      await this.commands.execute<typeof command, ImportJson>(command);
+      await this.commands.execute(command);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const current = await this.imports.get(store.id, command.id);

@@ -7,7 +7,6 @@ import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
 import { showPage, type PageResult } from '#pages/page-results.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { takePage } from '#pages/page-query.js';
@@ -24,7 +23,6 @@ const MAX_CARDS = 500;
 type TransfersView = {
   base: string;
   /** Of the form, so that it counts once. */
-  receipt: string;
   cards: Choice[];
   card: string;
   encodings: Choice[];
@@ -64,7 +62,6 @@ export class TransferPages {
     private readonly imports: ImportsService,
     private readonly cards: CardsService,
     private readonly times: StoreTimes,
-    private readonly forms: SubmittedForms,
     { importRetentionDays }: Config,
   ) {
     this.undoDays = importRetentionDays;
@@ -101,7 +98,6 @@ export class TransferPages {
       styles: [TRANSFERS_STYLE],
       data: {
         base,
-        receipt: this.forms.createReceipt(),
         cards,
         card,
         encodings: listEncodingChoices(t),

@@ -1,5 +1,4 @@
-import { Body, Controller, Param, Query, Req } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
@@ -9,15 +8,13 @@ import { parsePathId } from '#http/path.js';
 import {
   ConsoleContext,
   CurrentStore,
-  CurrentUser,
   type EnteredStore,
-  type SignedInUser,
   Localized,
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { createTimeFormats, isDay, parseLocalTime, renderLocalTime } from '#pages/local-time.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -32,7 +29,6 @@ import {
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { localizeRequest } from '#pages/localize.js';
 import { parsePositiveInteger, takePage } from '#pages/page-query.js';
 import { readChosen } from './webhook-form.js';
 import {
@@ -71,7 +67,6 @@ type DetailView = WebhookState & {
   delivered: string;
   notice: string;
   enabled: boolean;
-  receipt: string;
   attempts: AttemptLine[];
 };
 
@@ -80,7 +75,6 @@ type ReplayView = {
   back: string;
   about: string;
   zone: string;
-  receipt: string;
   values: { from: string; to: string; hasEveryEvent: boolean; events: string[] };
   events: Choices;
 };
@@ -100,7 +94,7 @@ type DeliveryParameters = { id: string; delivery_id: string };
 @Controller('app/stores/:account_id/webhooks/:id')
 export class WebhookDeliveriesPageController {
   constructor(
-    private readonly forms: SubmittedForms,
+    private readonly commands: FormCommands,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly deliveries: WebhookDeliveriesService,
     private readonly times: StoreTimes,
@@ -164,19 +158,17 @@ export class WebhookDeliveriesPageController {
   async redeliver(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param() path: DeliveryParameters,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     try {
-      await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
-        this.deliveries.redeliver({ ...context, keyed }, id, deliveryId),
+      await this.commands.executeOnce(context, 'redeliver', (own) =>
+        this.deliveries.redeliver(own, id, deliveryId),
       );
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
-      return this.showDelivery(localizeRequest(request), store, path, '', errors);
+      const errors = toRefusal(error, localization);
+      return this.showDelivery(localization, store, path, '', errors);
     }
     const base = `${buildWebhooksPath(store)}/${id}/deliveries/${deliveryId}`;
     return redirectTo(`${base}?done=redelivered`);
@@ -192,7 +184,6 @@ export class WebhookDeliveriesPageController {
     const from = renderLocalTime(new Date(getNowMs() - DAY_MS), timeZone);
     return this.renderReplay(localization, store, path, {
       values: { from, to: '', hasEveryEvent: true, events: [] },
-      receipt: this.forms.createReceipt(),
     });
   }
 
@@ -200,14 +191,13 @@ export class WebhookDeliveriesPageController {
   async replay(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param('id') path: string,
     @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { id } = await this.webhooks.get(store.id, parsePathId(path));
     const timeZone = await this.times.getTimeZone(store.id);
-    const { from = '', to = '', receipt = '' } = form;
+    const { from = '', to = '' } = form;
     const values = {
       from,
       to,
@@ -222,12 +212,12 @@ export class WebhookDeliveriesPageController {
         to: to === '' ? null : toTime(to),
         types: values.hasEveryEvent ? null : values.events,
       });
-      replayed = await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
-        this.deliveries.replay({ ...context, keyed }, id, body),
+      replayed = await this.commands.executeOnce(context, 'replay', (own) =>
+        this.deliveries.replay(own, id, body),
       );
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
-      return this.renderReplay(localizeRequest(request), store, path, { values, errors, receipt });
+      const errors = toRefusal(error, localization);
+      return this.renderReplay(localization, store, path, { values, errors });
     }
     return redirectTo(`${buildWebhooksPath(store)}/${id}?replayed=${replayed.matched}`);
   }
@@ -259,7 +249,6 @@ export class WebhookDeliveriesPageController {
         next: toTime(delivery.next_attempt_at),
         delivered: toTime(delivery.delivered_at),
         enabled,
-        receipt: this.forms.createReceipt(),
         attempts: renderAttempts(delivery, localization, minute),
         ...describeDelivery(delivery, localization),
         notice,
@@ -271,7 +260,7 @@ export class WebhookDeliveriesPageController {
     localization: Localization,
     store: EnteredStore,
     path: string,
-    { errors, ...state }: Pick<ReplayView, 'values' | 'receipt'> & Rejectable,
+    { errors, ...state }: Pick<ReplayView, 'values'> & Rejectable,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     const t = localization.t.webhookPages.replay;

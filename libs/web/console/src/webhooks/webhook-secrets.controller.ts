@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
@@ -16,7 +15,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { toRefusal } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
@@ -34,8 +33,7 @@ import { WebhookViews } from './webhook-views.service.js';
 @Controller('app/stores/:account_id/webhooks/:id/rotate')
 export class WebhookSecretsPageController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly views: WebhookViews,
     private readonly reauthentication: Reauthentication,
@@ -71,11 +69,8 @@ export class WebhookSecretsPageController {
       grace = body.grace_seconds;
       const field = 'current_password';
       await this.reauthentication.assertPassword(user, form[field], field, request);
-      const submitted = { userId: user.userId, action: request.url, form };
-      rotated = await this.forms.executeOnce(submitted, (keyed) =>
-        this.commands.execute(
-          new RotateWebhookSecret({ ...context, keyed }, webhook.id, grace, body.signature),
-        ),
+      rotated = await this.commands.execute(
+        new RotateWebhookSecret(context, webhook.id, grace, body.signature),
       );
     } catch (error) {
       const errors = toRefusal(error, localizeRequest(request));

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { CardsService } from '#cards/cards.service.js';
 import { LocationsService } from '#locations/locations.service.js';
 import type { EnteredStore } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -33,7 +32,6 @@ type FormView = {
   action: string;
   back: string;
   submit: string;
-  receipt: string;
   values: WebhookFields;
   events: Choices;
   cards: Choices;
@@ -59,7 +57,6 @@ type ShowView = WebhookState & {
   notice: string;
   isFailure: boolean;
   enabled: boolean;
-  receipt: string;
   events: string[];
   format: string;
   headers: string[];
@@ -75,7 +72,6 @@ type ShowView = WebhookState & {
 type RotateView = {
   base: string;
   about: string;
-  receipt: string;
   graces: Choices;
   signatures: Choices;
   signature: string;
@@ -96,7 +92,6 @@ export type WebhookNotice = keyof Omit<Localization['t']['webhookPages']['done']
 @Injectable()
 export class WebhookViews {
   constructor(
-    private readonly forms: SubmittedForms,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly cards: CardsService,
     private readonly locations: LocationsService,
@@ -148,7 +143,6 @@ export class WebhookViews {
         notice: replayed === null ? notice : t.done.replayed({ count: replayed }),
         isFailure: done === 'testFailed',
         enabled: webhook.enabled,
-        receipt: this.forms.createReceipt(),
         events: webhook.events.map((event) => renderEventName(event, localization)),
         format: t.form.formats[webhook.payload_format],
         headers: Object.keys(webhook.headers),
@@ -168,7 +162,7 @@ export class WebhookViews {
     localization: Localization,
     store: EnteredStore,
     id: number | null,
-    { errors, ...state }: Pick<FormView, 'values' | 'receipt'> & Rejectable,
+    { errors, ...state }: Pick<FormView, 'values'> & Rejectable,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages.form;
     const [cards, locations] = await this.listChoices(store);
@@ -209,7 +203,6 @@ export class WebhookViews {
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         about: webhook.target_url,
-        receipt: this.forms.createReceipt(),
         graces: GRACES.map((value) => ({ value, text: t.rotate.graces[value] })),
         signatures: SIGNATURES.map((value) => ({ value, text: t.form.signatures[value] })),
         signature: webhook.signature,

@@ -1,5 +1,4 @@
 import { Body, Controller, Param, Query, Req } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { readFields } from '#http/dtos.js';
@@ -15,7 +14,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal } from '#pages/form-errors.js';
@@ -74,8 +73,7 @@ const PAGE_SIZE = 50;
 @Controller('app/stores/:account_id/webhooks')
 export class WebhooksController {
   constructor(
-    private readonly forms: SubmittedForms,
-    private readonly commands: CommandBus,
+    private readonly commands: FormCommands,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly views: WebhookViews,
     private readonly times: StoreTimes,
@@ -124,7 +122,6 @@ export class WebhooksController {
   ): Promise<PageResult> {
     return this.views.showForm(localization, store, null, {
       values: NO_WEBHOOK_FIELDS,
-      receipt: this.forms.createReceipt(),
     });
   }
 
@@ -144,21 +141,12 @@ export class WebhooksController {
         signature: values.signature,
       });
       await this.assertPassword(user, form, request);
-      created = await this.forms.executeOnce(
-        { userId: user.userId, action: buildWebhooksPath(store), form },
-        (keyed) =>
-          this.commands.execute(
-            new CreateWebhookSubscription({ ...context, keyed }, toSubscriptionAttributes(body)),
-          ),
+      created = await this.commands.execute(
+        new CreateWebhookSubscription(context, toSubscriptionAttributes(body)),
       );
     } catch (error) {
       const errors = toRefusal(error, localizeRequest(request));
-      const receipt = form['receipt'] ?? '';
-      return this.views.showForm(localizeRequest(request), store, null, {
-        values,
-        errors,
-        receipt,
-      });
+      return this.views.showForm(localizeRequest(request), store, null, { values, errors });
     }
     return this.views.showSecret(localizeRequest(request), store, created, null);
   }
@@ -183,7 +171,6 @@ export class WebhooksController {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     return this.views.showForm(localization, store, webhook.id, {
       values: toWebhookFields(webhook),
-      receipt: '',
     });
   }
 
@@ -209,7 +196,6 @@ export class WebhooksController {
       return this.views.showForm(localizeRequest(request), store, webhook.id, {
         values,
         errors,
-        receipt: '',
       });
     }
     return this.redirect(store, webhook.id, 'saved');
@@ -273,19 +259,15 @@ export class WebhooksController {
   async test(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param('id') path: string,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
+    @Localized() localization: Localization,
   ): Promise<PageResult> {
     const id = parsePathId(path);
     let result: WebhookTestJson;
     try {
-      result = await this.forms.executeOnce({ userId, action: request.url, form }, () =>
-        this.commands.execute(new TestWebhookSubscription(context, id)),
-      );
+      result = await this.commands.execute(new TestWebhookSubscription(context, id));
     } catch (error) {
-      return this.views.showRejection(localizeRequest(request), store, id, error);
+      return this.views.showRejection(localization, store, id, error);
     }
     return this.redirect(store, id, result.delivered ? 'tested' : 'testFailed');
   }
@@ -306,7 +288,6 @@ export class WebhooksController {
       yes,
       no,
       action: `${base}/delete`,
-      fields: { receipt: this.forms.createReceipt() },
       back: base,
     });
   }
@@ -315,16 +296,9 @@ export class WebhooksController {
   async remove(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
     @Param('id') path: string,
-    @Body() form: Form,
-    @Req() request: FastifyRequest,
   ): Promise<PageResult> {
-    await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
-      this.commands.execute(
-        new DeleteWebhookSubscription({ ...context, keyed }, parsePathId(path)),
-      ),
-    );
+    await this.commands.execute(new DeleteWebhookSubscription(context, parsePathId(path)));
     return redirectTo(`${buildWebhooksPath(store)}?done=deleted`);
   }
 

@@ -1,0 +1,130 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus, type Command } from '@nestjs/cqrs';
+import type { FastifyInstance } from 'fastify';
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { KeyedRequest } from '#kernel/aggregate.js';
+import { InProgressError, NotFoundError } from '#kernel/errors.js';
+import { createId } from '#kernel/randomness.js';
+import { StoredResponses } from '#event-store/commands/stored-responses.js';
+import { uploadedFiles, type Form } from '#http/body-kinds.js';
+import type { RequestSubjects } from '#http/idempotency.js';
+import type { ConsoleRequest, ConsoleRoute } from './current-user.js';
+
+const WAIT_MS = 10_000;
+const POLL_MS = 100;
+/** What differs between two clicks: a session that was renewed, and a password that is never stored. */
+const IGNORED_FIELDS = new Set(['_csrf', 'current_password']);
+
+/** The author of a change, whose `keyed` is the key of the form. */
+type Writer = { keyed?: KeyedRequest };
+
+type FormCommand<R> = Command<R> & ({ context: Writer } | { by: Writer });
+
+/**
+ * Executes the commands of a form once, however often it is sent: a button was pressed twice, or the page was reloaded.
+ * A second request gets the result of the first. Uses the stored responses of the API's Idempotency-Key, so that the
+ * result is written in the commit it reports (ADR-0113).
+ */
+@Injectable()
+export class FormCommands {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly responses: StoredResponses,
+  ) {}
+
+  /**
+   * Gives requests a key, from which the keys of their commands come. It depends on all fields: a form whose fields were
+   * changed is another request. Call it before the first route is registered.
+   */
+  install(server: FastifyInstance, subjects: RequestSubjects): void {
+    server.addHook('onRoute', (route) => {
+      if (!(route.config as ConsoleRoute | undefined)?.runsOnce) return;
+      route.preHandler = [
+        ...[route.preHandler ?? []].flat(),
+        (request, _reply, done) => {
+          const form = (request.body ?? {}) as Form;
+          if (form['receipt']) this.addKey(request as ConsoleRequest, form, subjects);
+          done();
+        },
+      ];
+    });
+  }
+
+  /**
+   * Executes a command, or returns what it has come to before.
+   * @param step tells commands of one form apart that have the same class
+   */
+  execute<R>(command: FormCommand<R>, step = ''): Promise<R> {
+    const name = 'context' in command ? 'context' : 'by';
+    const writer = 'context' in command ? command.context : command.by;
+    return this.executeOnce(writer, `${command.constructor.name} ${step}`, (own) =>
+      this.bus.execute(Object.assign(command, { [name]: own })),
+    );
+  }
+
+  /**
+   * Executes what is no command once.
+   * @param execute passes its argument on, so that the result is written in the same transaction
+   * @throws InProgressError when the first one takes too long
+   */
+  async executeOnce<W extends Writer, R>(
+    writer: W,
+    step: string,
+    execute: (writer: W) => Promise<R>,
+  ): Promise<R> {
+    const { keyed: form } = writer;
+    if (!form) return execute(writer);
+    const keyed: KeyedRequest = {
+      key: this.responses.fingerprint('step', form.key.toString('hex'), step),
+      holder: createId(),
+      status: 200,
+      isStored: false,
+      subjectId: form.subjectId,
+    };
+    const stored = await this.claim(keyed);
+    if (stored) return stored.body as R;
+    let result: R;
+    try {
+      result = await execute({ ...writer, keyed });
+    } catch (error) {
+      await this.responses.release(keyed);
+      throw error;
+    }
+    if (!keyed.isStored) await this.responses.save(keyed, { status: keyed.status, body: result });
+    return result;
+  }
+
+  private addKey(request: ConsoleRequest, form: Form, subjects: RequestSubjects): void {
+    const files = uploadedFiles.get(request) ?? new Map<string, Buffer>();
+    const fields = [
+      ...Object.entries(form).filter(([name]) => !IGNORED_FIELDS.has(name)),
+      ...[...files].map(([name, bytes]) => [
+        name,
+        createHash('sha256').update(bytes).digest('hex'),
+      ]),
+    ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+    const { userId } = request.signedIn ?? {};
+    request.keyed = {
+      key: this.responses.fingerprint('form', userId ?? 0, request.url, JSON.stringify(fields)),
+      holder: '',
+      status: 200,
+      isStored: false,
+      subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
+    };
+  }
+
+  /** Claims the key, and waits while another request holds it. @returns the stored response, if there is one */
+  private async claim(keyed: KeyedRequest): Promise<{ body: unknown } | undefined> {
+    const deadline = performance.now() + WAIT_MS;
+    const request = this.responses.fingerprint('form');
+    for (;;) {
+      const reservation = await this.responses.claimKey(keyed, request);
+      if (reservation.state === 'ours') return undefined;
+      if (reservation.state === 'done') return { body: reservation.body };
+      if (reservation.state === 'erased') throw new NotFoundError('Customer');
+      if (performance.now() > deadline) throw new InProgressError();
+      await wait(POLL_MS);
+    }
+  }
+}
