@@ -88,7 +88,10 @@ function count(
     context: as,
     load,
     decide: (state) => {
-      if ((state?.value ?? 0) + step < 0) throw new RejectedError({ base: ['below zero'] });
+      if ((state?.value ?? 0) + step < 0)
+        throw new RejectedError({
+          base: [{ code: 'below_zero', params: {}, message: 'below zero' }],
+        });
       return { events: step === 0 ? [] : [{ type: 'Counted', data: { step } }], ...more };
     },
   });

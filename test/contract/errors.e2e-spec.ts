@@ -3,6 +3,7 @@ import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
   expectFailure,
+  expectCodes,
   expectRefused,
   useService,
   type ContractClient,
@@ -425,5 +426,34 @@ describe('a damaged history', () => {
     expect(refused.body.resolution).toMatch(/again does not help/);
     expect((await store.get(at)).status).toBe(200);
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  });
+});
+
+describe('the codes of a 422', () => {
+  const messages = { stamp_message: '{money}', reward_message: 'x'.repeat(161) };
+
+  it('ERR-29 Every 422 has `error_codes` too: the same fields as `errors`, each with one code for each message, in the same order, such as `too_long`', async () => {
+    const card = { name: ' ', stamps_required: 'x', initial_stamps: 10_001, ...messages };
+    const { body } = await store.post<Failure>(`${store.store}/cards`, { card });
+    expectCodes(body.error_codes, body.errors);
+    expect(body.error_codes).toEqual({
+      name: ['blank'],
+      stamps_required: ['not_integer'],
+      initial_stamps: ['too_large'],
+      stamp_message: ['unknown_placeholder'],
+      reward_message: ['too_long'],
+    });
+    const { rewards, path } = await enrol(store, { rewards: [5] });
+    const redeem = { reward_id: rewards[0]?.id };
+    const refused = await store.post<Failure>(`${path}/redeem`, redeem);
+    expect(refused.body.error_codes).toEqual({ base: ['reward_too_expensive'] });
+  });
+
+  it('ERR-30 A message that names several parts of a field has the code of the first', async () => {
+    const location = { name: 'Shop', address: 'Main Street 1', pin: { latitude: 91 } };
+    const { body } = await store.post<Failure>(`${store.store}/locations`, { location });
+    expectCodes(body.error_codes, body.errors);
+    expect(body.errors).toEqual({ pin: [expect.stringMatching(/^latitude must.*, longitude is/)] });
+    expect(body.error_codes).toEqual({ pin: ['out_of_range'] });
   });
 });

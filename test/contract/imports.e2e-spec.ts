@@ -14,6 +14,7 @@ import { LeaderLock } from '#database/leader-lock.js';
 import pg, { Pool } from 'pg';
 import {
   expectFailure,
+  expectCodes,
   expectRefused,
   useService,
   type ContractClient,
@@ -1061,4 +1062,19 @@ it("IMPORT-36 Stores take turns: files of one store, however many, do not keep a
   expect((await upload(other, 'first_name,email\nBen,b@example.com\n')).status).toBe(202);
   expect(pending).toBeGreaterThan(0);
   await Promise.all(uploads);
+});
+
+it('IMPORT-37 Rows have `error_codes` beside `errors`, as responses have (ERR-29)', async () => {
+  const store = await service.newStore();
+  const file =
+    'first_name,email,phone\nBen,ben(at)example.com,4.9E+12\nDora,,\nAnna,a@example.com,';
+  const done = await importFile(store, file);
+  const rows = await listRows(store, done, 'failed');
+  for (const { errors, error_codes: codes } of rows) expectCodes(codes ?? {}, errors ?? {});
+  expect(rows.map((row) => row.error_codes)).toEqual([
+    { email: ['email_expected'], phone: ['changed_by_spreadsheet'] },
+    { base: ['contact_missing'] },
+  ]);
+  const [created] = await listRows(store, done, 'created');
+  expect(created?.error_codes).toBeNull();
 });

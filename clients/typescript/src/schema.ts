@@ -3688,6 +3688,10 @@ export interface components {
       errors?: {
         [key: string]: string[];
       };
+      /** @description On 422: the codes of the messages in errors, by field and in the same order. More may be added */
+      error_codes?: {
+        [key: string]: string[];
+      };
       /** @description With the code taken: the record that has the value */
       existing?: components['schemas']['ExistingRecord'];
       /** @description With the code cursor_ahead: the id of the event to continue after; null: continue from the beginning */
@@ -4137,6 +4141,10 @@ export interface components {
       status: 'pending' | 'created' | 'updated' | 'unchanged' | 'failed' | 'undone' | 'refused';
       /** @description Messages by field. */
       errors: {
+        [key: string]: string[];
+      } | null;
+      /** @description The codes of the messages by field, in the same order. */
+      error_codes: {
         [key: string]: string[];
       } | null;
       /** @description The cells by header; null once the row was applied, its customer was erased, or 30 days have passed */

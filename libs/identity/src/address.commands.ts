@@ -17,6 +17,7 @@ import { hashToken } from './token.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
 import { endAddressLinks, endPasswordLinks, getPresentUser } from './user.commands.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_PER_HOUR = 3;
 
@@ -44,7 +45,7 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
   /** @throws RejectedError */
   async execute({ by, userId, email: input, send }: RequestAddressChange): Promise<void> {
     const email = normalizeEmailAddress(input);
-    if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
+    if (!isEmailAddress(email)) throw new RejectedError({ email: [ISSUES.email_invalid] });
     const token = createSecret();
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
@@ -65,7 +66,7 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
         values: [userId],
       });
       if ((sent?.count ?? 0) >= MAX_PER_HOUR) {
-        throw new RejectedError({ email: ['was changed too often. Try again in an hour'] });
+        throw new RejectedError({ email: [ISSUES.email_changed_too_often] });
       }
       // Of several links only the newest works.
       await endAddressLinks(manager, userId);

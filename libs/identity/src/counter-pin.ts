@@ -1,5 +1,7 @@
 import { normalizeNumber } from '#kernel/text.js';
 import { isRepeated, isSequence } from './password.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 export const MIN_PIN_LENGTH = 4;
 export const MAX_PIN_LENGTH = 6;
@@ -17,12 +19,10 @@ export function normalizePin(input: string): string {
 }
 
 /** Checks a new PIN. @returns why it is refused */
-export function findPinError(pin: string): string | undefined {
+export function findPinError(pin: string): Issue | undefined {
   if (!/^\d+$/.test(pin) || pin.length < MIN_PIN_LENGTH || pin.length > MAX_PIN_LENGTH) {
-    return `must be ${MIN_PIN_LENGTH} to ${MAX_PIN_LENGTH} digits`;
+    return ISSUES.pin_length({ min: MIN_PIN_LENGTH, max: MAX_PIN_LENGTH });
   }
   // What people try first: one digit, a pair or a half that repeats, and digits that follow one another.
-  return isRepeated(pin) || isSequence(pin)
-    ? 'is too easy to guess: use digits that do not repeat or follow one another'
-    : undefined;
+  return isRepeated(pin) || isSequence(pin) ? ISSUES.pin_too_easy : undefined;
 }

@@ -6,7 +6,7 @@ import {
   isEmailAddress,
   normalizeEmailAddress,
 } from '#kernel/email-address.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { query } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
@@ -16,6 +16,8 @@ import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js
 import { Sessions } from './sessions.service.js';
 import { StoreProfiles } from './store-profiles.service.js';
 import { auditChange, listStoreIds } from './user-audit.service.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues, Issue } from '#kernel/issues.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -148,17 +150,17 @@ async function summarizeRemoval(
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
-/** @param passwordError why the password is refused @throws RejectedError */
+/** @param passwordIssue why the password is refused @throws RejectedError */
 export function assertValidUser(
   { name, email }: { name?: string; email?: string },
-  passwordError?: string,
+  passwordIssue?: Issue,
 ): void {
-  const errors: FieldErrors = {
+  const errors: FieldIssues = {
     ...((name === '' || [...(name ?? '')].length > 255) && {
-      name: ['must have 1 to 255 characters'],
+      name: [ISSUES.name_length({ max: 255 })],
     }),
-    ...(email !== undefined && !isEmailAddress(email) && { email: ['is not an e-mail address'] }),
-    ...(passwordError !== undefined && { password: [passwordError] }),
+    ...(email !== undefined && !isEmailAddress(email) && { email: [ISSUES.email_invalid] }),
+    ...(passwordIssue && { password: [passwordIssue] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
@@ -215,5 +217,5 @@ export function refuseTakenEmail(error: unknown): never {
 }
 
 function createEmailTakenError(): RejectedError {
-  return new RejectedError({ email: ['is used by another user'] });
+  return new RejectedError({ email: [ISSUES.email_in_use] });
 }

@@ -19,6 +19,7 @@ import { hashPassword, Passwords } from './passwords.service.js';
 import type { Role } from './roles.js';
 import { hashToken } from './token.js';
 import { auditChange, createSystemWriter } from './user-audit.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Limits the open invitations of a store. */
 const MAX_INVITATIONS = 50;
@@ -83,7 +84,7 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
         ],
       });
       // Somebody else has invited them at the same time.
-      if (!created) throw new RejectedError({ email: ['was invited a moment ago'] });
+      if (!created) throw new RejectedError({ email: [ISSUES.already_invited] });
       const invitation = { invitationId: created.id, email, secret };
       await send?.(manager, invitation);
       const subject = { invitation_id: invitation.invitationId, role };
@@ -205,7 +206,7 @@ export const invitationHandlers = [
 function parseInvitedAddress(input: string): string {
   const email = normalizeEmailAddress(input);
   if (isEmailAddress(email)) return email;
-  throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
+  throw new RejectedError({ email: [ISSUES.email_incomplete] });
 }
 
 /** Withdraws earlier invitations to the address. @throws RejectedError for members and above the limit */
@@ -219,7 +220,7 @@ async function replaceInvitation(
      where m.account_id = $1 and u.email_key = $2 and u.removed_at is null`,
     values: [accountId, emailKey],
   });
-  if (members.length > 0) throw new RejectedError({ email: ['belongs to the store already'] });
+  if (members.length > 0) throw new RejectedError({ email: [ISSUES.already_in_store] });
   await query(manager, {
     text: `update invitations set withdrawn_at = now()
      where account_id = $1 and accepted_at is null and withdrawn_at is null
@@ -233,7 +234,7 @@ async function replaceInvitation(
   });
   if (open && open.count < MAX_INVITATIONS) return;
   throw new RejectedError(
-    { base: [`There are ${MAX_INVITATIONS} open invitations already`] },
+    { base: [ISSUES.too_many_invitations({ max: MAX_INVITATIONS })] },
     'limit_reached',
     'Withdraw some of them first.',
   );
@@ -270,8 +271,7 @@ async function createUser(
   user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
   const id = await insertUser(transaction.manager, user);
-  if (id === undefined)
-    throw new RejectedError({ base: ['There is an account with this address: sign in'] });
+  if (id === undefined) throw new RejectedError({ base: [ISSUES.account_exists] });
   await transaction.audit({
     accountIds: [],
     type: 'user.created',
@@ -293,7 +293,7 @@ async function joinStore(
     values: [userId],
   });
   if (user?.email_key !== email_key) {
-    throw new RejectedError({ base: [`This invitation is for ${email}`] });
+    throw new RejectedError({ base: [ISSUES.invitation_of_other({ email })] });
   }
   await query(manager, {
     text: 'update invitations set accepted_at = now(), accepted_by = $2 where id = $1',

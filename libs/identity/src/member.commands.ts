@@ -10,6 +10,7 @@ import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
 import { auditChange } from './user-audit.service.js';
 import { getPresentUser } from './user.commands.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** @property isConfirmed whether somebody has shown that they read the e-mails to the user's address */
 export type AddedMember = { userId: number; isConfirmed: boolean };
@@ -54,7 +55,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
       const membership = await manager.findOneByOrFail(MembershipRow, member);
       if (membership.role !== role) {
         throw new RejectedError({
-          base: [`is a member already, with the role ${membership.role}`],
+          base: [ISSUES.already_member({ role: membership.role })],
         });
       }
       return { userId, isConfirmed };
@@ -156,7 +157,7 @@ async function assertNotLastOwner(
   });
   if (owners.length !== 1 || owners[0]?.user_id !== userId) return;
   throw new RejectedError(
-    { base: ['This is the only owner of the store'] },
+    { base: [ISSUES.only_owner] },
     'validation_failed',
     'Make somebody else an owner first.',
   );

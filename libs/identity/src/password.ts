@@ -1,5 +1,7 @@
 import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
 import { isKeyboardWalk } from './keyboard-walk.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 export const MIN_PASSWORD_LENGTH = 10;
 const MAX_PASSWORD_LENGTH = 1000;
@@ -42,28 +44,28 @@ export function findPasswordError(
   input: string,
   owner: PasswordOwner,
   common: CommonPasswords,
-): string | undefined {
+): Issue | undefined {
   const password = normalizePassword(input);
   // RFC 8264, section 9: keyboards do not type them, so a user who pasted one could not sign in elsewhere.
-  if (hasHiddenCharacter(password)) return 'must not contain control or invisible characters';
+  if (hasHiddenCharacter(password)) return ISSUES.invisible_characters;
   const { length } = [...password];
   if (length < MIN_PASSWORD_LENGTH) {
-    return `must have at least ${MIN_PASSWORD_LENGTH} characters`;
+    return ISSUES.too_short({ min: MIN_PASSWORD_LENGTH });
   }
-  if (length > MAX_PASSWORD_LENGTH) return `must have at most ${MAX_PASSWORD_LENGTH} characters`;
+  if (length > MAX_PASSWORD_LENGTH) return ISSUES.too_long({ max: MAX_PASSWORD_LENGTH });
   const plain = password.normalize('NFKC').toLowerCase();
   if (new Set(plain).size < MIN_WORD_LENGTH || isRepeated(plain) || isSequence(plain)) {
-    return 'is too easy to guess: use characters that do not repeat or follow one another';
+    return ISSUES.password_repetitive;
   }
   if (listSpellings(plain).some((spelling) => common.has(spelling))) {
-    return 'is too easy to guess, since many people use it or one like it: use several words that do not belong together';
+    return ISSUES.password_common;
   }
   if (isKeyboardWalk(plain)) {
-    return 'is too easy to guess: use characters that do not repeat or follow one another';
+    return ISSUES.password_repetitive;
   }
   const words = listContextWords(owner);
   if (listSpellings(plain).some((spelling) => isMadeOf(spelling, words, common))) {
-    return 'is too easy to guess: use more than your name, your address, the name of your store or of this service';
+    return ISSUES.password_personal;
   }
   return undefined;
 }

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
+import type { Issue } from '#kernel/issues.js';
 import { normalizePassword } from '#kernel/text.js';
 import { findPasswordError, type CommonPasswords } from './password.js';
 import { StoreProfiles } from './store-profiles.service.js';
@@ -70,7 +71,7 @@ export class Passwords {
   async findError(
     password: string,
     { email, name, userId, accountId }: NewPasswordOwner,
-  ): Promise<string | undefined> {
+  ): Promise<Issue | undefined> {
     const [common, ids] = await Promise.all([
       readCommonPasswords(),
       listStoreIds(this.pool, userId ?? null),

@@ -24,6 +24,7 @@ import {
   type TokenRestrictions,
 } from './token.js';
 import { auditChange, listStoreIds } from './user-audit.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
@@ -150,7 +151,7 @@ async function assertBelowLimit(manager: EntityManager, userId: number): Promise
   });
   if (row && row.tokens < MAX_TOKENS_PER_USER) return;
   throw new RejectedError(
-    { base: [`There are ${MAX_TOKENS_PER_USER} tokens already`] },
+    { base: [ISSUES.too_many_tokens({ max: MAX_TOKENS_PER_USER })] },
     'limit_reached',
     'Revoke tokens that are not used any more.',
   );
@@ -166,7 +167,7 @@ async function assertMemberOf(
   const others = accountIds.filter((id) => !own.has(id));
   if (others.length === 0) return;
   throw new RejectedError({
-    account_ids: others.map((id) => `must be stores of the user, who does not belong to ${id}`),
+    account_ids: others.map((id) => ISSUES.user_outside_store({ id })),
   });
 }
 
@@ -208,7 +209,7 @@ async function assertCanRevoke(
   if (!token?.reaches || !canRevokeOthers) throw new NotFoundError('Token');
   if (!token.elsewhere) return;
   throw new RejectedError(
-    { base: ['This token is used for other stores as well'] },
+    { base: [ISSUES.token_of_other_stores] },
     'validation_failed',
     'Remove its user from this store, or have the user revoke the token.',
   );

@@ -1,7 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import type { Role } from './roles.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 export const TOKEN_BYTES = 32;
 /** Limits the active tokens of a user. */
@@ -59,15 +61,15 @@ export function parseNewToken(
   const normal = normalizeText(name);
   const accountIds =
     restrictions.accountIds && [...new Set(restrictions.accountIds)].sort((a, b) => a - b);
-  const errors: FieldErrors = {
+  const errors: FieldIssues = {
     ...((normal === '' || [...normal].length > MAX_NAME || normal.includes('\0')) && {
-      name: [`must have 1 to ${MAX_NAME} characters`],
+      name: [ISSUES.name_length({ max: MAX_NAME })],
     }),
     // The negation also refuses what is no time at all.
-    ...(expiresAt && !(expiresAt > now) && { expires_at: ['must be in the future'] }),
+    ...(expiresAt && !(expiresAt > now) && { expires_at: [ISSUES.not_future] }),
     ...(accountIds &&
       (accountIds.length === 0 || accountIds.length > MAX_ACCOUNTS) && {
-        account_ids: [`must be 1 to ${MAX_ACCOUNTS} stores`],
+        account_ids: [ISSUES.store_count({ max: MAX_ACCOUNTS })],
       }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);

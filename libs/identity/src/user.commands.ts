@@ -15,6 +15,7 @@ import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js
 import { Sessions } from './sessions.service.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * Ends all sessions of the user but one, every link for a new password, and the PIN: whoever knew the former password
@@ -51,7 +52,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
     await this.passwords.assertAcceptable(password, { email, name, userId: id });
     const isToChange = present.password_expires_at !== null && !isFirstPassword;
     if (isToChange && (await this.passwords.matches(present.password_hash, password)))
-      throw new RejectedError({ password: ['must be another one than your first password'] });
+      throw new RejectedError({ password: [ISSUES.password_unchanged] });
     const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;

@@ -208,10 +208,17 @@ export type MessageArguments = {
   'forms.messages.There are {max} open invitations already': { max: string };
   'forms.messages.This invitation is for {email}': { email: string };
   'forms.messages.There are {max} tokens already': { max: string };
+  'forms.messages.must be from 1 to {max} stamps for stamps_away': { max: string };
+  'forms.messages.must be from 1 to {max} days for reward_unused': { max: string };
+  'forms.messages.must be from 1 to {max} days for inactive': { max: string };
   'forms.messages.A store may send {max} announcements in 24 hours': { max: string };
   'forms.messages.has {code}, which is not a country code such as AT': { code: string };
   'forms.messages.They would be one person of more than {max} customers': { max: string };
   'forms.messages.One person would have more than {max} cards': { max: string };
+  'forms.messages.was wrong too often. Try again in {minutes} minutes': { minutes: number };
+  'forms.messages.cannot be changed: this service sends no e-mails. Ask {contact}': {
+    contact: string;
+  };
   'holderMessages.why': { store: string };
   'holderMessages.sms': { link: string; store: string; text: string };
   'holderMessages.page.title': { store: string };
@@ -242,7 +249,6 @@ export type MessageArguments = {
   };
   'signIn.passwordHint': { length: number };
   'signIn.minutes': { count: number };
-  'signIn.tooManyAttempts': { wait: string };
   'signIn.support': { contact: string };
   'signIn.moreRights.text': { role: string };
   'signIn.signIn.tooMany': { wait: string };

@@ -9,6 +9,7 @@ export type Failure = {
   error: string;
   code: string;
   errors?: Record<string, string[]>;
+  error_codes?: Record<string, string[]>;
   resolution?: string;
   documentation_url: string;
   request_id: string;
@@ -205,12 +206,21 @@ export function expectRefused(
   fields: string | string[],
   code = 'validation_failed',
 ): void {
-  const { errors, code: actualCode } = response.body as Partial<Failure>;
+  const { errors, code: actualCode, error_codes: codes } = response.body as Partial<Failure>;
   expect([response.status, actualCode, Object.keys(errors ?? {}).sort()]).toEqual([
     422,
     code,
     [fields].flat().sort(),
   ]);
+  expectCodes(codes, errors);
+}
+
+/** ERR-29: a code for each message. */
+export function expectCodes(codes: Failure['error_codes'], errors: Failure['errors']): void {
+  const count = (lists: Failure['errors']) =>
+    Object.entries(lists ?? {}).map(([field, list]) => [field, list.length]);
+  expect(count(codes)).toEqual(count(errors));
+  for (const code of Object.values(codes ?? {}).flat()) expect(code).toMatch(/^[a-z][\da-z_]+$/);
 }
 
 /** A failure with this status and code. */

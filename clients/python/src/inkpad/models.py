@@ -1176,6 +1176,10 @@ class ErrorResponse(TypedDict):
     """The kind of error, for programs"""
     errors: NotRequired[dict[str, list[str]]]
     """On 422: messages by field; base is for the whole record"""
+    error_codes: NotRequired[dict[str, list[str]]]
+    """On 422: the codes of the messages in errors, by field and in the same order. More may be
+    added
+    """
     existing: NotRequired[ExistingRecord]
     """With the code taken: the record that has the value"""
     resume_after: NotRequired[str | None]
@@ -1464,6 +1468,8 @@ class ImportRow(TypedDict):
     """What became of it."""
     errors: dict[str, list[str]] | None
     """Messages by field."""
+    error_codes: dict[str, list[str]] | None
+    """The codes of the messages by field, in the same order."""
     data: dict[str, Any] | None
     """The cells by header; null once the row was applied, its customer was erased, or 30 days
     have passed

@@ -16,26 +16,15 @@ import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { MAX_CONTACT_LENGTHS } from './contact-details.js';
 import { parseCountry } from './country.js';
 import type { AccountSettings } from './account.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_NAME = 255;
-const country = parsedTextKind(
-  MAX_NAME,
-  parseCountry,
-  'must be an ISO 3166-1 country code such as DE or US',
-);
+const country = parsedTextKind(MAX_NAME, parseCountry, ISSUES.country_invalid);
 
 /** The kinds of the fields of a store that have rules of their own. */
 export const STORE_KINDS = {
-  timeZone: parsedTextKind(
-    MAX_NAME,
-    parseTimeZone,
-    'must be an IANA time zone such as Europe/Berlin',
-  ),
-  locale: parsedTextKind(
-    MAX_NAME,
-    parseLocale,
-    'must be a BCP 47 language tag such as de or pt-BR',
-  ),
+  timeZone: parsedTextKind(MAX_NAME, parseTimeZone, ISSUES.time_zone_invalid),
+  locale: parsedTextKind(MAX_NAME, parseLocale, ISSUES.language_invalid),
   country: { ...country, schema: { ...country.schema, pattern: '^[A-Za-z]{2}$' } },
 } as const;
 

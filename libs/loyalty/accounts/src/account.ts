@@ -1,6 +1,6 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { pickChanges } from '#kernel/changes.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { findConsentTextErrors, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import {
@@ -18,6 +18,8 @@ import {
   type AccountSettings,
   type ContactDetails,
 } from './account.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes &
@@ -76,11 +78,11 @@ export function createAccount(id: number, attributes: NewAccount): AccountEvent[
   const timeZone = parseTimeZone(normalizeText(attributes.timeZone));
   const locale = parseLocale(normalizeText(attributes.locale));
   const country = findCountry(attributes, locale);
-  const errors: FieldErrors = {};
-  if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
-  if (timeZone === undefined) errors['time_zone'] = ['is not a known time zone'];
-  if (locale === undefined) errors['locale'] = ['is not a language tag'];
-  if (country === undefined) errors['country'] = ['is not an ISO 3166-1 country code such as DE'];
+  const errors: FieldIssues = {};
+  if (name === '' || [...name].length > 255) errors['name'] = [ISSUES.name_length({ max: 255 })];
+  if (timeZone === undefined) errors['time_zone'] = [ISSUES.unknown_time_zone];
+  if (locale === undefined) errors['locale'] = [ISSUES.unknown_language];
+  if (country === undefined) errors['country'] = [ISSUES.unknown_country];
   if (timeZone === undefined || locale === undefined || country === undefined || errors['name']) {
     throw new RejectedError(errors);
   }
@@ -130,14 +132,12 @@ export function removeLogo(state: Account | undefined): AccountEvent[] {
   return state.logo === null ? [] : [{ type: 'AccountLogoRemoved', data: {} }];
 }
 
-function findSmsCountryErrors(countries: string[]): FieldErrors {
+function findSmsCountryErrors(countries: string[]): FieldIssues {
   const unknown = findUnknownCountries(countries);
   if (unknown.length === 0) return {};
   const [first = ''] = unknown;
   return {
-    sms_countries: [
-      `has ${JSON.stringify(first.slice(0, 20))}, which is not a country code such as AT`,
-    ],
+    sms_countries: [ISSUES.country_of_list_unknown({ code: JSON.stringify(first.slice(0, 20)) })],
   };
 }
 

@@ -1,7 +1,8 @@
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from './account.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 export const NO_CONSENT_TEXTS: ConsentTexts = {
   marketing: null,
@@ -38,23 +39,21 @@ function tidyUrl(text: string): string {
 }
 
 /** Finds the errors of normalized texts, by field. */
-export function findConsentTextErrors(texts: ConsentTexts): FieldErrors {
-  const errors: FieldErrors = {};
+export function findConsentTextErrors(texts: ConsentTexts): FieldIssues {
+  const errors: FieldIssues = {};
   for (const name of ['marketing', 'sms', 'privacy'] as const) {
     if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {
-      errors[FIELDS[name]] = [`must have at most ${MAX_CHARACTERS} characters`];
+      errors[FIELDS[name]] = [ISSUES.too_long({ max: MAX_CHARACTERS })];
     }
-    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = ['must not contain NUL'];
+    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = [ISSUES.nul];
   }
   const { privacyUrl } = texts;
   if (privacyUrl !== null && !isWebAddress(privacyUrl)) {
-    errors[FIELDS.privacyUrl] = [
-      'must be an address that begins with https://, without spaces, backslashes and "#"',
-    ];
+    errors[FIELDS.privacyUrl] = [ISSUES.privacy_url_invalid];
   }
   const together = Buffer.byteLength(JSON.stringify(texts));
   if (Object.keys(errors).length === 0 && together > MAX_BYTES) {
-    errors['base'] = ['The texts must come to at most 8 KiB together'];
+    errors['base'] = [ISSUES.texts_too_long];
   }
   return errors;
 }

@@ -1,9 +1,10 @@
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { readPhoneText } from '#customers/contact.js';
 import type { ContactDetails } from './account.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues, Issue } from '#kernel/issues.js';
 
 export const NO_CONTACT_DETAILS: ContactDetails = {
   website: null,
@@ -65,8 +66,8 @@ export function tidyContactDetails(details: Partial<ContactDetails>): Partial<Co
 }
 
 /** Finds the errors of normalized contact details, by field. */
-export function findContactDetailErrors(details: Partial<ContactDetails>): FieldErrors {
-  const errors: FieldErrors = {};
+export function findContactDetailErrors(details: Partial<ContactDetails>): FieldIssues {
+  const errors: FieldIssues = {};
   for (const name of NAMES) {
     const value = details[name];
     const error = value === undefined || value === null ? undefined : findError(name, value);
@@ -85,21 +86,17 @@ function tidyWebsite(text: string): string {
   return url?.href ?? text;
 }
 
-function findError(name: keyof ContactDetails, value: string): string | undefined {
+function findError(name: keyof ContactDetails, value: string): Issue | undefined {
   const max = MAX_CONTACT_LENGTHS[name];
-  if (value.length > max && [...value].length > max) return `must have at most ${max} characters`;
-  if (value.includes('\0')) return 'must not contain NUL';
+  if (value.length > max && [...value].length > max) return ISSUES.too_long({ max });
+  if (value.includes('\0')) return ISSUES.nul;
   switch (name) {
     case 'website':
-      return isWebsite(value)
-        ? undefined
-        : 'must be a web address such as https://cafe.example, without spaces and "#"';
+      return isWebsite(value) ? undefined : ISSUES.website_invalid;
     case 'phone':
-      return isPhone(value) ? undefined : 'must be a phone number such as +49 721 123456';
+      return isPhone(value) ? undefined : ISSUES.contact_phone_invalid;
     case 'email':
-      return isEmailAddress(value)
-        ? undefined
-        : 'must be an e-mail address such as hello@cafe.example';
+      return isEmailAddress(value) ? undefined : ISSUES.contact_email_invalid;
     default:
       return undefined;
   }

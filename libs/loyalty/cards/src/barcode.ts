@@ -1,4 +1,6 @@
 import type { BarcodeFormat } from './card.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** Published: values may be added, never removed. */
 export const BARCODE_FORMATS = [
@@ -26,11 +28,11 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const LATIN_1 = /^[\x20-\x7e\xa0-\xff]+$/;
 
 /** Finds why a barcode of this format cannot hold a text; undefined: it can. */
-export function findBarcodeError(format: BarcodeFormat, text: string): string | undefined {
+export function findBarcodeError(format: BarcodeFormat, text: string): Issue | undefined {
   const characters = format === 'code128' ? PRINTABLE_ASCII : LATIN_1;
   if (!characters.test(text)) {
-    return format === 'code128' ? 'must be printable ASCII' : 'must be printable Latin-1';
+    return format === 'code128' ? ISSUES.not_ascii : ISSUES.not_latin1;
   }
   const max = MAX_LENGTHS[format];
-  return text.length > max ? `must have at most ${max} characters in ${format}` : undefined;
+  return text.length > max ? ISSUES.barcode_too_long({ max, format }) : undefined;
 }

@@ -1,4 +1,6 @@
 import type { CardMessages } from './card.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** The most characters of a text that a store writes: a phone shows about four lines of a notification. */
 export const MAX_MESSAGE_LENGTH = 160;
@@ -15,12 +17,12 @@ export type Placeholder = (typeof PLACEHOLDERS)[keyof CardMessages][number];
 const IN_BRACES = /\{([^{}]*)\}/g;
 
 /** Finds what is in braces and no placeholder of this text. @returns undefined when the text is in order */
-export function findMessageError(text: string, name: keyof CardMessages): string | undefined {
+export function findMessageError(text: string, name: keyof CardMessages): Issue | undefined {
   const placeholders: readonly string[] = PLACEHOLDERS[name];
   const inBraces = [...text.matchAll(IN_BRACES)].map(([, inner = '']) => inner);
   if (inBraces.every((inner) => placeholders.includes(inner))) return undefined;
   const names = placeholders.map((one) => `{${one}}`).join(', ');
-  return `may have only ${names} in braces`;
+  return ISSUES.unknown_placeholder({ list: names });
 }
 
 /** Tells whether the text says a number, so that it differs from stamp to stamp. */

@@ -3,6 +3,7 @@ import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { cardUpcasts } from './card-upcasts.js';
 import { cardEvents, type CardAttributes, type CardEvent } from './card.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A loyalty card template. */
 export type Card = { id: number; accountId: number } & CardAttributes & {
@@ -88,7 +89,7 @@ function getExistingCard(state: Card | undefined): Card {
 function assertInitialStamps({ initialStamps, stampsRequired }: CardAttributes): void {
   if (initialStamps >= stampsRequired) {
     throw new RejectedError({
-      initial_stamps: [`must be less than stamps_required (${stampsRequired})`],
+      initial_stamps: [ISSUES.initial_stamps_too_many({ required: stampsRequired })],
     });
   }
 }

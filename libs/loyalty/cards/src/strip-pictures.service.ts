@@ -8,6 +8,8 @@ import { decodePicture, PictureError, type PictureFit } from '#kernel/picture-de
 import { query } from '#database/connection.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { findPictureType, type PictureType } from '#http/body-kinds.js';
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** What a picture is uploaded for. @property field the name under which errors are reported */
 export type PictureUse = { field: string; width: number; height: number; fit: PictureFit };
@@ -50,7 +52,7 @@ export class StripPictures {
     use: PictureUse = STRIP,
   ): Promise<string> {
     if (findPictureType(uploaded) !== type)
-      throw createPictureError(use, `must be a picture of the type ${type}`);
+      throw createPictureError(use, ISSUES.picture_type({ type }));
     const png = await this.queue.run(accountId, () => encode(uploaded, use));
     const hash = createHash('sha256').update(png).digest('hex');
     await this.save(accountId, hash, png);
@@ -68,7 +70,7 @@ export class StripPictures {
     if (status?.is_stored) return;
     if (status?.is_full) {
       throw new RejectedError(
-        { base: [`A store can upload at most ${max} different pictures`] },
+        { base: [ISSUES.too_many_pictures({ max })] },
         'limit_reached',
         'Choose one of the presets, or ask whoever runs the service to raise the limit.',
       );
@@ -89,7 +91,7 @@ async function encode(uploaded: Buffer, use: PictureUse): Promise<Buffer> {
     if (!(cause instanceof PictureError)) throw cause;
     throw createPictureError(
       use,
-      `cannot be read as a picture: it must be whole, have at most ${LIMITS.pixels / 1_000_000} megapixels and no more than ${LIMITS.scans} scans, and be quick to decode`,
+      ISSUES.picture_unreadable({ megapixels: LIMITS.pixels / 1_000_000, scans: LIMITS.scans }),
       cause,
     );
   }
@@ -97,8 +99,8 @@ async function encode(uploaded: Buffer, use: PictureUse): Promise<Buffer> {
 
 function createPictureError(
   { field }: PictureUse,
-  message: string,
+  issue: Issue,
   cause?: unknown,
 ): InvalidFieldsError {
-  return Object.assign(new InvalidFieldsError({ [field]: [message] }), { cause });
+  return Object.assign(new InvalidFieldsError({ [field]: [issue] }), { cause });
 }

@@ -10,6 +10,8 @@ import { RejectedError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { Check, identifierKind, textKind } from '#http/fields.js';
 import { extractDigits } from './search-keys.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** Between digits, as libphonenumber has it (`VALID_PUNCTUATION`), and the apostrophe of texts in spreadsheets. */
 const PUNCTUATION = String.raw`\s\p{Pd}()[\]（）［］.．/／·・~～∼\u2212\u30FC'’`;
@@ -24,7 +26,6 @@ const MAX_DIGITS = 32;
 /** Without the country code. */
 const MIN_DIGITS = 8;
 /** The message about a value that is no longer what somebody wrote. */
-export const CHANGED_BY_SPREADSHEET = 'looks like a spreadsheet has changed it';
 const DASHES = /[\p{Pd}~～∼\u2212\u30FC]/gu;
 /** Matches numbers as spreadsheets show those of more than eleven digits, in any language, or as people copy them. */
 const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/;
@@ -87,7 +88,7 @@ export function normalizeOptionalPhone(
 ): string | null {
   if (input === null) return null;
   const phone = normalizePhone(input, country);
-  if (phone === undefined) throw new RejectedError({ phone: ['must be a phone number'] });
+  if (phone === undefined) throw new RejectedError({ phone: [ISSUES.phone_invalid] });
   return phone;
 }
 
@@ -177,13 +178,13 @@ export function isEmail(text: string): boolean {
 
 export const emailKind = identifierKind(
   254,
-  Check((text: string) => (isEmail(text) ? undefined : 'must be an e-mail address')),
+  Check((text: string) => (isEmail(text) ? undefined : ISSUES.email_expected)),
 );
 
 /** A number as it is written: what it becomes depends on the store's country. */
 export const phoneKind = { ...textKind(64, Check(findPhoneError)), finish: readPhoneText };
 
-function findPhoneError(text: string): string | undefined {
-  if (isChangedNumber(text)) return CHANGED_BY_SPREADSHEET;
-  return normalizePhone(text, null) === undefined ? 'must be a phone number' : undefined;
+function findPhoneError(text: string): Issue | undefined {
+  if (isChangedNumber(text)) return ISSUES.changed_by_spreadsheet;
+  return normalizePhone(text, null) === undefined ? ISSUES.phone_invalid : undefined;
 }

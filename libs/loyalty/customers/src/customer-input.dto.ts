@@ -20,6 +20,8 @@ import { emailKind, phoneKind } from './contact.js';
 import type { CustomerChanges } from './customer.js';
 import type { ReferenceInput } from './external-references.js';
 import type { PersonalFields } from './customer.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
@@ -225,10 +227,9 @@ function isExactNumber(value: unknown): boolean {
   return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }
 
-function findExternalIdError(id: unknown): string | undefined {
-  if (typeof id === 'number')
-    return 'must be sent as a string, because it is too large for a JSON number';
+function findExternalIdError(id: unknown): Issue | undefined {
+  if (typeof id === 'number') return ISSUES.external_id_too_large;
   const isValid =
     typeof id === 'string' && id !== '' && !findTextError(id) && [...id].length <= MAX_EXTERNAL_ID;
-  return isValid ? undefined : 'must be a string or number of at most 255 characters';
+  return isValid ? undefined : ISSUES.external_id_invalid;
 }

@@ -17,6 +17,7 @@ import { normalizeCardCode } from '#stamping/card-code.js';
 import { emailKind, phoneKind, readPartOfPhone } from './contact.js';
 import { CustomerJson } from './customer.dto.js';
 import { foldCase } from './search-keys.js';
+import { ISSUES } from '#translations/issues.js';
 
 const PAGE_SIZE = { default: 20, max: 100 };
 
@@ -25,19 +26,19 @@ const PAGE_SIZE = { default: 20, max: 100 };
   ['source', 'external_id'],
   'external_id',
   ({ source, external_id }) => source === null || external_id !== null,
-  'is required together with source',
+  ISSUES.needs_source,
 )
 @FieldsRule<CustomerListQuery>(
   ['source', 'external_id'],
   'source',
   ({ source, external_id }) => external_id === null || source !== null,
-  'is required together with external_id',
+  ISSUES.needs_external_id,
 )
 @FieldsRule<CustomerListQuery>(
   ['page', 'cursor'],
   'page',
   ({ page, cursor }) => page === 1 || cursor === undefined,
-  'cannot be combined with cursor',
+  ISSUES.not_with_cursor,
 )
 export class CustomerListQuery {
   @IdentifierField({
@@ -113,7 +114,7 @@ export class CustomerListQuery {
     {
       schema: { type: 'string', maxLength: 1024 },
       convert: (value) => (value !== undefined && isBlank(value) ? '' : value),
-      validators: [Check((value) => (typeof value === 'string' ? undefined : 'must be a string'))],
+      validators: [Check((value) => (typeof value === 'string' ? undefined : ISSUES.not_text))],
     },
     {
       omittable: true,

@@ -41,6 +41,7 @@ import { customerReadModel } from './customer.entity.js';
 import { CustomerQuota } from './customer-quota.service.js';
 import type { AgreedTexts, CustomerEvent, PosterSignup } from './customer.events.js';
 import { StoreRegions } from './store-regions.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
   constructor(
@@ -282,9 +283,7 @@ export async function executeWithClaims<R>(
       mergedInto: ({ mergedInto }) => mergedInto?.customerId,
     });
     throw new TakenError(
-      Object.fromEntries(
-        error.kinds.map((kind) => [kind, ['is already used by another customer']]),
-      ),
+      Object.fromEntries(error.kinds.map((kind) => [kind, [ISSUES.used_by_other_customer]])),
       'Look the customer up with the search, and use the one that exists.',
       id === undefined ? undefined : { type: 'customer', id },
     );

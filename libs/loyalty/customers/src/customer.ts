@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { getLocalDay } from '#kernel/zoned-time.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { mergeMetadata, findMetadataError } from '#kernel/metadata.js';
 import { createCustomerMergedError } from '#stamping/card-holder.js';
 import { createCustomerErasedError } from '#stamping/customer-subjects.js';
@@ -31,6 +31,8 @@ import {
   type ResealedPerson,
   type MergeAdditions,
 } from './customer.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** A member of a store's loyalty program. */
 export type Customer = { id: number; accountId: number } & PersonalFields &
@@ -336,13 +338,13 @@ function findErrors(
     timeZone,
     now,
   }: { changed: Partial<PersonalFields>; timeZone: string; now: Date },
-): FieldErrors {
-  const errors: FieldErrors = {};
+): FieldIssues {
+  const errors: FieldIssues = {};
   if (person.email === null && person.phone === null) {
-    errors['base'] = ['An e-mail address or a phone number is needed'];
+    errors['base'] = [ISSUES.contact_missing];
   }
   if (birthday && birthday > getLocalDay(timeZone, now.getTime())) {
-    errors['birthday'] = ['must not be in the future'];
+    errors['birthday'] = [ISSUES.in_future];
   }
   const metadataError = metadata && findMetadataError(metadata);
   if (metadataError) errors['metadata'] = [metadataError];
@@ -351,6 +353,6 @@ function findErrors(
   return errors;
 }
 
-export function assertNoErrors(errors: FieldErrors): void {
+export function assertNoErrors(errors: FieldIssues): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }

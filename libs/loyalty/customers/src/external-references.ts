@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
 import type { ExternalReference } from './customer.events.js';
+import { ISSUES } from '#translations/issues.js';
+import { locateIssue, type Issue } from '#kernel/issues.js';
 
 /** A reference in a request: metadata is merged into the existing one. */
 export type ReferenceInput = { source: string; externalId: string; metadata: Metadata };
@@ -51,17 +53,17 @@ export function createReferenceKey({
   return `${source} ${externalId}`;
 }
 
-export function findReferencesError(references: ExternalReference[]): string | undefined {
+export function findReferencesError(references: ExternalReference[]): Issue | undefined {
   for (const { source, metadata } of references) {
     const error = findMetadataError(metadata);
     // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
-    if (error) return `of ${source}: metadata ${error}`;
+    if (error) return locateIssue(`of ${source}: metadata `, error);
   }
   if (references.length > REFERENCE_LIMITS.max) {
-    return `must come to at most ${REFERENCE_LIMITS.max} for one customer`;
+    return ISSUES.too_many_references({ max: REFERENCE_LIMITS.max });
   }
   return Buffer.byteLength(JSON.stringify(references)) > REFERENCE_LIMITS.bytes
-    ? 'must come to at most 32 KiB for one customer, metadata included'
+    ? ISSUES.references_too_large
     : undefined;
 }
 

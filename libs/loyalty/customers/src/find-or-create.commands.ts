@@ -18,6 +18,7 @@ import type { CreatedCustomerJson } from './customer.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import { CustomersService } from './customers.service.js';
 import { StoreRegions } from './store-regions.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const RETRY_MS = 25;
 const RETRY_TIMEOUT_MS = 5_000;
@@ -179,7 +180,7 @@ function toKey({ kind, value }: UniqueCustomerValue): string {
 function createAmbiguousError(ids: number[]): RejectedError {
   const names = ids.sort((a, b) => a - b).join(' and ');
   return createStampingError(
-    { base: [`These values belong to different customers: ${names}`] },
+    { base: [ISSUES.values_of_different_customers({ ids: names })] },
     'ambiguous',
     'Merge them if they are one person, or send only the values of one of them.',
   );

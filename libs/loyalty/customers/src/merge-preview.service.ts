@@ -10,6 +10,7 @@ import { customerReadModel } from './customer.entity.js';
 import type { CustomerMerged, PersonalFields } from './customer.events.js';
 import { planMerge } from './merging.commands.js';
 import { mergeCustomers } from './merging.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A card that the surviving customer would have. @property added the stamps of the other customer's card */
 export type MergedCardPreview = { cardId: number; stamps: number; added: number; isMoved: boolean };
@@ -40,7 +41,7 @@ export class MergePreviews {
   ): Promise<MergePreview> {
     const { survivorId, otherId } = pair;
     if (survivorId === otherId) {
-      throw new RejectedError({ from_customer_id: ['is the customer itself'] });
+      throw new RejectedError({ from_customer_id: [ISSUES.same_customer] });
     }
     const [survivor, other] = await Promise.all(
       [survivorId, otherId].map((id) => this.getCustomer(accountId, id)),

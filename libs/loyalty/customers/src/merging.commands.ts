@@ -40,6 +40,7 @@ import { customerReadModel } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
 import { StoreRegions } from './store-regions.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 type MergeContext = {
   cardIds: number[];
@@ -80,7 +81,7 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
   async execute({ context, pair }: MergeCustomers): Promise<CustomerJson> {
     const { survivorId, otherId } = pair;
     if (survivorId === otherId) {
-      throw new RejectedError({ from_customer_id: ['is the customer itself'] });
+      throw new RejectedError({ from_customer_id: [ISSUES.same_customer] });
     }
     return this.severalStreams.handle<MergeContext & { size: PersonSize }, CustomerJson>({
       context,

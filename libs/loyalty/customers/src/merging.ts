@@ -21,6 +21,8 @@ import type {
   MergedCards,
   PersonalFields,
 } from './customer.events.js';
+import { locateIssue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
 
@@ -41,7 +43,7 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
   assertNoErrors(
     Object.fromEntries(
       Object.entries(errors).flatMap(([name, error]) =>
-        error ? [[name, [`of both customers together ${error}`]]] : [],
+        error ? [[name, [locateIssue('of both customers together ', error)]]] : [],
       ),
     ),
   );
@@ -152,14 +154,14 @@ export function unmergeCustomers(
   const { mergedInto } = other;
   if (mergedInto?.customerId !== survivor.id || !last) {
     throw new RejectedError(
-      { base: [`Customer ${other.id} is not merged into customer ${survivor.id}`] },
+      { base: [ISSUES.customer_not_merged({ id: other.id, into: survivor.id })] },
       'validation_failed',
       'The merged_into of a customer names the one to unmerge it from.',
     );
   }
   if (last.customerId !== other.id) {
     throw new RejectedError(
-      { base: [`Customer ${last.customerId} was merged into customer ${survivor.id} later`] },
+      { base: [ISSUES.merged_later({ id: last.customerId, into: survivor.id })] },
       'validation_failed',
       `Merges are undone in reverse order: unmerge customer ${last.customerId} first.`,
     );
@@ -202,7 +204,7 @@ export function unmergeCustomers(
 function assertContact({ id, email, phone }: Customer): void {
   if (email !== null || phone !== null) return;
   throw new RejectedError(
-    { base: [`Customer ${id} would be left without an e-mail address and a phone number`] },
+    { base: [ISSUES.customer_without_contact({ id })] },
     'validation_failed',
     'Give that customer one of their own first.',
   );

@@ -21,6 +21,7 @@ import {
 } from '#http/response-fields.js';
 import type { HistoryEntry } from './entry.js';
 import type { HistoryFilter } from './history-query.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** The entries of a page without a limit in the query. */
 export const DEFAULT_PAGE_SIZE = 100;
@@ -245,11 +246,11 @@ export function readTextField(part: unknown, name: string): string | null {
 }
 
 export function ActorField(): PropertyDecorator {
-  const message = `must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`;
+  const context = ISSUES.unknown_actor({ types: ACTORS.join(', ') });
   return Field(
     {
       schema: { type: 'string', pattern: ACTOR.source },
-      validators: [Matches(ACTOR, { message })],
+      validators: [Matches(ACTOR, { context })],
     },
     { optional: true, example: 'token:5', description: 'The actor, as type and id' },
   );

@@ -13,11 +13,11 @@ describe('findDateOrder', () => {
   });
 
   it('refuses a column that may be read either way, and names a row', () => {
-    expect(findDateOrder(column('', '03/04/2000')).error).toContain('row 3');
+    expect(findDateOrder(column('', '03/04/2000')).error?.message).toContain('row 3');
   });
 
   it('refuses a column that has both orders, and names a row of each', () => {
-    const { error } = findDateOrder(column('31/12/2000', '12/31/2000'));
+    const error = findDateOrder(column('31/12/2000', '12/31/2000')).error?.message;
     expect(error).toMatch(/day first in row 2 and the month first in row 3/);
   });
 });

@@ -1,3 +1,6 @@
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
+
 /** The order of day and month in dates with slashes. */
 export type DateOrder = 'dmy' | 'mdy';
 
@@ -7,9 +10,7 @@ const SLASHED = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
 
 export type DateCell = { row: number; text: string };
 
-type DateOrderResult =
-  | { order: DateOrder | null; error?: never }
-  | { order?: never; error: string };
+type DateOrderResult = { order: DateOrder | null; error?: never } | { order?: never; error: Issue };
 
 /**
  * Finds the order of day and month in a column of dates. Every date of the column counts: 13/01/2000 shows that the day
@@ -30,13 +31,13 @@ export function findDateOrder(cells: Iterable<DateCell>): DateOrderResult {
   const { dmy, mdy, either } = rows;
   if (dmy && mdy) {
     return {
-      error: `has the day first in row ${dmy.row} and the month first in row ${mdy.row}: write all of them as 2000-12-31`,
+      error: ISSUES.date_order_mixed({ dayFirst: dmy.row, monthFirst: mdy.row }),
     };
   }
   if (dmy || mdy) return { order: dmy ? 'dmy' : 'mdy' };
   if (!either) return { order: null };
   return {
-    error: `may be the 3rd of April or the 4th of March in a date such as that of row ${either.row}: say date_order=dmy or date_order=mdy, or write it as 2000-12-31`,
+    error: ISSUES.date_order_unclear({ row: either.row }),
   };
 }
 

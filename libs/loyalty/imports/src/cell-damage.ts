@@ -1,7 +1,8 @@
-import { CHANGED_BY_SPREADSHEET } from '#customers/contact.js';
 import { normalizeNumber } from '#kernel/text.js';
 import type { ImportField } from './import-columns.js';
 import { REPLACEMENT } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** Matches the errors that spreadsheets show in a cell, in their languages, and numbers that are wider than their column. */
 const SPREADSHEET_ERROR =
@@ -15,17 +16,17 @@ const EXPONENT = /^[+-]?\d+(?:[.,٫]\d*[eE]\+?|[eE]\+)\d+$/;
 const FRACTION_OF_ZEROS = /^[+-]?\d+[.,٫]0+$/;
 
 /** Finds why a cell does not have what somebody wrote, but what a program has made of it. */
-export function findDamage(field: ImportField, text: string): string | undefined {
+export function findDamage(field: ImportField, text: string): Issue | undefined {
   if (text.length > 1 && text.startsWith('"') && text.endsWith('"')) {
-    return 'is still in quotation marks';
+    return ISSUES.still_quoted;
   }
   if (text.includes(REPLACEMENT)) {
-    return 'has a character that was lost when the file was written';
+    return ISSUES.lost_character;
   }
-  if (SPREADSHEET_ERROR.test(text) || MISSING.has(text)) return CHANGED_BY_SPREADSHEET;
+  if (SPREADSHEET_ERROR.test(text) || MISSING.has(text)) return ISSUES.changed_by_spreadsheet;
   if (field !== 'external_id') return undefined;
   const number = normalizeNumber(text).normalize('NFKC');
   return EXPONENT.test(number) || FRACTION_OF_ZEROS.test(number)
-    ? CHANGED_BY_SPREADSHEET
+    ? ISSUES.changed_by_spreadsheet
     : undefined;
 }

@@ -4,6 +4,7 @@ import type { DateOrder } from './birthdays.js';
 import type { ImportColumn } from './import-columns.js';
 import type { ImportFormat } from './import-file.js';
 import type { Separator } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const IMPORT_STATES = ['checking', 'ready', 'running', 'done', 'failed', 'undone'] as const;
 export type ImportState = (typeof IMPORT_STATES)[number];
@@ -77,7 +78,7 @@ export function startImport({ state }: CustomerImport): boolean {
   if (state === 'running' || state === 'done') return false;
   if (state === 'ready') return true;
   throw new RejectedError(
-    { base: [`The import is ${DESCRIPTIONS[state]}, so it cannot be started`] },
+    { base: [ISSUES.import_not_started({ state: DESCRIPTIONS[state] })] },
     'validation_failed',
     state === 'checking'
       ? 'Wait until its state is ready.'
@@ -92,7 +93,7 @@ export function assertWaiting(
 ): void {
   if (state === 'ready' && rowsDeletedAt === null) return;
   throw new RejectedError(
-    { base: [`The import is ${DESCRIPTIONS[state]}, so it can no longer be ${change}`] },
+    { base: [ISSUES[`import_not_${change}`]({ state: DESCRIPTIONS[state] })] },
     'validation_failed',
     state === 'checking' ? 'Wait until its state is ready.' : ADVICE[change],
   );
@@ -108,12 +109,12 @@ export function undoImport({ state, startedAt, rowsDeletedAt }: CustomerImport):
   if (state === 'undoing' || state === 'undone') return false;
   if (rowsDeletedAt !== null) {
     throw new RejectedError({
-      base: ['The rows of the import were deleted, so it cannot be undone'],
+      base: [ISSUES.import_rows_deleted],
     });
   }
   if (state === 'done' || (state === 'failed' && startedAt !== null)) return true;
   throw new RejectedError(
-    { base: [`The import is ${DESCRIPTIONS[state]}, so there is nothing to undo`] },
+    { base: [ISSUES.import_nothing_to_undo({ state: DESCRIPTIONS[state] })] },
     'validation_failed',
     'Wait until its state is done.',
   );

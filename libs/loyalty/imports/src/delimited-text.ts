@@ -1,6 +1,7 @@
 import { unguardFormulas } from '#kernel/csv.js';
 import { createFileError } from './file-error.js';
 import type { Separator } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Of one row in characters. Parsing one holds the event loop for some milliseconds. */
 export const MAX_ROW_LENGTH = 1024 * 1024;
@@ -108,7 +109,7 @@ export class DelimitedText {
     const length = (at < 0 ? this.text.length : at) - this.rowStart;
     if (length > MAX_ROW_LENGTH) throw this.createTooLongError();
     if (at < 0) {
-      throw createFileError(`Row ${this.row} cannot be read: a quotation mark is not closed`);
+      throw createFileError(ISSUES.file_row_unclosed({ row: this.row }));
     }
     return at;
   }
@@ -132,7 +133,7 @@ export class DelimitedText {
 
   private createTooLongError(): Error {
     return createFileError(
-      `Row ${this.row} cannot be read: it has more than ${MAX_ROW_LENGTH} characters, or a quotation mark is not closed`,
+      ISSUES.file_row_too_long_or_unclosed({ row: this.row, max: MAX_ROW_LENGTH }),
     );
   }
 }

@@ -17,6 +17,7 @@ import { ImportRecord } from './import.entity.js';
 import { listFieldsOfCards, resolveColumns, type MappingRequest } from './import-columns.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Holds what may still be chosen before an import is started. */
 export type DraftChoices = {
@@ -60,7 +61,7 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     const columns = getColumns(resolveColumns(headers, choices.mapping));
     const fieldsOfCards = listFieldsOfCards(columns);
     if (cardId === null && fieldsOfCards.length > 0) {
-      const message = `is required, because the file has ${fieldsOfCards.join(' and ')}`;
+      const message = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
       throw new InvalidFieldsError({ card_id: [message] });
     }
     const dateOrder =

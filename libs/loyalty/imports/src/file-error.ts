@@ -1,5 +1,6 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
+import type { Issue } from '#kernel/issues.js';
 
-export function createFileError(message: string): InvalidFieldsError {
-  return new InvalidFieldsError({ base: [message] });
+export function createFileError(issue: Issue): InvalidFieldsError {
+  return new InvalidFieldsError({ base: [issue] });
 }

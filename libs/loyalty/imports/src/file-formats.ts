@@ -1,11 +1,11 @@
+import { ISSUES } from '#translations/issues.js';
+
 /** What is wrong with a file that is no table of text. Pages have the same words in their language. */
 export const FILE_PROBLEMS = {
-  workbook:
-    'This is an Excel workbook or another archive. In Excel choose “Save as”, then “CSV UTF-8”, and upload that file.',
-  notText: 'This is not a text file. Save the table as CSV, and upload that file.',
-  markup: 'This is a web page or XML, not a table. Save the table as CSV, and upload that file.',
-  blankStart:
-    'The first row of the file is blank. Begin the file with the names of the columns, and upload it again.',
+  workbook: ISSUES.file_workbook,
+  notText: ISSUES.file_not_text,
+  markup: ISSUES.file_markup,
+  blankStart: ISSUES.file_blank_start,
 } as const;
 
 export type FileProblem = keyof typeof FILE_PROBLEMS;

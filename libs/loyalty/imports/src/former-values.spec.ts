@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { Customer } from '#customers/customer.js';
+import { ISSUES } from '#translations/issues.js';
 import { findFormerValues } from './former-values.js';
 
 const person = (fields: Partial<Customer>) =>
@@ -23,7 +24,7 @@ it('gives back what the import changed, and nothing else', () => {
 it('refuses what was changed since, and names it', () => {
   const current = person({ lastName: 'Busch', smsConsent: true });
   expect(findFormerValues(before, after, current)).toEqual({
-    errors: { last_name: ['was changed since the import'] },
+    errors: { last_name: [ISSUES.changed_since_import] },
   });
 });
 

@@ -1,5 +1,6 @@
-import type { FieldErrors } from '#kernel/errors.js';
 import type { Customer, CustomerChanges } from '#customers/customer.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** The fields that a row can change, by their names in the API. References stay: they are never removed. */
 const FIELDS = {
@@ -14,7 +15,7 @@ const FIELDS = {
 
 export type FormerValues =
   | { changes: CustomerChanges; errors?: never }
-  | { changes?: never; errors: FieldErrors };
+  | { changes?: never; errors: FieldIssues };
 
 /**
  * Finds the changes that give a customer the values from before an import.
@@ -30,7 +31,7 @@ export function findFormerValues(
   if (isRestored) return { changes: {} };
   const later = changed.filter(([, name]) => current[name] !== after[name]);
   if (later.length > 0) {
-    const message = 'was changed since the import';
+    const message = ISSUES.changed_since_import;
     return { errors: Object.fromEntries(later.map(([field]) => [field, [message]])) };
   }
   return { changes: Object.fromEntries(changed.map(([, name]) => [name, before[name]])) };

@@ -1,13 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import {
-  DamagedHistoryError,
-  NotFoundError,
-  RejectedError,
-  TakenError,
-  type FieldErrors,
-} from '#kernel/errors.js';
+import { DamagedHistoryError, NotFoundError, RejectedError, TakenError } from '#kernel/errors.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
@@ -33,6 +27,8 @@ import { findRowErrors } from './import-checking.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
 import { runConcurrently } from './row-concurrency.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 const BATCH_SIZE = 256;
 /** Commits, and what they need, are grouped: the more at once, the less each of them costs. */
@@ -94,7 +90,7 @@ export class ImportApplying {
   ): Promise<RowResult> {
     const { row } = pending;
     const [matched] = pending.match.customers;
-    const fail = (errors: FieldErrors): RowResult => ({
+    const fail = (errors: FieldIssues): RowResult => ({
       row,
       state: 'failed',
       errors,
@@ -105,9 +101,9 @@ export class ImportApplying {
       const applied = await this.apply(running, region, pending);
       return 'errors' in applied ? fail(applied.errors) : { row, errors: null, ...applied };
     } catch (error) {
-      if (error instanceof RejectedError) return fail(error.errors);
+      if (error instanceof RejectedError) return fail(error.issues);
       if (error instanceof NotFoundError || error instanceof DamagedHistoryError) {
-        return fail({ base: [error.message] });
+        return fail({ base: [ISSUES.record_failed({ reason: error.message })] });
       }
       throw error;
     }
@@ -118,7 +114,7 @@ export class ImportApplying {
     running: CustomerImport,
     region: StoreRegion,
     { row, entry, match: firstMatch, cards: firstCards }: PendingRow,
-  ): Promise<Applied | { errors: FieldErrors }> {
+  ): Promise<Applied | { errors: FieldIssues }> {
     const { accountId, cardId, actor } = running;
     const ids = createRowIds(running, row);
     const context = { accountId, actor, channel: IMPORT_CHANNEL, ...ids };
@@ -200,7 +196,7 @@ export class ImportApplying {
       return { id: (await this.commands.execute(command)).id, hasChanged: true };
     }
     if (entry.code !== null && entry.code !== card.code) {
-      throw new RejectedError({ code: ['differs from the code of the customer’s card'] });
+      throw new RejectedError({ code: [ISSUES.card_code_differs] });
     }
     const path = { customerId: existing.id, id: card.id };
     const { carryOver } = broughtAlong;

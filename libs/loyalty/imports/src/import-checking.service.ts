@@ -4,7 +4,6 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getNowMs } from '#kernel/clock.js';
 import { getLocalDay } from '#kernel/zoned-time.js';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { Job } from '#database/job-queue.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import type { StoreRegion } from '#customers/customer.js';
@@ -14,6 +13,8 @@ import { readFile, type FileRow } from './import-file.js';
 import { ImportQueue, type QueuedImport } from './import-queue.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type NewRow } from './import-rows.service.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 const BATCH_SIZE = 500;
 
@@ -123,24 +124,24 @@ export function findRowErrors(
   { changes, code }: ImportEntry,
   { customers, codeHolderId }: Omit<Match, 'keys'>,
   { timeZone }: StoreRegion,
-): FieldErrors | null {
+): FieldIssues | null {
   if (customers.length > 1) {
     const ids = customers.map(({ id }) => id).sort((a, b) => a - b);
-    return { base: [`The row has values of different customers: ${ids.join(', ')}`] };
+    return { base: [ISSUES.row_of_different_customers({ ids: ids.join(', ') })] };
   }
   const [customer] = customers;
-  const errors: FieldErrors = {};
+  const errors: FieldIssues = {};
   if (!customer) {
-    if (changes.firstName === undefined) errors['first_name'] = ['is required for a new customer'];
+    if (changes.firstName === undefined) errors['first_name'] = [ISSUES.first_name_missing];
     if (!changes.email && !changes.phone) {
-      errors['base'] = ['An e-mail address or a phone number is needed'];
+      errors['base'] = [ISSUES.contact_missing];
     }
   }
   if (changes.birthday && changes.birthday > getLocalDay(timeZone, getNowMs())) {
-    errors['birthday'] = ['must not be in the future'];
+    errors['birthday'] = [ISSUES.in_future];
   }
   if (code !== null && codeHolderId !== null && codeHolderId !== customer?.id) {
-    errors['code'] = ['is the code of another customer’s card'];
+    errors['code'] = [ISSUES.card_code_of_other];
   }
   return Object.keys(errors).length > 0 ? errors : null;
 }
@@ -149,13 +150,13 @@ export function findRowErrors(
  * Finds an earlier row about the same customer. One with errors counts too: the next time it may have none, because a
  * row after it has created the customer, and the same file would change something.
  */
-function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldErrors | null {
+function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldIssues | null {
   // It is about nobody, and says so each time.
   if (customers.length > 1) return null;
   const earlier =
     keys.map((key) => seen.rowsByKey.get(key)).find((one) => one !== undefined) ??
     customers.map(({ id }) => seen.rowsByCustomer.get(id)).find((one) => one !== undefined);
-  if (earlier !== undefined) return { base: [`Row ${earlier} is about the same customer`] };
+  if (earlier !== undefined) return { base: [ISSUES.row_repeated({ row: earlier })] };
   for (const key of keys) seen.rowsByKey.set(key, row);
   for (const { id } of customers) seen.rowsByCustomer.set(id, row);
   return null;

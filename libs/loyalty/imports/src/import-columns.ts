@@ -1,3 +1,6 @@
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
+
 /** What a column of a file can hold. */
 export const IMPORT_FIELDS = [
   'first_name',
@@ -61,16 +64,16 @@ export type MappingRequest = Readonly<Record<string, ImportField | null>>;
 
 export type ColumnsResult =
   | { columns: ImportColumn[]; errors?: never }
-  | { columns?: never; errors: string[] };
+  | { columns?: never; errors: Issue[] };
 
 /**
  * Decides which column holds which field: by the mapping, else by its header. Reports two columns for one field
  * instead of choosing one of them.
  */
 export function resolveColumns(headers: readonly string[], mapping: MappingRequest): ColumnsResult {
-  const errors = Object.keys(mapping)
+  const errors: Issue[] = Object.keys(mapping)
     .filter((name) => !headers.includes(name))
-    .map((name) => `names the column ${name}, which the file does not have`);
+    .map((name) => ISSUES.column_unknown({ name }));
   errors.push(...findRepeatedHeaders(headers));
   const mapped = new Set(Object.values(mapping));
   const automatic = headers.map((name) => (Object.hasOwn(mapping, name) ? null : findField(name)));
@@ -87,13 +90,16 @@ export function resolveColumns(headers: readonly string[], mapping: MappingReque
   for (const field of IMPORT_FIELDS) {
     const names = columns.filter((column) => column.field === field).map(({ name }) => name);
     if (names.length > 1) {
-      errors.push(`has to say which column is ${field}: ${names.join(' or ')}`);
+      errors.push(ISSUES.column_ambiguous({ field, names: names.join(' or ') }));
     }
   }
   const has = (field: ImportField) => columns.some((column) => column.field === field);
   if (errors.length === 0 && !IDENTIFYING.some(has)) {
     errors.push(
-      `has to name the column of ${IDENTIFYING.join(', ')} or several of them: none was recognised in ${headers.slice(0, MAX_SHOWN).join(', ')}`,
+      ISSUES.column_missing({
+        fields: IDENTIFYING.join(', '),
+        headers: headers.slice(0, MAX_SHOWN).join(', '),
+      }),
     );
   }
   return errors.length > 0 ? { errors } : { columns };
@@ -126,9 +132,9 @@ export function listFieldsOfCards(columns: readonly ImportColumn[]): ImportField
   return FIELDS_OF_CARDS.filter((field) => columns.some((column) => column.field === field));
 }
 
-function findRepeatedHeaders(headers: readonly string[]): string[] {
+function findRepeatedHeaders(headers: readonly string[]): Issue[] {
   const repeated = headers.filter((name, i) => name !== '' && headers.indexOf(name) < i);
-  return [...new Set(repeated)].map((name) => `finds two columns that are called ${name}`);
+  return [...new Set(repeated)].map((name) => ISSUES.column_repeated({ name }));
 }
 
 function findField(header: string): ImportField | null {

@@ -16,6 +16,7 @@ import {
   type DecodedText,
   type Separator,
 } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const MAX_IMPORT_ROWS = 50_000;
 /** Blank ones included. */
@@ -79,9 +80,7 @@ export async function scanFile(
   assertNoProblem(findBinaryProblem(bytes));
   const decoded = await decodeText(bytes, declared);
   if (!decoded) {
-    throw createFileError(
-      `The file begins with the mark of another encoding than ${declared}, which it was sent as`,
-    );
+    throw createFileError(ISSUES.file_encoding_mismatch({ encoding: String(declared) }));
   }
   const { encoding, readParts } = decoded;
   const beginning = [...sliceParts(readParts(), 0, MAX_COUNTED)].join('');
@@ -117,9 +116,10 @@ async function assertUndamaged(
 ): Promise<void> {
   if (damagedAt === null) return;
   const row = await countRowsTo(damagedAt);
-  const position = row > MAX_FILE_ROWS ? `A row after row ${MAX_FILE_ROWS}` : `Row ${row}`;
   throw createFileError(
-    `${position} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
+    row > MAX_FILE_ROWS
+      ? ISSUES.file_damaged_after({ row: MAX_FILE_ROWS, encoding })
+      : ISSUES.file_damaged_row({ row, encoding }),
   );
 }
 
@@ -171,7 +171,7 @@ async function readCsv(
   for (let next; (next = table.next(headers.length)) !== undefined;) {
     const { row } = next;
     if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
-    if (next.hasMore) throw createFileError(`Row ${row} has more cells than the header`);
+    if (next.hasMore) throw createFileError(ISSUES.file_row_too_wide({ row }));
     if (pace.isDue()) await pace.giveWay();
     const cells = next.cells.map((cell) => normalizeText(readCellText(cell)));
     if (cells.every((cell) => cell === '')) continue;
@@ -190,9 +190,7 @@ async function readNdjson(parts: Iterable<string>, takeRow: TakeRow): Promise<Ta
     row++;
     if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
     if (line.length > MAX_ROW_LENGTH) {
-      throw createFileError(
-        `Row ${row} cannot be read: it has more than ${MAX_ROW_LENGTH} characters`,
-      );
+      throw createFileError(ISSUES.file_row_too_long({ row, max: MAX_ROW_LENGTH }));
     }
     if (pace.isDue()) await pace.giveWay();
     if (line.trim() === '') continue;
@@ -224,15 +222,15 @@ function* splitLines(parts: Iterable<string>): Generator<string> {
 }
 
 function parseLine(line: string, row: number): object {
-  if (isTooDeep(line)) throw createFileError(`Row ${row} has more than ${MAX_DEPTH} levels`);
+  if (isTooDeep(line)) throw createFileError(ISSUES.file_row_too_deep({ row, max: MAX_DEPTH }));
   let value: unknown;
   try {
     value = JSON.parse(line);
   } catch {
-    throw createFileError(`Row ${row} is not valid JSON`);
+    throw createFileError(ISSUES.file_row_not_json({ row }));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw createFileError(`Row ${row} is not a JSON object`);
+    throw createFileError(ISSUES.file_row_not_object({ row }));
   }
   return value;
 }
@@ -258,9 +256,7 @@ function renderValue(value: unknown, name: string, row: number): string {
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   // A larger one has lost its last digits by now.
   if (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return String(value);
-  throw createFileError(
-    `Row ${row}: ${name} must be a string, a boolean, null or a number of at most 15 digits`,
-  );
+  throw createFileError(ISSUES.file_cell_type({ row, name }));
 }
 
 /** Returns a header as JSON columns can hold it. */
@@ -269,15 +265,15 @@ function toHeader(text: string): string {
 }
 
 function assertHeaders(headers: string[]): void {
-  if (headers.length === 0) throw createFileError('The file is empty');
+  if (headers.length === 0) throw createFileError(ISSUES.file_empty);
   if (headers.length > MAX_COLUMNS) throw createTooManyColumnsError();
   if (headers.some((header) => header.length > MAX_HEADER_LENGTH)) {
-    throw createFileError(`A header has more than ${MAX_HEADER_LENGTH} characters`);
+    throw createFileError(ISSUES.file_header_too_long({ max: MAX_HEADER_LENGTH }));
   }
 }
 
 function createTooManyColumnsError(): InvalidFieldsError {
-  return createFileError(`The file has more than ${MAX_COLUMNS} columns`);
+  return createFileError(ISSUES.file_too_many_columns({ max: MAX_COLUMNS }));
 }
 
 function assertRowCount(count: number): void {
@@ -285,5 +281,5 @@ function assertRowCount(count: number): void {
 }
 
 function createTooManyRowsError(): InvalidFieldsError {
-  return createFileError(`The file has more than ${MAX_IMPORT_ROWS} rows: divide it`);
+  return createFileError(ISSUES.file_too_many_rows({ max: MAX_IMPORT_ROWS }));
 }

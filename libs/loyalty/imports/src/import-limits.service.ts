@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
+import { ISSUES } from '#translations/issues.js';
 import { query } from '#database/connection.js';
 import { LOCKS } from '#database/locks.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
@@ -57,12 +58,10 @@ export class ImportLimits {
     });
     const left = Math.max(0, max - (row?.used ?? 0));
     if (rowsTotal <= left) return;
-    const verb = isTrial ? 'check' : 'import';
+    const issue = ISSUES[isTrial ? 'import_check_quota' : 'import_quota'];
     throw new RejectedError(
       {
-        base: [
-          `The file has ${rowsTotal} rows, and this store may ${verb} ${left} more today, of ${max} in 24 hours`,
-        ],
+        base: [issue({ rows: rowsTotal, left, max })],
       },
       'quota_exceeded',
       'Import the rest tomorrow, or ask whoever runs the service for a larger quota.',

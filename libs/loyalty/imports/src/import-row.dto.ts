@@ -1,4 +1,4 @@
-import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
 import { Check, Field, IntegerField, textKind } from '#http/fields.js';
 import { Dto, readFields } from '#http/dtos.js';
 import { normalizeNumber } from '#kernel/text.js';
@@ -10,6 +10,8 @@ import { toCustomerChanges, UpdateCustomerDto } from '#customers/customer-input.
 import { parseBirthday, type DateOrder } from './birthdays.js';
 import { findDamage } from './cell-damage.js';
 import { IMPORT_FIELDS, type ImportColumn, type ImportField } from './import-columns.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** The system that external ids are of, if no column names it. */
 const DEFAULT_SOURCE = 'import';
@@ -27,7 +29,7 @@ class CardFieldsDto {
     textKind(
       64,
       Check((text: string) =>
-        isCardCode(normalizeCardCode(text)) ? undefined : 'must be a card code of 8 characters',
+        isCardCode(normalizeCardCode(text)) ? undefined : ISSUES.card_code_invalid,
       ),
     ),
     { optional: true },
@@ -45,7 +47,7 @@ export type ImportEntry = {
 
 export type EntryResult =
   | { entry: ImportEntry; errors?: never }
-  | { entry?: never; errors: FieldErrors };
+  | { entry?: never; errors: FieldIssues };
 
 /** Reads a row as the API reads a customer. */
 export function readEntry(
@@ -57,7 +59,7 @@ export function readEntry(
   const errors = findDamages(texts);
   const birthday = texts.birthday && parseBirthday(normalizeNumber(texts.birthday), order);
   if (texts.birthday !== undefined && birthday === undefined) {
-    errors['birthday'] ??= ['must be a date such as 2000-12-31 or 31.12.2000'];
+    errors['birthday'] ??= [ISSUES.import_date_invalid];
   }
   const { external_id: externalId, external_source: source = DEFAULT_SOURCE } = texts;
   const input = {
@@ -93,8 +95,8 @@ function collectTexts(cells: readonly string[], columns: readonly ImportColumn[]
   return texts;
 }
 
-function findDamages(texts: Texts): FieldErrors {
-  const errors: FieldErrors = {};
+function findDamages(texts: Texts): FieldIssues {
+  const errors: FieldIssues = {};
   for (const field of IMPORT_FIELDS) {
     const damage = findDamage(field, texts[field] ?? '');
     if (damage !== undefined) errors[field] = [damage];
@@ -108,24 +110,24 @@ function pick(texts: Texts, fields: readonly (typeof IMPORT_FIELDS)[number][]): 
   );
 }
 
-function toConsents(texts: Texts, errors: FieldErrors): Record<string, boolean> {
+function toConsents(texts: Texts, errors: FieldIssues): Record<string, boolean> {
   const consents: Record<string, boolean> = {};
   for (const field of ['marketing_consent', 'sms_consent'] as const) {
     const text = texts[field]?.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
     if (text === undefined) continue;
     if (YES.has(text) || NO.has(text)) consents[field] = YES.has(text);
-    else errors[field] ??= ['must be yes or no'];
+    else errors[field] ??= [ISSUES.consent_invalid];
   }
   return consents;
 }
 
 /** Adds the errors of invalid fields to those found so far, except where there is one already. */
-function collectErrors<R>(errors: FieldErrors, read: () => R): R | undefined {
+function collectErrors<R>(errors: FieldIssues, read: () => R): R | undefined {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof InvalidFieldsError)) throw error;
-    for (const [field, messages] of Object.entries(error.errors)) errors[field] ??= messages;
+    for (const [field, issues] of Object.entries(error.issues)) errors[field] ??= issues;
     return undefined;
   }
 }

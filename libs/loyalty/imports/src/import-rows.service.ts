@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { FieldErrors } from '#kernel/errors.js';
+import type { FieldIssues } from '#kernel/issues.js';
 import { open, seal } from '#kernel/sealing.js';
 import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -12,7 +12,7 @@ export type NewRow = {
   row: number;
   cells: string[];
   state: RowState;
-  errors: FieldErrors | null;
+  errors: FieldIssues | null;
   customerId: number | null;
 };
 
@@ -29,7 +29,7 @@ type Row = {
   row: number;
   state: RowState;
   sealed: Buffer | null;
-  errors: FieldErrors | null;
+  errors: FieldIssues | null;
   customer_id: number | null;
   customer_card_id: number | null;
 };

@@ -1,12 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
-import {
-  DamagedHistoryError,
-  NotFoundError,
-  RejectedError,
-  type FieldErrors,
-} from '#kernel/errors.js';
+import { DamagedHistoryError, NotFoundError, RejectedError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
@@ -23,12 +18,14 @@ import { createRowIds, isCausedBy, type CustomerImport } from './customer-import
 import { findFormerValues } from './former-values.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
 import { runConcurrently } from './row-concurrency.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** An erasure takes up to five seconds after a process was killed, and a batch must end within its lease. */
 const BATCH_SIZE = 40;
 const CONCURRENCY = 8;
 
-const USED_SINCE: FieldErrors = { base: ['The customer was used since the import'] };
+const USED_SINCE: FieldIssues = { base: [ISSUES.used_since_import] };
 
 /**
  * Takes rows back with the commands of the API. What an attempt before has taken back is found in the history, so that
@@ -62,7 +59,7 @@ export class ImportUndoing {
 
   private async undoRow(undone: CustomerImport, stored: StoredRow): Promise<RowResult> {
     const { row, customerId, customerCardId } = stored;
-    const result = (state: 'undone' | 'refused', errors: FieldErrors | null): RowResult => ({
+    const result = (state: 'undone' | 'refused', errors: FieldIssues | null): RowResult => ({
       row,
       state,
       errors,
@@ -73,9 +70,9 @@ export class ImportUndoing {
       const errors = await this.undo(undone, stored);
       return errors ? result('refused', errors) : result('undone', null);
     } catch (error) {
-      if (error instanceof RejectedError) return result('refused', error.errors);
+      if (error instanceof RejectedError) return result('refused', error.issues);
       if (error instanceof NotFoundError || error instanceof DamagedHistoryError) {
-        return result('refused', { base: [error.message] });
+        return result('refused', { base: [ISSUES.record_failed({ reason: error.message })] });
       }
       throw error;
     }
@@ -85,7 +82,7 @@ export class ImportUndoing {
   private async undo(
     undone: CustomerImport,
     { row, state, customerId, customerCardId }: StoredRow,
-  ): Promise<FieldErrors | null> {
+  ): Promise<FieldIssues | null> {
     if (customerId === null) return null;
     const current = (await this.readModels.loadCurrent(customerReadModel, customerId))?.state;
     // Nothing is left to be taken back of somebody who was erased.

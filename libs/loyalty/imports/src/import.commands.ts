@@ -34,6 +34,8 @@ import { scanFile, type FileRow, type ImportFile, type ImportFormat } from './im
 import { ImportLimits } from './import-limits.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
+import { locateIssue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Stores share the one file that is read at a time, which takes a core. */
 const READING = { concurrency: 1, maxWaiting: 7, waitMs: 60_000 };
@@ -78,13 +80,13 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     const scan = (takeRow: (row: FileRow) => void) =>
       this.reading.run(context.accountId, () => scanFile(bytes, format, encoding, takeRow));
     const file = await scan(() => undefined);
-    if (file.rowsTotal === 0) throw createFileError('The file has no rows after its header');
+    if (file.rowsTotal === 0) throw createFileError(ISSUES.file_without_rows);
     const columns = isDraft
       ? getColumns(suggestColumns(file.headers, cardId !== null))
       : chooseColumns(file, options.mapping ?? {});
     const fieldsOfCards = listFieldsOfCards(columns);
     if (cardId === null && fieldsOfCards.length > 0) {
-      const message = `is required, because the file has ${fieldsOfCards.join(' and ')}`;
+      const message = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
       throw new InvalidFieldsError({ card_id: [message] });
     }
     const dates: DateCell[] = [];
@@ -197,7 +199,7 @@ export function chooseDateOrder(dates: DateCell[], columns: ImportColumn[]): Dat
   const { order, error } = findDateOrder(dates);
   if (error !== undefined) {
     const name = columns[findBirthdayColumn(columns)]?.name ?? '';
-    throw new InvalidFieldsError({ birthday: [`in the column ${name} ${error}`] });
+    throw new InvalidFieldsError({ birthday: [locateIssue(`in the column ${name} `, error)] });
   }
   return order;
 }

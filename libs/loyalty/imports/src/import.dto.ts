@@ -23,6 +23,8 @@ import {
 import { IMPORT_FIELDS, type ImportField, type MappingRequest } from './import-columns.js';
 import { IMPORT_FORMATS, type ImportFormat } from './import-file.js';
 import { SEPARATORS, type Separator } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 const DATE_ORDERS = ['dmy', 'mdy'] as const;
 /** Percent-encoded, it has to fit into the 16 KiB that Node.js reads of a header with its address. */
@@ -169,10 +171,16 @@ export class ImportRowJson {
   declare readonly status: RowState;
   @FieldErrorsProperty({
     nullable: true,
-    example: { phone: ['looks like a spreadsheet has changed it'] },
+    example: { phone: [ISSUES.changed_by_spreadsheet.message] },
     description: 'Messages by field.',
   })
   declare readonly errors: FieldErrors | null;
+  @FieldErrorsProperty({
+    nullable: true,
+    example: { phone: [ISSUES.changed_by_spreadsheet.code] },
+    description: 'The codes of the messages by field, in the same order.',
+  })
+  declare readonly error_codes: Record<string, string[]> | null;
   @JsonProperty({
     nullable: true,
     description:
@@ -214,20 +222,20 @@ export function toImportJson(from: CustomerImport): ImportJson {
   };
 }
 
-function findMappingError(text: unknown): string | undefined {
+function findMappingError(text: unknown): Issue | undefined {
   if (typeof text !== 'string' || text.length > MAX_MAPPING_LENGTH) {
-    return `must be JSON of at most ${MAX_MAPPING_LENGTH} characters`;
+    return ISSUES.mapping_too_long({ max: MAX_MAPPING_LENGTH });
   }
   let mapping: unknown;
   try {
     mapping = JSON.parse(text);
   } catch {
-    return 'must be valid JSON';
+    return ISSUES.mapping_not_json;
   }
   if (typeof mapping !== 'object' || mapping === null || Array.isArray(mapping)) {
-    return 'must be a JSON object from headers to fields';
+    return ISSUES.mapping_not_object;
   }
   return Object.values(mapping).every((field) => MAPPABLE.has(field))
     ? undefined
-    : `must have only these fields, or null: ${IMPORT_FIELDS.join(', ')}`;
+    : ISSUES.mapping_field_unknown({ fields: IMPORT_FIELDS.join(', ') });
 }

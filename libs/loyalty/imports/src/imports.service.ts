@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThan, Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
+import { toFieldCodes, toFieldMessages } from '#kernel/issues.js';
 import { awaitQuery } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
 import type { CustomerImport, RowState } from './customer-import.js';
@@ -80,7 +81,8 @@ function toRowJson(
   return {
     row,
     status: state,
-    errors,
+    errors: errors && toFieldMessages(errors),
+    error_codes: errors && toFieldCodes(errors),
     data: cells && Object.fromEntries(columns.map(({ name }, i) => [name, cells[i] ?? ''])),
     customer_id: customerId,
     customer_card_id: customerCardId,

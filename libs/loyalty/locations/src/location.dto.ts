@@ -12,6 +12,7 @@ import {
   type Showing,
 } from '#http/resource-fields.js';
 import type { NewLocation } from './location.js';
+import { ISSUES } from '#translations/issues.js';
 
 const LATITUDE = { min: -90, max: 90, example: 53.5503, description: 'Degrees north.' };
 const LONGITUDE = { min: -180, max: 180, example: 9.9929, description: 'Degrees east.' };
@@ -97,6 +98,6 @@ function PinField(options: FieldOptions): PropertyDecorator {
     required: ['latitude', 'longitude'],
     properties: { latitude: degrees(LATITUDE), longitude: degrees(LONGITUDE) },
   };
-  const validators = [IsObject({ message: 'must be an object' })];
+  const validators = [IsObject({ context: ISSUES.not_object })];
   return Field({ schema, validators, nested: { dto: () => PinDto } }, options);
 }

@@ -1,6 +1,6 @@
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { pickChanges } from '#kernel/changes.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { Card } from '#cards/card.js';
 import {
   posterEvents,
@@ -8,6 +8,8 @@ import {
   type PosterCreated,
   type PosterEvent,
 } from './poster.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** A printable invitation to a card: its QR code leads to the card's signup form. */
 export type Poster = PosterCreated['data'] & {
@@ -132,12 +134,10 @@ function deriveRequirements(
 
 function assertConsistent(attributes: PosterAttributes): void {
   const { contactCollectionMode: mode, requireBirthday, minimumAge } = attributes;
-  const errors: FieldErrors = {};
+  const errors: FieldIssues = {};
   if (mode !== 'email_and_phone') {
     const describeMismatch = (collected: boolean) =>
-      collected
-        ? `must be true: with ${mode} nothing else is collected`
-        : `must be false: with ${mode} it is not collected`;
+      collected ? ISSUES.contact_required({ mode }) : ISSUES.contact_not_collected({ mode });
     if (attributes.requireEmail !== collectsEmail(mode)) {
       errors['require_email'] = [describeMismatch(collectsEmail(mode))];
     }
@@ -146,7 +146,7 @@ function assertConsistent(attributes: PosterAttributes): void {
     }
   }
   if (minimumAge !== null && !requireBirthday) {
-    errors['minimum_age'] = ['needs require_birthday, or must be null'];
+    errors['minimum_age'] = [ISSUES.age_needs_birthday];
   }
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }

@@ -7,6 +7,7 @@ import {
   type RewardCreated,
   type RewardEvent,
 } from './reward.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A milestone on a card, redeemable for stamps. */
 export type Reward = { id: number; accountId: number; cardId: number } & RewardAttributes & {
@@ -61,7 +62,7 @@ export function deleteReward(state: Reward | undefined, wasRedeemed: boolean): R
   getExistingReward(state);
   if (wasRedeemed) {
     throw new RejectedError(
-      { base: ['A reward that was redeemed cannot be deleted'] },
+      { base: [ISSUES.reward_redeemed] },
       'validation_failed',
       'Set active to false instead: it can no longer be redeemed and the history stays whole.',
     );

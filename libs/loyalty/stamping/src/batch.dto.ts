@@ -10,6 +10,7 @@ import {
 import { Dto, FieldsRule } from '#http/dtos.js';
 import { AnyObjectProperty, IntegerProperty, ObjectsProperty } from '#http/response-fields.js';
 import { ActionDetailsDto, MAX_STAMPS } from './customer-card.dto.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const MAX_BATCH_OPERATIONS = 100;
 
@@ -27,19 +28,19 @@ const { schema, validators = [] } = listKind(() => BatchOperationDto, MAX_BATCH_
   ['customer_card_id', 'code'],
   'customer_card_id',
   (input) => (input.customer_card_id === null) !== (input.code === null),
-  'or code is required, and not both',
+  ISSUES.code_or_id,
 )
 @FieldsRule<BatchOperationDto>(
   ['operation', 'stamps'],
   'stamps',
   ({ operation, stamps }) => operation !== 'stamp' || stamps !== null,
-  'is required',
+  ISSUES.required,
 )
 @FieldsRule<BatchOperationDto>(
   ['operation', 'reward_id'],
   'reward_id',
   (input) => input.operation !== 'redeem' || input.reward_id !== null,
-  'is required',
+  ISSUES.required,
 )
 export class BatchOperationDto extends ActionDetailsDto {
   @OneOfField(['stamp', 'redeem'], { description: 'What to do.' })
@@ -76,7 +77,7 @@ export class BatchDto {
   @Field(
     {
       schema: { ...schema, minItems: 1 },
-      validators: [...validators, ArrayMinSize(1, { message: 'must have at least 1 element' })],
+      validators: [...validators, ArrayMinSize(1, { context: ISSUES.no_operations })],
     },
     { description: 'What to do, in order.' },
   )

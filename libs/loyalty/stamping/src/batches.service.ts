@@ -19,6 +19,7 @@ import { toActionDetails } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { assertConfirmed } from './decoy-confirmation.commands.js';
 import { runInOrder } from './ordered-operations.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A quarter of what the event store commits together: others wait for the group before theirs. */
 const CONCURRENCY = 16;
@@ -140,7 +141,7 @@ export class BatchesService {
 
 function parseOperation(operation: unknown, timeZone: string | undefined): ParsedOperation {
   if (typeof operation !== 'object' || operation === null || Array.isArray(operation)) {
-    return { error: new InvalidFieldsError({ base: ['The operation must be a JSON object'] }) };
+    return { error: new InvalidFieldsError({ base: [ISSUES.operation_not_object] }) };
   }
   try {
     const fields = operation as Record<string, unknown>;

@@ -1,5 +1,6 @@
 import { RejectedError } from '#kernel/errors.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 export type CardPath = { customerId: number; id: number };
 
@@ -27,7 +28,7 @@ export function isHeldBy(card: Holder, customerId: number): boolean {
 /** Creates the error for a command to a merged customer. */
 export function createCustomerMergedError(id: number, into: number): RejectedError {
   return createStampingError(
-    { base: [`Customer ${id} was merged into customer ${into}`] },
+    { base: [ISSUES.customer_merged({ id, into })] },
     'customer_merged',
     `Send the request to customer ${into}, or unmerge the two first.`,
   );
@@ -38,7 +39,7 @@ export class CardMergedError extends RejectedError {
   constructor(readonly into: CardPath) {
     const where = `customer card ${into.id} of customer ${into.customerId}`;
     super(
-      { base: [`This card was merged into ${where}`] },
+      { base: [ISSUES.card_merged({ card: where })] },
       'customer_merged',
       `Send the request to ${where}.`,
     );

@@ -18,6 +18,7 @@ import type {
 import { isStamping } from './stamp-limits.js';
 import { priceRewards, createUnlocks } from './unlocked-rewards.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * Limits an adjustment in either direction. Larger than any stamping, so that a card of another programme can be
@@ -86,7 +87,7 @@ export function reverse(
     }
     default:
       throw new RejectedError(
-        { base: ['Only a stamping, a redemption or an adjustment can be reversed'] },
+        { base: [ISSUES.not_reversible] },
         'validation_failed',
         'Choose an event of the types stamp.earned, stamp.removed or reward.redeemed.',
       );
@@ -99,14 +100,14 @@ export function reverse(
 function assertReversible({ data }: StampsEarned | StampsRemoved): void {
   if (isMovedByMerge(data)) {
     throw new RejectedError(
-      { base: ['These stamps were moved by merging or unmerging customers'] },
+      { base: [ISSUES.moved_by_merge] },
       'validation_failed',
       'To move them back merge or unmerge the customers; to put this balance right adjust it.',
     );
   }
   if (data.reverses === null) return;
   throw new RejectedError(
-    { base: ['This event is itself a reversal'] },
+    { base: [ISSUES.is_reversal] },
     'validation_failed',
     'Adjust the balance instead.',
   );
@@ -134,7 +135,7 @@ export function assertStaffMayReverse(
 }
 
 export function createAlreadyReversedError(): RejectedError {
-  return new RejectedError({ base: ['This event was already reversed'] });
+  return new RejectedError({ base: [ISSUES.already_reversed] });
 }
 
 type Correction = { stamps: number; reason: string; reverses?: string | null } & Partial<Receipt>;
@@ -162,7 +163,7 @@ function takeOffStamps(
 ): StampsRemoved {
   if (card.stampsCount < stamps) {
     throw createStampingError(
-      { base: [`This takes ${stamps} stamps and the card holds ${card.stampsCount}`] },
+      { base: [ISSUES.not_enough_stamps({ required: stamps, stamps: card.stampsCount })] },
       'insufficient_stamps',
       'Reverse the redemption that spent them first, or take off fewer.',
     );

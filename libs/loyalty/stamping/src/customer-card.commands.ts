@@ -44,6 +44,7 @@ import { CustomerCardsService } from './customer-cards.service.js';
 import { getOccurredAt } from './occurred-at.js';
 import { ReceiptsService, type ActionResult } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const CODE_LENGTH = 8;
@@ -120,7 +121,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
         mergedInto: ({ mergedInto }) => mergedInto?.id,
       });
       throw new TakenError(
-        { card_id: ['is a card that the customer already has'] },
+        { card_id: [ISSUES.already_enrolled] },
         "Use the customer card that is there: it stands in the customer's customer_cards.",
         id === undefined ? undefined : { type: 'customer_card', id },
       );
@@ -372,7 +373,7 @@ export function loadCardTemplate(
   if (template && hasLocation) return { template, passInstalled };
   const load = async () => {
     if (!hasLocation && !(await templates.hasLocation(accountId, locationId))) {
-      throw new RejectedError({ location_id: ['does not belong to this store'] });
+      throw new RejectedError({ location_id: [ISSUES.foreign_location] });
     }
     return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };
   };

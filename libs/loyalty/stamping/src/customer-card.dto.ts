@@ -24,6 +24,7 @@ import { MAX_ADJUSTMENT } from './corrections.js';
 import { getCardStatus, type CustomerCard, type ShownTemplate } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 import { findAvailableRewards, calculateProgress } from './unlocked-rewards.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Limits the stamps of one stamping. */
 export const MAX_STAMPS = 100;
@@ -99,7 +100,7 @@ export class RedeemDto extends CardActionDto {
   @IntegerField({ min: 1, description: DESCRIPTIONS.reward_id }) declare readonly reward_id: number;
 }
 
-const NOT_ZERO = NotEquals(0, { message: 'must not be 0' });
+const NOT_ZERO = NotEquals(0, { context: ISSUES.zero });
 const adjustment = integerKind(-MAX_ADJUSTMENT, MAX_ADJUSTMENT, NOT_ZERO);
 
 @Dto('AdjustInput', { example: { stamps: 1, reason: 'A stamp was forgotten at the counter' } })

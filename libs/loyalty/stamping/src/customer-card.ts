@@ -44,6 +44,7 @@ import {
 } from './stamp-limits.js';
 import { priceRewards, createUnlocks, type Milestone } from './unlocked-rewards.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -216,8 +217,8 @@ export function assertOpenForEnrolment(
   card: Pick<Template, 'archivedAt' | 'expiresAt'>,
   now: Date,
 ): void {
-  if (card.archivedAt !== null) throw new RejectedError({ card_id: ['is archived'] });
-  if (isExpired(card, now)) throw new RejectedError({ card_id: ['has expired'] });
+  if (card.archivedAt !== null) throw new RejectedError({ card_id: [ISSUES.card_archived] });
+  if (isExpired(card, now)) throw new RejectedError({ card_id: [ISSUES.card_expired] });
 }
 
 /** Enrols a customer, with the card's welcome stamps and the rewards that they unlock. */
@@ -298,7 +299,7 @@ export function redeem(
   assertNotExpired(template, now);
   if (!reward.active) {
     throw createStampingError(
-      { base: ['This reward is not active'] },
+      { base: [ISSUES.reward_inactive] },
       'reward_inactive',
       'Choose one of the available_rewards of the customer card.',
     );
@@ -307,7 +308,10 @@ export function redeem(
     throw createStampingError(
       {
         base: [
-          `This reward takes ${reward.stampsRequired} stamps and the card holds ${card.stampsCount}`,
+          ISSUES.reward_too_expensive({
+            required: reward.stampsRequired,
+            stamps: card.stampsCount,
+          }),
         ],
       },
       'insufficient_stamps',
@@ -357,7 +361,7 @@ export function getHeldCard(state: CustomerCard | undefined, customerId: number)
 function assertNotExpired(template: Template, now: Date): void {
   if (isExpired(template, now)) {
     throw createStampingError(
-      { base: [`This card expired at ${template.expiresAt}`] },
+      { base: [ISSUES.card_expired_at({ time: String(template.expiresAt) })] },
       'card_expired',
       "Move the card's expires_at if it should go on.",
     );

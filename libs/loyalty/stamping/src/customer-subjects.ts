@@ -2,11 +2,12 @@ import type { RejectedError } from '#kernel/errors.js';
 import { Subjects } from '#event-store/personal-keys/personal-parts.js';
 import type { RequestSubjects } from '#http/idempotency.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Refuses a command to an erased customer, or to one of their cards. */
 export function createCustomerErasedError(): RejectedError {
   return createStampingError(
-    { base: ['This customer was erased'] },
+    { base: [ISSUES.customer_erased] },
     'customer_erased',
     'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
   );
@@ -25,7 +26,7 @@ export const customerRequests: RequestSubjects = {
   },
   createErasedError: () =>
     createStampingError(
-      { base: ['The customer of this request was erased, and its response with them'] },
+      { base: [ISSUES.response_erased] },
       'customer_erased',
       'The request was carried out the first time. Nothing was done now.',
     ),

@@ -7,6 +7,7 @@ import { CustomerCardsService, type CodeMatch } from './customer-cards.service.j
 import { assertPersonSize, MEASURE_PERSON, type PersonSize } from './person-size.js';
 import { renderSamePerson } from './same-person.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * Has the wallets updated that have the decoy card: from now on it shows the customer's own balance. Decoy cards have ids
@@ -68,10 +69,7 @@ export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard
 /** @throws RejectedError for a decoy card that nobody has confirmed: a stranger may have signed up with the address */
 export function assertConfirmed({ decoy }: Pick<CodeMatch, 'decoy'>): void {
   if (decoy !== 'unconfirmed') return;
-  throw createStampingError(
-    { base: ['This is a second card of the customer, and nobody has confirmed that it is theirs'] },
-    'card_unconfirmed',
-  );
+  throw createStampingError({ base: [ISSUES.card_unconfirmed] }, 'card_unconfirmed');
 }
 
 export const decoyConfirmationHandlers = [ConfirmDecoyCardHandler];

@@ -1,4 +1,5 @@
 import { RejectedError } from '#kernel/errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** By how much the clock of a client may be off, in both directions. */
 const MAX_CLOCK_DIFFERENCE_MS = 5 * 60_000;
@@ -11,10 +12,10 @@ export function assertOccurredAt(
 ): void {
   if (occurredAt === undefined) return;
   if (occurredAt.getTime() > now.getTime() + MAX_CLOCK_DIFFERENCE_MS) {
-    throw new RejectedError({ occurred_at: ['must not be in the future'] });
+    throw new RejectedError({ occurred_at: [ISSUES.in_future] });
   }
   if (occurredAt.getTime() < Date.parse(issuedAt) - MAX_CLOCK_DIFFERENCE_MS) {
-    throw new RejectedError({ occurred_at: ['must not be before the card was issued'] });
+    throw new RejectedError({ occurred_at: [ISSUES.before_card] });
   }
 }
 

@@ -1,5 +1,7 @@
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import { renderSamePerson } from './same-person.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /**
  * Limits the customers who are merged into one person, and the cards that these have, closed and second ones included
@@ -28,17 +30,17 @@ export const MEASURE_PERSON = `
 export function assertPersonSize({ customers, cards }: Omit<PersonSize, 'merges'>): void {
   if (customers > PERSON_LIMITS.customers) {
     throw createLimitError({
-      base: [`They would be one person of more than ${PERSON_LIMITS.customers} customers`],
+      base: [ISSUES.too_many_merged_customers({ max: PERSON_LIMITS.customers })],
     });
   }
   if (cards > PERSON_LIMITS.cards) {
     throw createLimitError({
-      base: [`One person would have more than ${PERSON_LIMITS.cards} cards`],
+      base: [ISSUES.too_many_merged_cards({ max: PERSON_LIMITS.cards })],
     });
   }
 }
 
-function createLimitError(errors: FieldErrors): RejectedError {
+function createLimitError(errors: FieldIssues): RejectedError {
   return new RejectedError(
     errors,
     'limit_reached',

@@ -7,6 +7,7 @@ import {
   type UnlockedReward,
 } from './customer-card.events.js';
 import { createStampingError } from './stamping-errors.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A stamping or redemption of a receipt. @property locked what the redemption has locked */
 export type ReceiptAction = { event: RecordedEvent<CustomerCardEvent>; locked: UnlockedReward[] };
@@ -51,7 +52,7 @@ function assertNotMerged({ id, mergedInto }: CustomerCard): void {
   if (!mergedInto) return;
   const survivor = `customer card ${mergedInto.id} of customer ${mergedInto.customerId}`;
   throw createStampingError(
-    { base: [`Customer card ${id}, which has this receipt, was merged into ${survivor}`] },
+    { base: [ISSUES.receipt_of_merged_card({ id, card: survivor })] },
     'customer_merged',
     `Unmerge the two customers first, or adjust the balance of ${survivor}.`,
   );

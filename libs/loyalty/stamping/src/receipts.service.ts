@@ -19,6 +19,8 @@ import type { ReceiptDetails } from './customer-card.events.js';
 import { MAX_RECEIPT_USES, type ReceiptEvent, type ReceiptOperation } from './receipt-numbers.js';
 import { ReceiptUses, type ReceiptUse } from './receipt-uses.service.js';
 import { TemplatesService } from './templates.service.js';
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Maximum number of receipt numbers that a process remembers as used. */
 const MAX_REMEMBERED = 10_000;
@@ -191,7 +193,7 @@ export class ReceiptsService {
           const earlier = await this.findEarlier<E>(use, externalRef, current);
           if (!earlier) return RETRY;
           if (receipt.isSame(earlier.event)) return { earlier };
-          throw await this.createTakenError(use.stream, 'was already used for something else');
+          throw await this.createTakenError(use.stream, ISSUES.receipt_used_differently);
         }
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
         const last = uses.at(-1);
@@ -199,10 +201,7 @@ export class ReceiptsService {
         const reversal = await this.findReversal(accountId, last, externalRef);
         if (reversal === 'pending') return RETRY;
         if (reversal === undefined || uses.length >= MAX_RECEIPT_USES) {
-          throw await this.createTakenError(
-            last.stream,
-            'was already used on another customer card',
-          );
+          throw await this.createTakenError(last.stream, ISSUES.receipt_of_other_card);
         }
         return this.createUsage(context, path, receipt, last.index + 1);
       },
@@ -243,7 +242,7 @@ export class ReceiptsService {
     return event ? this.uses.findReversal(accountId, event) : 'pending';
   }
 
-  private async createTakenError(stream: string, message: string): Promise<TakenError> {
+  private async createTakenError(stream: string, issue: Issue): Promise<TakenError> {
     const id = parseCardId(stream);
     const existing = await this.holders.findSurvivor(
       customerCardReadModel,
@@ -251,7 +250,7 @@ export class ReceiptsService {
       ({ mergedInto }) => mergedInto?.id,
     );
     return new TakenError(
-      { external_ref: [message] },
+      { external_ref: [issue] },
       'Use a receipt number once for each operation; repeat it only with the request that it was first sent with.',
       { type: 'customer_card', id: existing },
     );

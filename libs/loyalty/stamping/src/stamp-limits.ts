@@ -1,6 +1,8 @@
 import { getLocalDay } from '#kernel/zoned-time.js';
 import type { StampSource } from './customer-card.events.js';
 import { createStampingError } from './stamping-errors.js';
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A card's stampings within a quarter of an hour. Times in ms since 1970. No midnight falls inside of one. */
 export type Stamping = { first: number; last: number; stamps: number };
@@ -24,7 +26,7 @@ export function assertWithinLimits(
 ): void {
   const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = limits;
   if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
-    throwLimitReached(`This card takes at most ${maxStampsPerRequest} stamps at once`);
+    throwLimitReached(ISSUES.too_many_stamps_at_once({ max: maxStampsPerRequest }));
   }
   if (minSecondsBetweenStamps !== null) {
     const gapMs = minSecondsBetweenStamps * 1000;
@@ -32,7 +34,7 @@ export function assertWithinLimits(
       ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
     );
     if (tooClose) {
-      throwLimitReached(`This card can be stamped only once in ${minSecondsBetweenStamps} seconds`);
+      throwLimitReached(ISSUES.stamped_too_soon({ seconds: minSecondsBetweenStamps }));
     }
   }
   if (maxStampsPerDay !== null) {
@@ -41,8 +43,10 @@ export function assertWithinLimits(
       .filter(({ last }) => getLocalDay(timeZone, last) === day)
       .reduce((sum, stamping) => sum + stamping.stamps, 0);
     if (today + stamps > maxStampsPerDay) {
-      const used = today === 0 ? '' : `, and ${today} ${today === 1 ? 'is' : 'are'} on it already`;
-      throwLimitReached(`This card takes at most ${maxStampsPerDay} stamps a day${used}`);
+      const max = maxStampsPerDay;
+      if (today === 0) throwLimitReached(ISSUES.too_many_stamps_a_day({ max }));
+      if (today === 1) throwLimitReached(ISSUES.one_stamp_today({ max }));
+      throwLimitReached(ISSUES.too_many_stamps_today({ max, stamps: today }));
     }
   }
 }
@@ -92,6 +96,6 @@ function findInQuarter(stampings: Stamping[], at: number): Stamping | undefined 
   return undefined;
 }
 
-function throwLimitReached(message: string): never {
-  throw createStampingError({ base: [message] }, 'stamp_limit_reached');
+function throwLimitReached(issue: Issue): never {
+  throw createStampingError({ base: [issue] }, 'stamp_limit_reached');
 }

@@ -1,5 +1,6 @@
 import type { ErrorEntry } from '#kernel/error-catalogue.js';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** Lists the codes with which commands to customers and their cards are rejected. Published like the platform's. */
 export const STAMPING_ERRORS = {
@@ -54,9 +55,9 @@ export const STAMPING_ERRORS = {
 
 /** Creates the rejection of a command to a customer or their card. */
 export function createStampingError(
-  errors: FieldErrors,
+  issues: FieldIssues,
   code: keyof typeof STAMPING_ERRORS,
   resolution?: string,
 ): RejectedError {
-  return new RejectedError(errors, code, resolution);
+  return new RejectedError(issues, code, resolution);
 }

@@ -1,5 +1,6 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { findNextStart, findStart, type Interval, type LocalClock } from './local-clock.js';
+import { ISSUES } from '#translations/issues.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 const DEFAULT_DAYS: Record<Interval, number> = { day: 30, week: 12 * 7, month: 365 };
@@ -21,7 +22,8 @@ export function resolveRange(
 ): StatisticsRange {
   // The end is exclusive: a date means the beginning of the next day.
   const lastAt = to === null ? now.getTime() : to.getTime() - 1;
-  if (from && lastAt < from.getTime()) throw new InvalidFieldsError({ to: ['must be after from'] });
+  if (from && lastAt < from.getTime())
+    throw new InvalidFieldsError({ to: [ISSUES.end_before_start] });
   const lastDay = clock.read(lastAt).day;
   const firstDay = from
     ? clock.read(from.getTime()).day
@@ -34,7 +36,7 @@ export function resolveRange(
   for (; day <= last; day = findNextStart(day, interval)) {
     if (starts.length === max) {
       throw new InvalidFieldsError({
-        from: [`is too long before to: at most ${max} ${interval}s are counted at once`],
+        from: [ISSUES.range_too_long({ max, interval })],
       });
     }
     starts.push(day);

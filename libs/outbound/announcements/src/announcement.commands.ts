@@ -28,6 +28,7 @@ import {
   AnnouncementsService,
 } from './announcements.service.js';
 import { NO_MESSAGES } from './message-recipient.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_UNFINISHED = 20;
 /** Announcements of a store that begin in 24 hours. */
@@ -237,7 +238,7 @@ async function assertMayBegin(
   });
   if ((rows[0]?.count ?? 0) < MAX_PER_DAY) return;
   throw new RejectedError(
-    { base: [`A store may send ${MAX_PER_DAY} announcements in 24 hours`] },
+    { base: [ISSUES.too_many_announcements({ max: MAX_PER_DAY })] },
     'quota_exceeded',
     'Send it at another time.',
   );

@@ -1,5 +1,6 @@
 import { RejectedError } from '#kernel/errors.js';
 import type { HolderChannel } from './message-channel.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * - scheduled: begins at `sendAt`
@@ -75,7 +76,7 @@ export function scheduleAnnouncement(
   assertNotBegun(current.state);
   const at = sendAt ?? now;
   if (at.getTime() > now.getTime() + MAX_DELAY_DAYS * DAY_MS) {
-    throw new RejectedError({ send_at: [`must be within the next ${MAX_DELAY_DAYS} days`] });
+    throw new RejectedError({ send_at: [ISSUES.send_at_too_late({ days: MAX_DELAY_DAYS })] });
   }
   if (current.state !== 'scheduled') return at;
   const isSame =
@@ -100,9 +101,9 @@ function assertNotBegun(state: AnnouncementState): void {
     case 'scheduled':
       return;
     case 'cancelled':
-      throw new RejectedError({ base: ['The announcement was cancelled: create another one'] });
+      throw new RejectedError({ base: [ISSUES.announcement_cancelled] });
     case 'sending':
     case 'sent':
-      throw new RejectedError({ base: ['The announcement is being sent already, or was sent'] });
+      throw new RejectedError({ base: [ISSUES.announcement_sent] });
   }
 }

@@ -14,6 +14,7 @@ import {
   type Reach,
   type UnreachedReason,
 } from './message-channel.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const TITLE = { max: 60, example: 'Closed on Monday' };
 export const TEXT = { max: 300, example: 'We are back on Tuesday at eight.' };
@@ -46,14 +47,18 @@ export function ChannelsField(options: FieldOptions): PropertyDecorator {
       items: { type: 'string', enum: CHANNELS },
     },
     validators: [
-      IsArray({ message: 'must be a list of channels' }),
-      ArrayNotEmpty({ message: 'must name at least one channel' }),
-      ArrayMaxSize(CHANNELS.length, { message: `must have at most ${CHANNELS.length} channels` }),
+      IsArray({ context: ISSUES.not_list_of_channels }),
+      ArrayNotEmpty({ context: ISSUES.no_channel }),
+      ArrayMaxSize(CHANNELS.length, {
+        context: ISSUES.too_many_channels({ max: CHANNELS.length }),
+      }),
       Check((channels: unknown[]) =>
-        channels.every(isChannel) ? undefined : `must have only ${CHANNELS.join(', ')}`,
+        channels.every(isChannel)
+          ? undefined
+          : ISSUES.unknown_channel({ channels: CHANNELS.join(', ') }),
       ),
       Check((channels: unknown[]) =>
-        new Set(channels).size === channels.length ? undefined : 'must not name a channel twice',
+        new Set(channels).size === channels.length ? undefined : ISSUES.channel_repeated,
       ),
     ],
   };

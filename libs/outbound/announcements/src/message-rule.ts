@@ -1,6 +1,8 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { findMomentOfDay, getLocalDay } from '#kernel/zoned-time.js';
 import type { MessageContent } from './announcement.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /**
  * - stamps_away: a stamp brought a card within `threshold` stamps of a reward
@@ -28,10 +30,10 @@ export type MessageRule = RuleAttributes & {
   updatedAt: Date;
 };
 
-const THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, { max: number; error: string }> = {
-  stamps_away: { max: 10, error: 'must be from 1 to 10 stamps for stamps_away' },
-  reward_unused: { max: 365, error: 'must be from 1 to 365 days for reward_unused' },
-  inactive: { max: 730, error: 'must be from 1 to 730 days for inactive' },
+const THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, { max: number; issue: Issue }> = {
+  stamps_away: { max: 10, issue: ISSUES.threshold_stamps_away({ max: 10 }) },
+  reward_unused: { max: 365, issue: ISSUES.threshold_reward_unused({ max: 365 }) },
+  inactive: { max: 730, issue: ISSUES.threshold_inactive({ max: 730 }) },
 };
 
 /**
@@ -51,12 +53,12 @@ export function assertThreshold(kind: RuleKind, threshold: number | null): void 
   if (error !== undefined) throw new InvalidFieldsError({ threshold: [error] });
 }
 
-function findThresholdError(kind: RuleKind, threshold: number | null): string | undefined {
+function findThresholdError(kind: RuleKind, threshold: number | null): Issue | undefined {
   if (kind === 'birthday') {
-    return threshold === null ? undefined : 'must be null for birthdays';
+    return threshold === null ? undefined : ISSUES.threshold_of_birthday;
   }
-  const { max, error } = THRESHOLDS[kind];
-  return threshold !== null && threshold >= 1 && threshold <= max ? undefined : error;
+  const { max, issue } = THRESHOLDS[kind];
+  return threshold !== null && threshold >= 1 && threshold <= max ? undefined : issue;
 }
 
 /** Changes what is named. @throws InvalidFieldsError */

@@ -3,6 +3,7 @@ import { Dto } from '#http/dtos.js';
 import { IntegerProperty, TextProperty } from '#http/response-fields.js';
 import type { MessageSettings } from './message-settings.js';
 import { parseTimeOfDay } from './quiet-hours.js';
+import { ISSUES } from '#translations/issues.js';
 
 const WORDS = {
   quiet_from:
@@ -15,7 +16,7 @@ const WORDS = {
 const timeOfDay = parsedTextKind(
   5,
   (text) => (parseTimeOfDay(text) === undefined ? undefined : text),
-  'must be a time of day such as 21:00',
+  ISSUES.time_of_day_invalid,
 );
 const TIME_OF_DAY = {
   ...timeOfDay,

@@ -1,5 +1,6 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
 import type { QuietHours } from './quiet-hours.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** How a store writes to its customers. */
 export type MessageSettings = {
@@ -28,13 +29,13 @@ export function changeSettings(
   const from = changes.quietFrom === undefined ? (quiet?.from ?? null) : changes.quietFrom;
   const to = changes.quietTo === undefined ? (quiet?.to ?? null) : changes.quietTo;
   if (from === null && to !== null) {
-    throw new InvalidFieldsError({ quiet_from: ['is required together with quiet_to'] });
+    throw new InvalidFieldsError({ quiet_from: [ISSUES.quiet_from_missing] });
   }
   if (from !== null && to === null) {
-    throw new InvalidFieldsError({ quiet_to: ['is required together with quiet_from'] });
+    throw new InvalidFieldsError({ quiet_to: [ISSUES.quiet_to_missing] });
   }
   if (from !== null && from === to) {
-    throw new InvalidFieldsError({ quiet_to: ['must differ from quiet_from'] });
+    throw new InvalidFieldsError({ quiet_to: [ISSUES.quiet_times_equal] });
   }
   return {
     quiet: from === null || to === null ? null : { from, to },

@@ -214,7 +214,7 @@ function findBarcodeErrors(barcode: PassBarcode, at: string): string[] {
   const format = findFormat(barcode?.format);
   if (errors.length > 0 || format === undefined) return errors;
   const error = findBarcodeError(format, barcode.message);
-  return error === undefined ? [] : [`${at}message: ${error}`];
+  return error === undefined ? [] : [`${at}message: ${error.message}`];
 }
 
 function findFormat(type: unknown): BarcodeFormat | undefined {

@@ -23,6 +23,7 @@ import { Passes } from '#passes/passes.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
 import { parsePhoneLog, isUnchanged, getLastModifiedMs, parsePushToken } from './passkit.js';
+import { ISSUES } from '#translations/issues.js';
 
 const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
 
@@ -56,7 +57,7 @@ export class PasskitController {
     const customerCard = await this.authenticate(path, authorization);
     const pushToken = parsePushToken(body);
     if (pushToken === undefined) {
-      throw new RejectedError({ pushToken: ['must be a token of the push service, in hex'] });
+      throw new RejectedError({ pushToken: [ISSUES.push_token_invalid] });
     }
     const isNew = await this.devices.register(toDeviceKey(path), pushToken, customerCard);
     await reply.status(isNew ? 201 : 200).send();

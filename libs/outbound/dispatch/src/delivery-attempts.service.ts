@@ -23,7 +23,6 @@ import {
   type Outcome,
 } from '#sending/outcome.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
-import { HEADERS_LOST, SECRET_LOST } from '#sending/webhook-secrets.service.js';
 import {
   decideAfterAttempt,
   decideAfterManualAttempt,
@@ -36,6 +35,7 @@ import type { Delivery } from './delivery.js';
 import type { Tier, Signal } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_RECORD_TRIES = 3;
 
@@ -172,7 +172,7 @@ export class DeliveryAttempts {
     if (!target) return undefined;
     const { secret, headers } = target;
     if (secret === null || headers === null) {
-      const error = secret === null ? SECRET_LOST : HEADERS_LOST;
+      const { message: error } = secret === null ? ISSUES.secret_lost : ISSUES.headers_lost;
       this.log.error(error, toLogFields(delivery));
       return createUnsent({ kind: 'failed', cause: 'secret', error });
     }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { parsePostcodeLine, type Postcode } from './postcode-line.js';
+import { ISSUES } from '#translations/issues.js';
 
 const INSERT_BATCH_SIZE = 2_000;
 const DELETE_BATCH_SIZE = 10_000;
@@ -60,9 +61,7 @@ export class PostcodesImport {
       const postcode = parsePostcodeLine(line);
       if (!postcode) {
         throw new RejectedError({
-          base: [
-            `Line ${lineCount} is not a line of GeoNames' postcode files. Nothing was imported`,
-          ],
+          base: [ISSUES.postcode_line_invalid({ line: lineCount })],
         });
       }
       batch.push(postcode);
@@ -76,7 +75,7 @@ export class PostcodesImport {
     const importedParts = await this.pool.query<{ part: string }>(FINISH, [id, lineCount, version]);
     if (importedParts.rows.length === 0) {
       throw new RejectedError({
-        base: ['The file is empty, or another import ran at the same time: import it again'],
+        base: [ISSUES.postcode_file_empty],
       });
     }
     for (let deletedCount = DELETE_BATCH_SIZE; deletedCount === DELETE_BATCH_SIZE;) {

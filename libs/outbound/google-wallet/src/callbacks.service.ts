@@ -10,6 +10,7 @@ import { CallbackKeys } from './callback-keys.client.js';
 import { verifyCallback, type Callback } from './callback.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { parseObjectId } from './google-pass.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * Receives callbacks of Google about customers' phones. They are only hints: at times they were missing for months, so
@@ -39,9 +40,7 @@ export class GoogleCallbacks {
     if (!callback) {
       throw new RejectedError(
         {
-          base: [
-            'This is not a callback that Google has signed for this issuer, or it has expired',
-          ],
+          base: [ISSUES.callback_invalid],
         },
         'validation_failed',
         'Send the callback exactly as Google sent it, before it expires.',

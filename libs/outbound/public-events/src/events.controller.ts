@@ -10,12 +10,11 @@ import { LargeResponses } from '#http/large-responses.js';
 import { addLink, renderNextLink } from '#http/page.js';
 import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
+import { ISSUES } from '#translations/issues.js';
 
 const DEFAULT_LIMIT = 100;
-const UNKNOWN_EVENT =
-  'is not a stored event of this store, or is not kept any more. Leave after out to start again at the oldest event that is kept';
-const LOST_EVENT =
-  'was lost when the service was restored from a backup that is older than this event';
+const UNKNOWN_EVENT = ISSUES.unknown_event;
+const LOST_EVENT = ISSUES.lost_event;
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');

@@ -4,6 +4,8 @@ import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
 import { isListedName, isProxyException } from '#configuration/host-lists.js';
 import { isInRanges } from '#configuration/setting-decorators.js';
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */
 export type TargetRules = Pick<
@@ -171,25 +173,19 @@ function isUsualPort({ protocol, port }: TargetHost): boolean {
  * Finds what is wrong with a target URL, as far as that is known without a resolver (HOOK-21). Never names an address,
  * so that the error does not help anybody to map our network.
  */
-export function findTargetUrlError(text: string, rules: TargetRules): string | undefined {
-  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+export function findTargetUrlError(text: string, rules: TargetRules): Issue | undefined {
+  if (text.length > MAX_URL_LENGTH) return ISSUES.too_long({ max: MAX_URL_LENGTH });
   const url = parseAbsoluteUrl(text);
-  if (!url) return NOT_A_URL;
+  if (!url) return ISSUES.url_invalid;
   const { protocol, username, password, href } = url;
-  if (href.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
+  if (href.length > MAX_URL_LENGTH) return ISSUES.too_long({ max: MAX_URL_LENGTH });
   if (protocol !== 'https:' && !(rules.webhookAllowInsecureTargets && protocol === 'http:')) {
-    return 'must start with https://';
+    return ISSUES.url_not_https;
   }
-  if (username !== '' || password !== '') return 'must not contain credentials';
+  if (username !== '' || password !== '') return ISSUES.url_with_credentials;
   if (!isBlockedHost(url, rules)) return undefined;
-  return rules.onlyNames ? NOT_LISTED : NOT_PUBLIC;
+  return rules.onlyNames ? ISSUES.url_not_listed : ISSUES.url_not_public;
 }
-
-const NOT_A_URL =
-  'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
-
-export const NOT_PUBLIC = 'must be publicly reachable';
-const NOT_LISTED = 'must be an address of a service that this one sends to';
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 

@@ -1,3 +1,6 @@
+import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
+
 /** Shown in place of a value, which is only ever sent. */
 export const HIDDEN_VALUE = '•••';
 
@@ -42,39 +45,37 @@ const MIN_WORD_LENGTH = 8;
 export function findHeadersError(
   headers: Record<string, unknown>,
   isUpdate: boolean,
-): string | undefined {
+): Issue | undefined {
   const entries = Object.entries(headers);
-  if (entries.length > MAX_HEADERS) return `must have at most ${MAX_HEADERS} headers`;
+  if (entries.length > MAX_HEADERS) return ISSUES.too_many_headers({ max: MAX_HEADERS });
   const names = new Set<string>();
   for (const [name, value] of entries) {
     const error = findNameError(name) ?? findValueError(name, value, isUpdate);
     if (error !== undefined) return error;
-    if (names.has(name.toLowerCase())) return `${name} occurs twice`;
+    if (names.has(name.toLowerCase())) return ISSUES.header_repeated({ name });
     names.add(name.toLowerCase());
   }
   return undefined;
 }
 
-function findNameError(name: string): string | undefined {
+function findNameError(name: string): Issue | undefined {
   if (name.length > MAX_HEADER_NAME_LENGTH || !HEADER_NAME.test(name)) {
-    return `the names must have letters, digits, - and _, a letter first, and at most ${MAX_HEADER_NAME_LENGTH} characters`;
+    return ISSUES.header_name_invalid({ max: MAX_HEADER_NAME_LENGTH });
   }
   const lowerCaseName = name.toLowerCase();
   const isReserved =
     RESERVED_NAMES.has(lowerCaseName) ||
     RESERVED_PREFIXES.some((prefix) => lowerCaseName.startsWith(prefix));
-  return isReserved ? `${name} cannot be set` : undefined;
+  return isReserved ? ISSUES.header_reserved({ name }) : undefined;
 }
 
-function findValueError(name: string, value: unknown, isUpdate: boolean): string | undefined {
+function findValueError(name: string, value: unknown, isUpdate: boolean): Issue | undefined {
   if (isUpdate && value === HIDDEN_VALUE) return undefined;
-  if (typeof value !== 'string') return `${name} must be a string`;
+  if (typeof value !== 'string') return ISSUES.header_not_text({ name });
   if (value.length > MAX_HEADER_VALUE_LENGTH) {
-    return `${name} must have at most ${MAX_HEADER_VALUE_LENGTH} characters`;
+    return ISSUES.header_too_long({ name, max: MAX_HEADER_VALUE_LENGTH });
   }
-  return HEADER_VALUE.test(value)
-    ? undefined
-    : `${name} must be visible ASCII, with spaces only between other characters`;
+  return HEADER_VALUE.test(value) ? undefined : ISSUES.header_invalid({ name });
 }
 
 /** Returns the headers with every value hidden. */

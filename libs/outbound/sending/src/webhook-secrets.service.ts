@@ -11,9 +11,6 @@ import {
   type SigningSecret,
 } from './webhook-signature.js';
 
-export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
-export const HEADERS_LOST = 'The headers cannot be decrypted: set them again';
-
 const PURPOSE = 'webhook secrets';
 const getContext = (subscriptionId: unknown): string =>
   `webhook subscription ${String(subscriptionId)}`;
@@ -58,7 +55,7 @@ export class WebhookSecrets {
     return this.keys.seal(PURPOSE, Buffer.from(secret), getContext(subscriptionId));
   }
 
-  /** Opens a secret. @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` */
+  /** Opens a secret. @returns null when it cannot be decrypted: only that subscription fails, with `secret_lost` */
   open(subscriptionId: number, sealed: Buffer): string | null {
     return this.openText(subscriptionId, sealed, getContext(subscriptionId));
   }
@@ -70,7 +67,7 @@ export class WebhookSecrets {
     return this.keys.seal(PURPOSE, text, getHeadersContext(subscriptionId));
   }
 
-  /** Opens headers. @returns null when they cannot be decrypted: that subscription fails with `HEADERS_LOST` */
+  /** Opens headers. @returns null when they cannot be decrypted: that subscription fails with `headers_lost` */
   openHeaders(subscriptionId: number, sealed: Buffer | null): CustomHeaders | null {
     if (sealed === null) return {};
     const text = this.openText(subscriptionId, sealed, getHeadersContext(subscriptionId));

@@ -23,6 +23,7 @@ import { EventSubjects } from '#public-events/event-subjects.service.js';
 import { findPublicType, type PublicEventType } from '#public-events/public-events.js';
 import { armQueues } from './webhook-delivery.js';
 import { WorkHints } from './work-hints.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** The name of the checkpoint up to which the log has been enqueued. */
 export const FAN_OUT_CHECKPOINT = 'webhooks';
@@ -52,7 +53,7 @@ type Matching = Pick<Replay, 'accountId' | 'from' | 'to' | 'types' | 'head'> & S
 export class ReplayRunningError extends RejectedError {
   constructor() {
     super(
-      { base: ['Another replay of this subscription is still running'] },
+      { base: [ISSUES.replay_running] },
       'validation_failed',
       'Wait until its deliveries have been enqueued, then send the request again.',
     );

@@ -28,6 +28,7 @@ import { WebhookSubscriptionTable } from './webhook-subscription-table.service.j
 import { toSubscription, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { isSubscribedTo } from './webhook-subscription.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
+import { ISSUES } from '#translations/issues.js';
 
 type SealedAttempt = Omit<AttemptRow, 'status'> & {
   response_status: number | null;
@@ -111,7 +112,7 @@ export class WebhookDeliveriesService {
     assertEnabled(subscription);
     if (!(await this.requests.canBeSent(subscriptionId, id))) {
       throw new RejectedError(
-        { base: ['The event is no longer kept'] },
+        { base: [ISSUES.event_not_kept] },
         'validation_failed',
         'Read what became of it from the record itself: events are sent again only while they are kept.',
       );
@@ -245,7 +246,7 @@ function isAttempted(row: DetailRow): row is DeliveryRow & SealedAttempt {
 function assertEnabled({ enabled }: WebhookSubscriptionRow): void {
   if (enabled) return;
   throw new RejectedError(
-    { base: ['The subscription is disabled'] },
+    { base: [ISSUES.subscription_disabled] },
     'validation_failed',
     'Enable it first: PATCH the subscription with {"enabled": true}. With "replay_missed": true it also gets what happened meanwhile.',
   );

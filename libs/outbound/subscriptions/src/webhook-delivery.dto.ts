@@ -10,6 +10,7 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
+import { ISSUES } from '#translations/issues.js';
 
 const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const KINDS = ['scheduled', 'manual'] as const;
@@ -32,7 +33,7 @@ export class DeliveryListQuery extends PageQuery {
 
 export type DeliveryFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
 
-const TYPES_ERROR = { message: `must be a list of ${PUBLIC_EVENTS.join(', ')}` };
+const TYPES_ERROR = { context: ISSUES.replay_types_invalid({ types: PUBLIC_EVENTS.join(', ') }) };
 const typesValidators = [
   IsArray(TYPES_ERROR),
   ArrayNotEmpty(TYPES_ERROR),
@@ -44,7 +45,7 @@ const typesValidators = [
   ['from', 'to', 'types'],
   'to',
   ({ from, to }) => to === null || from < to,
-  'must be after from',
+  ISSUES.end_before_start,
 )
 export class ReplayDto {
   @TimeField({

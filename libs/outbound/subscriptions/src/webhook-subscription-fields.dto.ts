@@ -21,6 +21,7 @@ import {
   type CustomHeaders,
 } from '#sending/webhook-headers.js';
 import { EVERY_EVENT } from './webhook-subscription.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Declare the fields of webhook subscriptions that have rules of their own. */
 
@@ -58,15 +59,15 @@ function EventsField(options: FieldOptions): PropertyDecorator {
   const kind: FieldKind = {
     schema: { type: 'array', minItems: 1, items },
     validators: [
-      IsArray({ message: 'must be a list of event names' }),
-      ArrayNotEmpty({ message: 'must name at least one event' }),
+      IsArray({ context: ISSUES.not_list_of_events }),
+      ArrayNotEmpty({ context: ISSUES.no_event }),
       IsIn(SUBSCRIBABLE, {
         each: true,
-        message: `must each be one of ${SUBSCRIBABLE.join(', ')}`,
+        context: ISSUES.unknown_event_type({ types: SUBSCRIBABLE.join(', ') }),
       }),
       Check((names: string[]) =>
         names.includes(EVERY_EVENT) && new Set(names).size > 1
-          ? `must hold ${EVERY_EVENT} alone or named events only`
+          ? ISSUES.every_event_alone({ name: EVERY_EVENT })
           : undefined,
       ),
     ],
@@ -90,7 +91,7 @@ function HeadersField(options: FieldOptions): PropertyDecorator {
       },
     },
     validators: [
-      IsObject({ message: 'must be an object of header names and values' }),
+      IsObject({ context: ISSUES.headers_not_object }),
       Check((headers: Record<string, unknown>) => findHeadersError(headers, isUpdate)),
     ],
     finish: (headers: CustomHeaders) => ({ ...headers }),
@@ -110,10 +111,10 @@ function IdsField(options: FieldOptions): PropertyDecorator {
     },
     convert: (value) => (Array.isArray(value) ? value.map((id) => toInteger(id)) : value),
     validators: [
-      IsArray({ message: 'must be a list of ids' }),
-      ArrayNotEmpty({ message: 'must name at least one id' }),
-      ArrayMaxSize(MAX_IDS, { message: `must have at most ${MAX_IDS} ids` }),
-      Check((ids: unknown[]) => (ids.every(isId) ? undefined : 'must be a list of ids')),
+      IsArray({ context: ISSUES.not_list_of_ids }),
+      ArrayNotEmpty({ context: ISSUES.no_ids }),
+      ArrayMaxSize(MAX_IDS, { context: ISSUES.too_many_ids({ max: MAX_IDS }) }),
+      Check((ids: unknown[]) => (ids.every(isId) ? undefined : ISSUES.not_list_of_ids)),
     ],
     finish: (ids: number[]) => [...new Set(ids)],
   };

@@ -21,7 +21,6 @@ import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   isBlockedAddress,
   parseLiteralAddress,
-  NOT_PUBLIC,
   findTargetUrlError,
 } from '#sending/target-address.js';
 import { getGiveUpBefore } from './webhook-delivery.js';
@@ -48,6 +47,8 @@ import type {
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { TestWebhookSubscriptionHandler } from './webhook-test.commands.js';
+import type { Issue } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
@@ -334,7 +335,7 @@ async function assertTarget(targetUrl: string, names: NameLookup, config: Config
   const addresses = await names.resolveWithin(hostname, NAME_LOOKUP_MS);
   if (addresses.length === 0) return;
   if (addresses.every((address) => isBlockedAddress(address, config))) {
-    throw new RejectedError({ target_url: [NOT_PUBLIC] });
+    throw new RejectedError({ target_url: [ISSUES.url_not_public] });
   }
 }
 
@@ -345,14 +346,13 @@ async function assertOwnSubjects(
   subjects: EventSubjects,
 ): Promise<void> {
   const foreign = await subjects.findForeign(accountId, { cardIds, locationIds });
-  const toErrors = (ids: number[] | null) =>
-    ids?.map((id) => `${id} does not belong to this store`);
+  const toErrors = (ids: number[] | null) => ids?.map((id) => ISSUES.foreign_record({ id }));
   const errors = {
     card_ids: toErrors(foreign.cardIds),
     location_ids: toErrors(foreign.locationIds),
   };
-  const present = Object.entries(errors).flatMap(([field, messages]): [string, string[]][] =>
-    messages && messages.length > 0 ? [[field, messages]] : [],
+  const present = Object.entries(errors).flatMap(([field, issues]): [string, Issue[]][] =>
+    issues && issues.length > 0 ? [[field, issues]] : [],
   );
   if (present.length > 0) throw new RejectedError(Object.fromEntries(present));
 }

@@ -32,6 +32,7 @@ import {
   type SubscriptionChanges,
   type WebhookSubscription,
 } from './webhook-subscription.js';
+import { ISSUES } from '#translations/issues.js';
 
 const WEEK_SECONDS = 7 * 24 * 60 * 60;
 
@@ -162,19 +163,19 @@ const RESPONSE = {
   ['events', 'event'],
   'events',
   ({ events, event }) => events !== null || event !== null,
-  'is required (or event)',
+  ISSUES.event_or_events_missing,
 )
 @FieldsRule<CreateWebhookSubscriptionDto>(
   ['events', 'event'],
   'event',
   ({ events, event }) => events === null || event === null || isOnly(event, events),
-  'must be the same as events',
+  ISSUES.event_differs,
 )
 @FieldsRule<CreateWebhookSubscriptionDto>(
   ['events', 'event', 'payload_format'],
   'payload_format',
   (input) => input.payload_format !== 'flat' || isFlattable(input),
-  'flat needs exactly one named event',
+  ISSUES.flat_needs_one_event,
 )
 export class CreateWebhookSubscriptionDto extends derive.input(FIELDS) {}
 
@@ -187,13 +188,13 @@ export class CreateWebhookSubscriptionDto extends derive.input(FIELDS) {}
   ['events', 'event'],
   'event',
   ({ events, event }) => !events || !event || isOnly(event, events),
-  'must be the same as events',
+  ISSUES.event_differs,
 )
 @FieldsRule<UpdateWebhookSubscriptionDto>(
   ['enabled', 'replay_missed'],
   'replay_missed',
   ({ enabled, replay_missed }) => !replay_missed || enabled === true,
-  'needs enabled true',
+  ISSUES.replay_needs_enabled,
 )
 export class UpdateWebhookSubscriptionDto extends derive.changes(FIELDS) {
   @BooleanField({

@@ -4,6 +4,7 @@ import { RejectedError } from '#kernel/errors.js';
 import type { PayloadFormat } from '#public-events/public-events.js';
 import { HIDDEN_VALUE, type CustomHeaders } from '#sending/webhook-headers.js';
 import type { SignatureKind } from '#sending/webhook-signature.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const EVERY_EVENT = '*';
 
@@ -77,10 +78,10 @@ export function changeSubscription(
   const settings = { ...others, ...(headers && { headers: keepHidden(headers, current.headers) }) };
   const after = { ...current, ...settings };
   if (after.signature !== current.signature) {
-    throw new RejectedError({ signature: ['is changed by rotate_secret'] });
+    throw new RejectedError({ signature: [ISSUES.signature_fixed] });
   }
   if (after.payloadFormat === 'flat' && getOnlyEvent(after.events) === null) {
-    throw new RejectedError({ payload_format: ['flat needs exactly one named event'] });
+    throw new RejectedError({ payload_format: [ISSUES.flat_needs_one_event] });
   }
   const switched = enabled === current.enabled ? null : enabled ? 'on' : 'off';
   const same = Object.entries(settings).every(([name, value]) =>
@@ -118,7 +119,7 @@ function keepHidden(headers: CustomHeaders, current: CustomHeaders): CustomHeade
       if (value !== HIDDEN_VALUE) return [name, value];
       const currentValue = values.get(name.toLowerCase()) ?? HIDDEN_VALUE;
       if (currentValue === HIDDEN_VALUE) {
-        throw new RejectedError({ headers: [`${name} has no value that could stay`] });
+        throw new RejectedError({ headers: [ISSUES.header_without_value({ name })] });
       }
       return [name, currentValue];
     }),

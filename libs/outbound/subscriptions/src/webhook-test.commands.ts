@@ -10,12 +10,13 @@ import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js
 import { getAddressKey } from '#http/rate-limit.js';
 import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
 import { getError, getHttpStatus, type AttemptResult } from '#sending/outcome.js';
-import { HEADERS_LOST, SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { toWebhookTestJson, type WebhookTestJson } from './webhook-subscription.dto.js';
 import { toSubscription, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { toAuditedSettings } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_TESTS = 32;
 const MAX_TESTS_PER_STORE = 4;
@@ -102,10 +103,10 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
     const isStillSigning = previous !== null && until !== null && until > getNow();
     const opened = this.secrets.open(id, secret);
-    if (opened === null) throw new RejectedError({ base: [SECRET_LOST] });
+    if (opened === null) throw new RejectedError({ base: [ISSUES.secret_lost] });
     const previousSecret = isStillSigning ? this.secrets.open(id, previous) : null;
     const headers = this.secrets.openHeaders(id, row.headers);
-    if (headers === null) throw new RejectedError({ base: [HEADERS_LOST] });
+    if (headers === null) throw new RejectedError({ base: [ISSUES.headers_lost] });
     return { secret: opened, ...(previousSecret !== null && { previousSecret }), headers };
   }
 

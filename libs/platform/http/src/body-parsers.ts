@@ -11,6 +11,7 @@ import {
 } from './body-kinds.js';
 import { readLargeBody } from './large-bodies.js';
 import { parseMultipart } from './multipart.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 /** Far more than any form has. Without it a small body could hold a hundred thousand parts, each an object. */
 const MAX_PARTS = 200;
@@ -30,9 +31,11 @@ export function installBodyParsers(server: FastifyInstance): void {
 /** Parses a whole body, whose limit bounds the work. @throws InvalidFieldsError */
 function parseUpload(request: FastifyRequest, body: Buffer): Form {
   const parts = parseMultipart(body, request.headers['content-type'] ?? '', MAX_PARTS);
-  if (!parts) throw new InvalidFieldsError({ base: ['The form cannot be read'] });
+  if (!parts) throw new InvalidFieldsError({ base: [PLATFORM_ISSUES.form_unreadable] });
   if (parts.length > MAX_PARTS) {
-    throw new InvalidFieldsError({ base: [`The form has more than ${MAX_PARTS} fields`] });
+    throw new InvalidFieldsError({
+      base: [PLATFORM_ISSUES.form_too_many_fields({ max: MAX_PARTS })],
+    });
   }
   const uploaded = new Map<string, Buffer>();
   const fields: [string, string][] = [];
@@ -44,7 +47,7 @@ function parseUpload(request: FastifyRequest, body: Buffer): Form {
   }
   if (fieldBytes > MAX_FIELDS_BYTES) {
     throw new InvalidFieldsError({
-      base: [`The texts of the form have more than ${MAX_FIELDS_BYTES / 1024} KiB`],
+      base: [PLATFORM_ISSUES.form_too_large({ max: MAX_FIELDS_BYTES / 1024 })],
     });
   }
   uploadedFiles.set(request, uploaded);

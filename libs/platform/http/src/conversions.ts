@@ -1,6 +1,7 @@
 import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
 import { isBlankText, normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { findMomentOfDay, isCalendarDay, type MomentOfDay } from '#kernel/zoned-time.js';
+import { PLATFORM_ISSUES, type Issue } from '#kernel/issues.js';
 
 // Conversions for what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (CONV-13 to CONV-25).
 
@@ -23,9 +24,9 @@ function normalizeWith(normalize: (text: string) => string): Convert {
 }
 
 /** Finds characters that neither JSON columns nor other systems can hold. */
-export function findTextError(value: string): string | undefined {
-  if (value.includes('\0')) return 'must not contain a NUL character';
-  return value.isWellFormed() ? undefined : 'must be valid Unicode text';
+export function findTextError(value: string): Issue | undefined {
+  if (value.includes('\0')) return PLATFORM_ISSUES.nul_character;
+  return value.isWellFormed() ? undefined : PLATFORM_ISSUES.invalid_unicode;
 }
 
 export function toInteger(value: unknown): unknown {
@@ -97,20 +98,19 @@ export function toDay(value: unknown): unknown {
 const METADATA_DEPTH = 16;
 
 /** Finds an error. A null removes its key, so it does not count; the merged result is checked where it is merged. */
-export function findMetadataInputError(input: Metadata): string | undefined {
+export function findMetadataInputError(input: Metadata): Issue | undefined {
   return findJsonError(input, METADATA_DEPTH) ?? findMetadataError(mergeMetadata({}, input));
 }
 
-function findJsonError(value: unknown, depth: number): string | undefined {
+function findJsonError(value: unknown, depth: number): Issue | undefined {
   if (typeof value === 'string') return findTextError(value);
   // 1e400 is parsed as Infinity and would be written as null.
-  if (typeof value === 'number' && !Number.isFinite(value))
-    return 'must not hold so large a number';
+  if (typeof value === 'number' && !Number.isFinite(value)) return PLATFORM_ISSUES.number_too_large;
   // Of more digits the last are lost by now: the number would be stored as another one.
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
-    return `must not hold an integer beyond ${Number.MAX_SAFE_INTEGER}: send it as a string`;
+    return PLATFORM_ISSUES.integer_too_large({ max: Number.MAX_SAFE_INTEGER });
   if (typeof value !== 'object' || value === null) return undefined;
-  if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
+  if (depth === 0) return PLATFORM_ISSUES.nested_too_deeply({ max: METADATA_DEPTH });
   for (const [key, inner] of Object.entries(value)) {
     const nestedError = findTextError(key) ?? findJsonError(inner, depth - 1);
     if (nestedError) return nestedError;

@@ -1,10 +1,11 @@
 import type { Type } from '@nestjs/common';
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import type { ValidationMetadata } from 'class-validator/types/metadata/ValidationMetadata.js';
-import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
 import { deferSwaggerDecorators } from './documentation.js';
 import { isBlank, isDate } from './conversions.js';
 import type { FieldContext } from './fields.js';
+import { locateIssue, PLATFORM_ISSUES, type FieldIssues, type Issue } from '#kernel/issues.js';
 
 /**
  * What reading an input yields.
@@ -14,7 +15,7 @@ import type { FieldContext } from './fields.js';
  */
 export type Reading<T extends object = object> = {
   value: T;
-  errors: FieldErrors | undefined;
+  errors: FieldIssues | undefined;
   hasDate: boolean;
   hasUnread: boolean;
 };
@@ -26,7 +27,7 @@ type Rule = {
   /** Field that the error is reported for. */
   field: string;
   holds: (input: never) => boolean;
-  message: string;
+  issue: Issue;
 };
 
 type DtoOptions = {
@@ -65,11 +66,11 @@ export function FieldsRule<T>(
   of: readonly (keyof T & string)[],
   field: keyof T & string,
   holds: (input: T) => boolean,
-  message: string,
+  issue: Issue,
 ): ClassDecorator {
   return (dto) => {
     // The lowest decorator of a class is applied first.
-    rules.set(dto, [{ fields: of, field, holds, message }, ...(rules.get(dto) ?? [])]);
+    rules.set(dto, [{ fields: of, field, holds, issue }, ...(rules.get(dto) ?? [])]);
   };
 }
 
@@ -120,8 +121,8 @@ type CompiledField = FieldContext & {
   name: string;
   isNullable: boolean;
   isChecked: (object: object, value: unknown) => boolean;
-  /** Each returns the message of a validator that refuses the value. */
-  checks: ((value: unknown, object: object) => string | undefined)[];
+  /** Each returns the issue of a validator that refuses the value. */
+  checks: ((value: unknown, object: object) => Issue | undefined)[];
   /** The value without an input where that is always the same; undefined: it has to be read. */
   absent: { value: unknown } | undefined;
 };
@@ -164,18 +165,18 @@ export class CompiledFields {
   /** Reads a body. With a wrapper, a field counts only in its own place: inside or outside it (CONV-54). */
   readBody(body: unknown, timeZone?: string): Reading {
     const input = body === undefined ? {} : body;
-    if (!isObject(input)) return refuse('base', 'The body must be a JSON object');
+    if (!isObject(input)) return refuse('base', PLATFORM_ISSUES.body_not_object);
     const { wrapper } = this;
     if (wrapper === undefined) return this.read(input, timeZone);
     if (Object.hasOwn(input, wrapper)) {
       const inner = input[wrapper];
-      if (!isObject(inner)) return refuse(wrapper, 'must be an object');
+      if (!isObject(inner)) return refuse(wrapper, PLATFORM_ISSUES.not_object);
       return this.read(inner, timeZone, input);
     }
     if (this.bare && Object.keys(input).some((name) => this.bare?.has(name))) {
       return this.read(input, timeZone);
     }
-    return refuse(wrapper, 'is required: wrap the fields in an object of this name');
+    return refuse(wrapper, PLATFORM_ISSUES.wrapper_required);
   }
 
   readQuery(query: unknown, timeZone?: string): Reading {
@@ -216,10 +217,10 @@ export class CompiledFields {
   }
 
   private checkRules(reading: MutableReading): void {
-    for (const { fields, field, holds, message } of this.rules) {
+    for (const { fields, field, holds, issue } of this.rules) {
       const { errors, value } = reading;
       if (errors && fields.some((name) => Object.hasOwn(errors, name))) continue;
-      if (!holds(value as never)) ((reading.errors ??= {})[field] ??= []).push(message);
+      if (!holds(value as never)) ((reading.errors ??= {})[field] ??= []).push(issue);
     }
   }
 }
@@ -233,9 +234,12 @@ function createReading(): MutableReading {
 }
 
 /** Creates the result of an input of which no field can be read. */
-function refuse(field: string, message: string): Reading {
-  return { value: {}, errors: { [field]: [message] }, hasDate: false, hasUnread: true };
+function refuse(field: string, issue: Issue): Reading {
+  return { value: {}, errors: { [field]: [issue] }, hasDate: false, hasUnread: true };
 }
+
+/** The context of a validator's decorator: why it refuses a value. */
+type Reason = Issue | ((value: unknown) => Issue | undefined);
 
 function compileField(
   targetName: string,
@@ -248,10 +252,12 @@ function compileField(
     throw new Error(`${targetName}.${property} has a decorator that is not from fields.ts`);
   }
   const [isChecked] = presence.constraints as [CompiledField['isChecked']];
-  const checks = metadata.flatMap(({ constraintCls, constraints, each, message }) =>
+  const checks = metadata.flatMap(({ constraintCls, constraints, each, context: reason }) =>
     getMetadataStorage()
       .getTargetValidatorConstraints(constraintCls)
       .map(({ instance }): CompiledField['checks'][number] => {
+        if (!isReason(reason))
+          throw new Error(`${targetName}.${property} is refused without an issue`);
         // One for all values: a check is done before the next one begins.
         const about = {
           targetName,
@@ -266,14 +272,10 @@ function compileField(
           const isValid = each
             ? Array.isArray(value) && value.every((one) => instance.validate(one, about) === true)
             : instance.validate(value, about) === true;
-          const error = isValid
-            ? undefined
-            : ((typeof message === 'function' ? message(about) : message) ??
-              instance.defaultMessage?.(about) ??
-              'is invalid');
           about.value = undefined;
           about.object = NO_OBJECT;
-          return error;
+          if (isValid) return undefined;
+          return typeof reason === 'function' ? reason(value) : reason;
         };
       }),
   );
@@ -320,7 +322,7 @@ function readField(
   if (field.inner && !nested) reading.hasUnread = true;
   const inner = nested && readNested(reading, nested, value);
   if (inner && inner.errors.length > 0) {
-    (reading.errors ??= {})[name] = isNullable ? [inner.errors.join(', ')] : inner.errors;
+    (reading.errors ??= {})[name] = isNullable ? joinIssues(inner.errors) : inner.errors;
     return;
   }
   const checked = inner ? inner.value : value;
@@ -333,17 +335,28 @@ function readNested(
   { dto, label = () => '' }: NonNullable<FieldContext['nested']>,
   value: unknown,
 ) {
-  const errors: string[] = [];
+  const errors: Issue[] = [];
   const elements = [value].flat().map((element, i) => {
-    if (!isObject(element)) return void errors.push(`${label(i)}must be an object`);
+    if (!isObject(element))
+      return void errors.push(locateIssue(label(i), PLATFORM_ISSUES.not_object));
     const inner = getFields(dto()).read(element);
     if (inner.hasUnread) reading.hasUnread = true;
-    for (const [name, messages] of Object.entries(inner.errors ?? {})) {
-      errors.push(...messages.map((message) => `${label(i)}${name} ${message}`));
+    for (const [name, issues] of Object.entries(inner.errors ?? {})) {
+      errors.push(...issues.map((issue) => locateIssue(`${label(i)}${name} `, issue)));
     }
     return inner.value;
   });
   return { value: Array.isArray(value) ? elements : elements[0], errors };
+}
+
+/** Returns the issues as one, which has the code of the first. */
+function joinIssues(issues: Issue[]): Issue[] {
+  const message = issues.map((issue) => issue.message).join(', ');
+  return issues.slice(0, 1).map((issue) => ({ ...issue, message }));
+}
+
+function isReason(context: unknown): context is Reason {
+  return typeof context === 'function' || (isObject(context) && 'message' in context);
 }
 
 function isFieldContext(context: unknown): context is FieldContext {

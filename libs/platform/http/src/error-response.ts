@@ -11,6 +11,7 @@ export type ErrorResponse = {
   code: string;
   error: string;
   errors?: FieldErrors;
+  errorCodes?: Record<string, string[]>;
   existing?: ExistingRecord;
   /** Null: from the beginning. */
   resumeAfter?: string | null;
@@ -31,7 +32,7 @@ export type ErrorJson = ReturnType<typeof toErrorJson>;
 
 /** Renders the body of an error response (ERR-01 to ERR-07). */
 export function toErrorJson(
-  { code, error, errors, existing, resumeAfter, resolution, versioning }: ErrorResponse,
+  { code, error, errors, errorCodes, existing, resumeAfter, resolution, versioning }: ErrorResponse,
   requestId: string,
   publicUrl: string,
 ) {
@@ -39,6 +40,7 @@ export function toErrorJson(
     error,
     code,
     ...(errors && { errors }),
+    ...(errorCodes && { error_codes: errorCodes }),
     ...(existing && { existing: { type: existing.type, id: existing.id } }),
     ...(resumeAfter !== undefined && { resume_after: resumeAfter }),
     ...(resolution !== undefined && { resolution }),

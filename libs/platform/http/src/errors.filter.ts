@@ -8,6 +8,7 @@ import {
 import { STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
+import { toFieldCodes } from '#kernel/issues.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   CatalogueError,
@@ -224,13 +225,14 @@ function negotiate(
 
 function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof RejectedError) {
-    const { message, code, errors, resolution } = error;
+    const { message, code, errors, issues, resolution } = error;
     const existing = error instanceof TakenError ? error.existing : undefined;
     return {
       status: 422,
       code,
       error: message,
       errors,
+      errorCodes: toFieldCodes(issues),
       ...(existing && { existing }),
       ...(error instanceof CursorAheadError && { resumeAfter: error.resumeAfter }),
       ...(resolution && { resolution }),

@@ -30,6 +30,8 @@ class Kinds {
 
 const BEYOND = 'must not hold an integer beyond 9007199254740991: send it as a string';
 
+const toIssue = (message: string) => ({ code: 'odd', params: {}, message });
+
 const getErrors = (read: () => unknown): unknown => {
   try {
     return read();
@@ -105,14 +107,11 @@ describe('a field', () => {
     { text: 'ab', integer: 9, number: 0.5, boolean: true, choice: 'a', metadata: {} },
     { text: 'abcdef', integer: 10, number: 2, boolean: 'x', choice: 'c', metadata: { a: '\0' } },
     { text: 3, integer: 1.5, number: 'x', color: 'red', day: '2026-03-02', metadata: [] },
-  ])('reports the same errors as validateSync: %j', (input) => {
+  ])('refuses the same fields as validateSync: %j', (input) => {
     const errors = validateSync(Object.assign(new Kinds(), input), { stopAtFirstError: true });
-    const messages = errors.map(({ property, constraints }) => [
-      property,
-      Object.values(constraints ?? {}),
-    ]);
+    const fields = errors.map(({ property }) => property);
     const reported = getErrors(() => void readBody(Kinds, input)) ?? {};
-    expect(Object.fromEntries(messages)).toEqual(reported);
+    expect(fields).toEqual(Object.keys(reported));
   });
 });
 
@@ -177,8 +176,13 @@ describe('readBody', () => {
   });
 });
 
-@FieldsRule<Range>(['from', 'to'], 'to', ({ from, to }) => from <= to, 'must not be before from')
-@FieldsRule<Range>(['to'], 'to', ({ to }) => to % 2 === 0, 'must be even')
+@FieldsRule<Range>(
+  ['from', 'to'],
+  'to',
+  ({ from, to }) => from <= to,
+  toIssue('must not be before from'),
+)
+@FieldsRule<Range>(['to'], 'to', ({ to }) => to % 2 === 0, toIssue('must be even'))
 class Range {
   @IntegerField() declare readonly from: number;
   @IntegerField() declare readonly to: number;

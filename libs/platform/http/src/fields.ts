@@ -37,6 +37,7 @@ import {
   type Convert,
 } from './conversions.js';
 import { deferSwaggerDecorators } from './documentation.js';
+import { PLATFORM_ISSUES, type Issue } from '#kernel/issues.js';
 
 /**
  * Declare the fields of requests (CONV-13 to CONV-28). Each decorator sets the conversion, class-validator's decorators
@@ -125,21 +126,16 @@ export function Field(kind: FieldKind, options: FieldOptions = {}): PropertyDeco
 }
 
 /**
- * Declares a check with a message of its own.
- * @param findError returns undefined for a valid value
+ * Declares a check that finds its issue itself.
+ * @param findIssue returns undefined for a valid value
  */
-export function Check<T>(findError: (value: T) => string | undefined): PropertyDecorator {
-  return ValidateBy({
-    name: findError.name,
-    validator: {
-      validate: (value: T) => findError(value) === undefined,
-      defaultMessage: (about) => findError(about?.value as T) ?? '',
-    },
-  });
+export function Check<T>(findIssue: (value: T) => Issue | undefined): PropertyDecorator {
+  const validator = { validate: (value: T) => findIssue(value) === undefined };
+  return ValidateBy({ name: findIssue.name, validator }, { context: findIssue });
 }
 
-const required = IsDefined({ message: 'is required' });
-const isString = IsString({ message: 'must be a string' });
+const required = IsDefined({ context: PLATFORM_ISSUES.required });
+const isString = IsString({ context: PLATFORM_ISSUES.not_text });
 
 /** A text in its normal form (NFC, nothing invisible at its ends), not blank. @param max in code points */
 export function textKind(max: number, ...validators: PropertyDecorator[]) {
@@ -149,13 +145,11 @@ export function textKind(max: number, ...validators: PropertyDecorator[]) {
     validators: [
       required,
       isString,
-      IsNotEmpty({ message: 'must not be blank' }),
+      IsNotEmpty({ context: PLATFORM_ISSUES.blank }),
       Check(findTextError),
       // Counting code points is slow; a text has at most as many as it has units.
       Check((text: string) =>
-        text.length > max && [...text].length > max
-          ? `must have at most ${max} characters`
-          : undefined,
+        text.length > max && [...text].length > max ? PLATFORM_ISSUES.too_long({ max }) : undefined,
       ),
       ...validators,
     ],
@@ -171,15 +165,15 @@ export function identifierKind(max: number, ...validators: PropertyDecorator[]) 
 export function parsedTextKind(
   max: number,
   parse: (text: string) => unknown,
-  message: string,
+  issue: Issue,
 ): FieldKind {
-  const check = Check((text: string) => (parse(text) === undefined ? message : undefined));
+  const check = Check((text: string) => (parse(text) === undefined ? issue : undefined));
   return { ...textKind(max, check), finish: parse };
 }
 
 export function matchingKind(pattern: RegExp, max: number): FieldKind {
-  const message = `must match ${pattern.source.replace(/^\^|\$$/g, '')}`;
-  const { schema, ...kind } = textKind(max, Matches(pattern, { message }));
+  const context = PLATFORM_ISSUES.no_match({ pattern: pattern.source.replace(/^\^|\$$/g, '') });
+  const { schema, ...kind } = textKind(max, Matches(pattern, { context }));
   return { ...kind, schema: { ...schema, pattern: pattern.source } };
 }
 
@@ -194,9 +188,9 @@ export function integerKind(
     convert: toInteger,
     validators: [
       required,
-      IsInt({ message: 'must be an integer' }),
-      Min(min, { message: `must be at least ${min}` }),
-      Max(max, { message: `must be at most ${max}` }),
+      IsInt({ context: PLATFORM_ISSUES.not_integer }),
+      Min(min, { context: PLATFORM_ISSUES.too_small({ min }) }),
+      Max(max, { context: PLATFORM_ISSUES.too_large({ max }) }),
       ...validators,
     ],
   };
@@ -212,8 +206,8 @@ export function listKind(
     // @nestjs/swagger recognises a lazy reference by the name of its function.
     schema: { type: () => dto(), isArray: true, maxItems: max },
     validators: [
-      IsArray({ message: 'must be a list of objects' }),
-      ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
+      IsArray({ context: PLATFORM_ISSUES.not_list_of_objects }),
+      ArrayMaxSize(max, { context: PLATFORM_ISSUES.too_many_elements({ max }) }),
     ],
     nested: { dto, label },
   };
@@ -248,13 +242,13 @@ export function NumberField({
   max,
   ...options
 }: FieldOptions & { min: number; max: number }): PropertyDecorator {
-  const range = { message: `must be between ${min} and ${max}` };
+  const range = { context: PLATFORM_ISSUES.out_of_range({ min, max }) };
   const kind: FieldKind = {
     schema: { type: 'number', minimum: min, maximum: max },
     convert: toNumber,
     validators: [
       required,
-      IsNumber({}, { message: 'must be a number' }),
+      IsNumber({}, { context: PLATFORM_ISSUES.not_number }),
       Min(min, range),
       Max(max, range),
     ],
@@ -264,7 +258,7 @@ export function NumberField({
 
 /** Declares a boolean: true, false, 1, 0, or one of these as a string (CONV-15). */
 export function BooleanField(options: FieldOptions = {}): PropertyDecorator {
-  const validators = [required, IsBoolean({ message: 'must be true or false' })];
+  const validators = [required, IsBoolean({ context: PLATFORM_ISSUES.not_boolean })];
   return Field({ schema: { type: 'boolean' }, convert: toBoolean, validators }, options);
 }
 
@@ -275,18 +269,21 @@ export function OneOfField(
   const kind: FieldKind = {
     schema: { type: 'string', enum: values },
     convert: (value) => (value === '' ? null : value),
-    validators: [required, IsIn(values, { message: `must be one of ${values.join(', ')}` })],
+    validators: [
+      required,
+      IsIn(values, { context: PLATFORM_ISSUES.not_choice({ choices: values.join(', ') }) }),
+    ],
   };
   return Field(kind, options);
 }
 
 /** Declares a colour: `#RGB` or `#RRGGBB`, converted to upper-case `#RRGGBB`. */
 export function ColorField(options: FieldOptions = {}): PropertyDecorator {
-  const message = 'must be a colour such as #6B4226';
+  const context = PLATFORM_ISSUES.not_color;
   const kind: FieldKind = {
     schema: { type: 'string', pattern: '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$' },
     convert: toColor,
-    validators: [required, isString, Matches(/^#[0-9A-F]{6}$/, { message })],
+    validators: [required, isString, Matches(/^#[0-9A-F]{6}$/, { context })],
   };
   return Field(kind, { example: '#6B4226', ...options });
 }
@@ -303,13 +300,13 @@ export function TimeField({
   description,
   ...options
 }: TimeOptions): PropertyDecorator {
-  const years = { message: 'must be in the years 1 to 9999 in every time zone' };
+  const years = { context: PLATFORM_ISSUES.year_out_of_range };
   const kind: FieldKind = {
     schema: { type: 'string', format: 'date-time' },
     convert: toTime(moment),
     validators: [
       required,
-      IsDate({ message: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' }),
+      IsDate({ context: PLATFORM_ISSUES.not_time }),
       MinDate(new Date(EARLIEST_TIME), years),
       MaxDate(new Date(LATEST_TIME), years),
     ],
@@ -322,8 +319,8 @@ export function TimeField({
 /** Declares a date that exists and is not after `today`. */
 export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
   const findDayError = (day: string) => {
-    if (!isCalendarDay(day)) return 'must be a real date such as 1990-05-31';
-    return day > today() ? 'must not be in the future' : undefined;
+    if (!isCalendarDay(day)) return PLATFORM_ISSUES.not_date;
+    return day > today() ? PLATFORM_ISSUES.in_future : undefined;
   };
   const kind: FieldKind = {
     schema: { type: 'string', format: 'date' },
@@ -341,7 +338,7 @@ export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
       additionalProperties: true,
       description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
     },
-    validators: [IsObject({ message: 'must be an object' }), Check(findMetadataInputError)],
+    validators: [IsObject({ context: PLATFORM_ISSUES.not_object }), Check(findMetadataInputError)],
     finish: (input: Metadata) => ({ ...input }),
   };
   return Field(kind, options);

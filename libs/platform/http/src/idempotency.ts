@@ -23,6 +23,7 @@ import type { AuthenticatedRequest } from './caller.js';
 import { renderErrorResponse, renderFailure, StoredRefusal } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 import { isAdminRoute, isApiRoute } from './path.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 const WRITE_METHODS = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
 const PRUNE_INTERVAL_MS = 10 * 60_000;
@@ -189,7 +190,7 @@ function parseKey(header: string | string[]): string {
   const key = /^"(.*)"$/s.exec(text)?.[1] ?? text;
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
   throw new InvalidFieldsError({
-    idempotency_key: ['must be 1 to 255 printable ASCII characters'],
+    idempotency_key: [PLATFORM_ISSUES.invalid_idempotency_key],
   });
 }
 
@@ -208,7 +209,7 @@ function renderCanonicalJson(body: unknown): string {
     return JSON.stringify(body, (_, value: unknown) => sortKeys(value)) ?? '';
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new InvalidFieldsError({ base: ['The body is nested too deeply'] });
+    throw new InvalidFieldsError({ base: [PLATFORM_ISSUES.body_nested_too_deeply] });
   }
 }
 
@@ -221,7 +222,7 @@ function sortKeys(value: unknown): unknown {
 
 function createKeyReusedError(): RejectedError {
   return new RejectedError(
-    { idempotency_key: ['was used for a request with another body'] },
+    { idempotency_key: [PLATFORM_ISSUES.idempotency_key_reused] },
     'idempotency_key_reused',
     ERRORS.idempotency_key_reused.advice,
   );

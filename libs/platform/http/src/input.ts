@@ -122,8 +122,8 @@ function takeInput(request: FastifyRequest, takes: InputTypes, { query, body, re
   if (refused) {
     const errors = toUnknownErrors(refused, takes.body);
     const others = [query, body].flatMap((one) => Object.entries(one?.errors ?? {}));
-    for (const [field, messages] of others) {
-      errors.set(field, [...(errors.get(field) ?? []), ...messages]);
+    for (const [field, issues] of others) {
+      errors.set(field, [...(errors.get(field) ?? []), ...issues]);
     }
     throw new InvalidFieldsError(Object.fromEntries(errors));
   }

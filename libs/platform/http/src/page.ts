@@ -14,6 +14,7 @@ import { IntegerField, TextField, TimeField } from './fields.js';
 import { Dto } from './dtos.js';
 import { LargeResponses } from './large-responses.js';
 import { readPage } from './page-by-bytes.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 const MAX_LIMIT = 250;
 /** Number of elements that are read before the size of any is known; most pages have no more. */
@@ -126,7 +127,7 @@ export class PageReader {
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
     if (after === undefined)
-      throw new InvalidFieldsError({ cursor: ['is not a valid cursor for this list'] });
+      throw new InvalidFieldsError({ cursor: [PLATFORM_ISSUES.invalid_cursor] });
     const { page, hasMore } = await readPage<T>(
       { limit, first: FIRST_STEP_COUNT },
       (last, count) => find({ after: last === undefined ? after : getKey(last), limit: count }),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError } from '#kernel/errors.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 import { Dto, readBody } from './dtos.js';
 import { derive, field, ID, pick, type FieldsOf } from './resource-fields.js';
 
@@ -37,7 +38,7 @@ describe('the fields of a resource', () => {
       place: null,
       isOpen: true,
     });
-    expect(() => create({})).toThrow(new InvalidFieldsError({ name: ['is required'] }));
+    expect(() => create({})).toThrow(new InvalidFieldsError({ name: [PLATFORM_ISSUES.required] }));
   });
 
   it('are left alone by a change that does not name them, and cleared by null if they may be null', () => {
@@ -47,12 +48,15 @@ describe('the fields of a resource', () => {
       isOpen: false,
     });
     expect(() => change({ place: null })).toThrow(
-      new InvalidFieldsError({ place: ['is required'] }),
+      new InvalidFieldsError({ place: [PLATFORM_ISSUES.required] }),
     );
   });
 
   it('are checked by the same limits in both', () => {
-    const errors = { name: ['must have at most 5 characters'], max_weight: ['must be at least 1'] };
+    const errors = {
+      name: [PLATFORM_ISSUES.too_long({ max: 5 })],
+      max_weight: [PLATFORM_ISSUES.too_small({ min: 1 })],
+    };
     const box = { name: 'longer', max_weight: 0 };
     expect(() => create(box)).toThrow(new InvalidFieldsError(errors));
     expect(() => change(box)).toThrow(new InvalidFieldsError(errors));

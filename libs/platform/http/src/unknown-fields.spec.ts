@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
 import { Dto, getFields } from './dtos.js';
+import { toFieldMessages } from '#kernel/issues.js';
 import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {
@@ -30,7 +31,7 @@ const findNames = (input: { query?: unknown; body?: unknown }) => {
 };
 const findErrors = (body: unknown) => {
   const unknown = findUnknownInput(ENDPOINT, { query: {}, body });
-  return unknown && Object.fromEntries(toUnknownErrors(unknown, Thing));
+  return unknown && toFieldMessages(Object.fromEntries(toUnknownErrors(unknown, Thing)));
 };
 
 describe('findUnknownInput', () => {

@@ -1,5 +1,6 @@
 import type { Type } from '@nestjs/common';
 import { getFields, isObject, type CompiledFields } from './dtos.js';
+import { locateIssue, PLATFORM_ISSUES, type Issue } from '#kernel/issues.js';
 
 /** Path of a name that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
@@ -106,14 +107,18 @@ function encode(name: string): string {
  */
 export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: Type | null) {
   const { wrapper } = getFields(takes);
-  const errors = new Map<string, string[]>();
+  const errors = new Map<string, Issue[]>();
   for (const path of [...body, ...query]) {
     const [field = '', ...rest] = path.length > 1 && path[0] === wrapper ? path.slice(1) : path;
-    const message = [...rest.map(shorten), 'is not known'].join(' ');
-    const messages = errors.get(shorten(field)) ?? [];
-    errors.set(shorten(field), [...new Set([...messages, message])]);
+    const issue = locateIssue(
+      rest.map((name) => `${shorten(name)} `).join(''),
+      PLATFORM_ISSUES.unknown_field,
+    );
+    const issues = errors.get(shorten(field)) ?? [];
+    const isListed = issues.some(({ message }) => message === issue.message);
+    if (!isListed) errors.set(shorten(field), [...issues, issue]);
   }
-  if (hasMore) errors.set('base', ['More is not known than is named here']);
+  if (hasMore) errors.set('base', [PLATFORM_ISSUES.more_unknown_fields]);
   return errors;
 }
 

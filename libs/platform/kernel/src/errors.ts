@@ -1,4 +1,5 @@
 import { ERRORS, fillPlaceholders, PLATFORM_ERRORS, type ErrorCode } from './error-catalogue.js';
+import { toFieldMessages, type FieldIssues } from './issues.js';
 
 /** Messages by field name; `base` is an error of the whole record (ERR-07). */
 export type FieldErrors = Record<string, string[]>;
@@ -40,11 +41,15 @@ export type ExistingRecord = { type: string; id: number };
 
 /** Reports that a rule rejects the request. Becomes a 422. */
 export class RejectedError extends Error {
+  /** The messages of the issues. */
+  readonly errors: FieldErrors;
+
   constructor(
-    readonly errors: FieldErrors,
+    readonly issues: FieldIssues,
     readonly code: string = 'validation_failed',
     readonly resolution?: string,
   ) {
+    const errors = toFieldMessages(issues);
     super(
       Object.entries(errors)
         .flatMap(([field, messages]) =>
@@ -52,6 +57,7 @@ export class RejectedError extends Error {
         )
         .join('; '),
     );
+    this.errors = errors;
   }
 }
 
@@ -61,11 +67,11 @@ export class RejectedError extends Error {
  */
 export class TakenError extends RejectedError {
   constructor(
-    errors: FieldErrors,
+    issues: FieldIssues,
     resolution: string,
     readonly existing: ExistingRecord | undefined,
   ) {
-    super(errors, 'taken', resolution);
+    super(issues, 'taken', resolution);
   }
 }
 
@@ -75,11 +81,11 @@ export class TakenError extends RejectedError {
  */
 export class CursorAheadError extends RejectedError {
   constructor(
-    errors: FieldErrors,
+    issues: FieldIssues,
     resolution: string,
     readonly resumeAfter: string | null,
   ) {
-    super(errors, 'cursor_ahead', resolution);
+    super(issues, 'cursor_ahead', resolution);
   }
 }
 

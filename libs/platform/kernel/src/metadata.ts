@@ -1,3 +1,5 @@
+import { PLATFORM_ISSUES, type Issue } from '#kernel/issues.js';
+
 /** A JSON object for other systems' own use. */
 export type Metadata = { [key: string]: unknown };
 
@@ -11,9 +13,10 @@ export function mergeMetadata(current: Metadata, changes: Metadata): Metadata {
 }
 
 /** Returns an error if merged metadata is too large (CUST-27, CUST-28). */
-export function findMetadataError(metadata: Metadata): string | undefined {
-  if (Object.keys(metadata).length > MAX.keys) return `must have at most ${MAX.keys} keys`;
+export function findMetadataError(metadata: Metadata): Issue | undefined {
+  if (Object.keys(metadata).length > MAX.keys)
+    return PLATFORM_ISSUES.too_many_keys({ max: MAX.keys });
   return Buffer.byteLength(JSON.stringify(metadata)) > MAX.bytes
-    ? 'must have at most 16 KiB'
+    ? PLATFORM_ISSUES.metadata_too_large
     : undefined;
 }

@@ -22,6 +22,7 @@ import {
 import type { ApiTokenRecord } from '#identity/api-tokens.service.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import { MAX_ACCOUNTS } from '#identity/token.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_INT32 = 2_147_483_647;
 
@@ -41,13 +42,13 @@ const idsKind: FieldKind = {
     items: { type: 'integer', minimum: 1 },
   },
   validators: [
-    IsArray({ message: 'must be a list of ids' }),
-    ArrayNotEmpty({ message: 'must name at least one store' }),
-    ArrayMaxSize(MAX_ACCOUNTS, { message: `must be 1 to ${MAX_ACCOUNTS} stores` }),
+    IsArray({ context: ISSUES.not_list_of_ids }),
+    ArrayNotEmpty({ context: ISSUES.no_store }),
+    ArrayMaxSize(MAX_ACCOUNTS, { context: ISSUES.store_count({ max: MAX_ACCOUNTS }) }),
     Check((ids: unknown[]) =>
       ids.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)
         ? undefined
-        : 'must be a list of ids',
+        : ISSUES.not_list_of_ids,
     ),
   ],
 };

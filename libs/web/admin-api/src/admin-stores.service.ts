@@ -15,6 +15,7 @@ import { getPresentUser } from '#identity/user.commands.js';
 import { Config } from '#configuration/config.js';
 import { AdminCommands } from './admin-commands.service.js';
 import { toCreatedInvitationJson, type CreatedInvitationJson } from './admin-member.dto.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Creates and changes stores, and invites to them, for operators. */
 @Injectable()
@@ -34,7 +35,7 @@ export class AdminStores {
       await getPresentUser(this.source.manager, ownerId);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      throw new RejectedError({ owner_id: ['is not the id of a user'] });
+      throw new RejectedError({ owner_id: [ISSUES.unknown_user] });
     }
     return this.bus.execute(new CreateAccount(by, attributes, ownerId));
   }
@@ -63,7 +64,7 @@ export class AdminStores {
     const owner = owners.find((member) => member.role === 'owner');
     if (!owner) {
       throw new RejectedError(
-        { base: ['The store has no owner to invite in the name of'] },
+        { base: [ISSUES.store_without_owner] },
         'validation_failed',
         'Add a member with the role owner first.',
       );

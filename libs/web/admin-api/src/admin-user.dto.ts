@@ -12,6 +12,7 @@ import {
 import type { RemovalSummary } from '#identity/identity.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import type { ListedUser } from '#identity/users.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_EMAIL = 254;
 /** Limits the UTF-16 units; the rule for passwords counts characters. */
@@ -26,8 +27,8 @@ const DESCRIPTIONS = {
 const passwordKind: FieldKind = {
   schema: { type: 'string', minLength: 10, maxLength: 1_000 },
   validators: [
-    IsString({ message: 'must be a string' }),
-    MaxLength(MAX_PASSWORD, { message: 'must have at most 1000 characters' }),
+    IsString({ context: ISSUES.not_text }),
+    MaxLength(MAX_PASSWORD, { context: ISSUES.too_long({ max: 1000 }) }),
   ],
 };
 

@@ -23,6 +23,7 @@ import { MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 type Choice = { id: number; text: string };
 
@@ -96,7 +97,7 @@ export class CounterCustomersController {
     cardId: number,
   ): Promise<number> {
     const customer = readNewCustomer(form['q'] ?? '', t.counter.find.guest);
-    if (!customer) throw new RejectedError({ phone: ['is not a phone number'] });
+    if (!customer) throw new RejectedError({ phone: [ISSUES.not_phone_number] });
     const input = readBody(CustomerCreationDto, { customer, card_id: cardId });
     const creation = new CreateCustomer(context, toCustomerInput(input), cardId, false);
     const result = await this.commands.execute(new FindOrCreateCustomer(creation));

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
@@ -17,6 +17,8 @@ import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldErrors } from '#kernel/errors.js';
 
 type PinView = { state: PinState; done: string; errors: FieldErrors };
 
@@ -105,7 +107,7 @@ function describeErrors(
     ...(errors['pin'] && { pin: [isLength ? t.length : t.guessable] }),
     ...(errors['current_password'] && {
       current_password: errors['current_password'].map((text) =>
-        text === 'is wrong' ? t.wrongPassword : text,
+        text === ISSUES.password_wrong.message ? t.wrongPassword : text,
       ),
     }),
   };

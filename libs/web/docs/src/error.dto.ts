@@ -54,6 +54,13 @@ export class ErrorBody {
   })
   declare readonly errors?: FieldErrors;
 
+  @FieldErrorsProperty({
+    optional: true,
+    description:
+      'On 422: the codes of the messages in errors, by field and in the same order. More may be added',
+  })
+  declare readonly error_codes?: Record<string, string[]>;
+
   @ObjectProperty(() => ExistingRecordBody, {
     optional: true,
     description: 'With the code taken: the record that has the value',

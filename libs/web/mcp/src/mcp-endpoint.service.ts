@@ -37,6 +37,7 @@ import {
 } from './tool-result.js';
 import { describeTool, OUTPUT_SCHEMA, type JsonSchema, type ToolOperation } from './tool-schema.js';
 import { INSTRUCTIONS, TOOLS } from './tools.js';
+import { ISSUES } from '#translations/issues.js';
 
 const PATH = '/mcp';
 const JSON_TYPE = 'application/json';
@@ -151,7 +152,7 @@ export class McpEndpoint {
     const { body, headers, mcpToken } = request;
     if (!mcpToken) throw new Error('no request is served without a token');
     if (Array.isArray(body) && body.length > MAX_BATCH) {
-      throw new InvalidFieldsError({ base: [`has more than ${MAX_BATCH} messages`] });
+      throw new InvalidFieldsError({ base: [ISSUES.too_many_messages({ max: MAX_BATCH })] });
     }
     const loaded = await this.load();
     const callApi = createApiCaller(server, request);

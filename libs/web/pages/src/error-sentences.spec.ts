@@ -45,10 +45,12 @@ describe('toSentence', () => {
 
   it('knows no message that the code no longer has', () => {
     const files = readdirSync('libs', { recursive: true, encoding: 'utf8' }).filter(
-      (file) => file.endsWith('.ts') && !file.includes('translations'),
+      (file) => file.endsWith('.ts') && !file.endsWith('message-arguments.ts'),
     );
     const source = files
-      .map((file) => readFileSync(`libs/${file}`, 'utf8').replaceAll(/\$\{[^}]*\}/g, '{}'))
+      .map((file) =>
+        readFileSync(`libs/${file}`, 'utf8').replaceAll(/\$\{[^}]*\}|\{\w+(?:, number)?\}/g, '{}'),
+      )
       .join('\n');
     const { messages } = getTranslations('en').t.forms;
     const missing = Object.keys(messages)

@@ -3,6 +3,7 @@ import { readBody } from '#http/dtos.js';
 import type { NewPoster } from '#posters/poster.js';
 import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
 import type { PosterForm } from './poster-form.js';
+import { ISSUES } from '#translations/issues.js';
 
 /**
  * Parses the form by the rules of the API.
@@ -20,7 +21,7 @@ export function parsePosterForm(values: PosterForm): NewPoster {
     },
   });
   if (input.minimum_age !== null && !input.require_birthday) {
-    throw new InvalidFieldsError({ minimum_age: ['needs require_birthday, or must be null'] });
+    throw new InvalidFieldsError({ minimum_age: [ISSUES.age_needs_birthday] });
   }
   return toPosterAttributes(input);
 }

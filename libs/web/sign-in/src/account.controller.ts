@@ -86,7 +86,7 @@ export class AccountController {
     try {
       // Links for new passwords go to this address.
       if (isNewAddress) {
-        this.addresses.assertMailIsConfigured(localizeRequest(request));
+        this.addresses.assertMailIsConfigured();
         const field = 'current_password';
         await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       }

@@ -11,9 +11,9 @@ import {
 } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedInUser } from '#pages/current-user.js';
-import type { Localization } from '#translations/translations.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
 import { findUserTranslations } from './user-translations.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** Changes the user's e-mail address by a link to the new one. It works once, for a day, in the user's own session. */
 @Injectable()
@@ -26,12 +26,14 @@ export class Addresses {
   ) {}
 
   /** Asserts that links can be sent. @throws RejectedError without a mail server */
-  assertMailIsConfigured({ t }: Localization): void {
+  assertMailIsConfigured(): void {
     if (this.config.mail !== null) return;
-    const { account, support, supportUnknown } = t.signIn;
     const contact = this.config.supportContact;
-    const advice = contact === null ? supportUnknown : support({ contact: contact.text });
-    throw new RejectedError({ email: [`${account.noMail} ${advice}`] });
+    const issue =
+      contact === null
+        ? ISSUES.email_not_changeable
+        : ISSUES.email_not_changeable_ask({ contact: contact.text });
+    throw new RejectedError({ email: [issue] });
   }
 
   /** Sends a link to the new address. @throws RejectedError */
@@ -42,7 +44,7 @@ export class Addresses {
         const mail = createAddressMail(change, this.config.publicUrl, localization);
         if ((await this.outbox.addForStranger(manager, mail)) === null) return;
         throw new RejectedError({
-          email: ['has received too many e-mails today. Try again tomorrow'],
+          email: [ISSUES.too_many_emails],
         });
       }),
     );

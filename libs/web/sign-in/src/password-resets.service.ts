@@ -22,6 +22,7 @@ import { getPresentUser, SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { createResetMail } from './reset-mail.js';
 import { findUserTranslations } from './user-translations.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 const MAX_PER_HOUR = 3;
 /** Longer than storing an e-mail takes, so that the response time does not reveal whether a user exists. */
@@ -104,7 +105,7 @@ export class PasswordResets {
   async sendTo(by: AuditedWriter, userId: number): Promise<void> {
     if (!this.isPossible) {
       throw new RejectedError(
-        { base: ['This service sends no e-mails'] },
+        { base: [ISSUES.no_emails] },
         'validation_failed',
         'Set a password instead, or have a mail server set up.',
       );
@@ -113,7 +114,7 @@ export class PasswordResets {
       const { id, name, email } = await getPresentUser(transaction.manager, userId);
       if (await this.addLink(transaction, { id, name, email })) return;
       throw new RejectedError(
-        { base: [`The user got ${MAX_PER_HOUR} links within the last hour`] },
+        { base: [ISSUES.too_many_links({ max: MAX_PER_HOUR })] },
         'limit_reached',
         'Have the user look for the e-mails, or try again in an hour.',
       );

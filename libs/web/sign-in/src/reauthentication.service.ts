@@ -10,14 +10,10 @@ import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
-import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
-import { formatWait } from './form-text.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** For those who may have no password. */
-const WRONG_FOR_COMPANY =
-  'is wrong. Sign in with your company again: then no password is asked for within ten minutes';
-
 /** The request and the response that cookies belong to. */
 export type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
@@ -77,11 +73,8 @@ export class Reauthentication {
     if (!asksPassword) return;
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (hasTooManyFailures(attempt)) {
-      const localization = localizeRequest(request);
-      const { t } = localization;
-      throw new RejectedError({
-        [field]: [t.signIn.tooManyAttempts({ wait: formatWait(attempt.seconds, localization) })],
-      });
+      const minutes = Math.ceil(attempt.seconds / 60);
+      throw new RejectedError({ [field]: [ISSUES.too_many_attempts({ minutes })] });
     }
     const [user] = await query<{ password_hash: string; has_company: boolean }>(this.pool, {
       name: 'reauthentication_password',
@@ -91,7 +84,9 @@ export class Reauthentication {
     });
     if (!(await this.passwords.matches(user?.password_hash, password ?? ''))) {
       await this.recordFailure(userId, request as ConsoleRequest);
-      throw new RejectedError({ [field]: [user?.has_company ? WRONG_FOR_COMPANY : 'is wrong'] });
+      throw new RejectedError({
+        [field]: [user?.has_company ? ISSUES.password_wrong_with_company : ISSUES.password_wrong],
+      });
     }
     await this.failures.forget(this.pool, attempt);
   }

@@ -13,6 +13,7 @@ import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
@@ -77,9 +78,7 @@ export class SecondFactorController {
   ): Promise<PageResult> {
     const recoveryCodes = await this.factors.confirm(by, user.userId, readFormText(form, 'code'));
     if (!recoveryCodes) {
-      const errors = [
-        'is wrong. Wait for the next one, and check that the clock of your phone is right',
-      ];
+      const errors = [ISSUES.code_wrong.message];
       return this.showCodes(localizeRequest(request), user, { form: 'confirm', errors });
     }
     await this.reauthentication.renewSession(user, { request, reply }, true);

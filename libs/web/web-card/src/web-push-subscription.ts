@@ -1,8 +1,10 @@
 import { createECDH } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
-import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
 import { findTargetUrlError, type TargetRules } from '#sending/target-address.js';
 import { AUTH_BYTES, generateKeyPair, POINT_BYTES } from './web-push-message.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** Holds a browser's PushSubscription. Keys are in base64url. */
 export type WebPushSubscription = { endpoint: string; p256dh: string; auth: string };
@@ -16,12 +18,13 @@ const BASE64URL = /^[\w-]+={0,2}$/;
 export function parseSubscription(body: unknown, rules: TargetRules): WebPushSubscription {
   const { keys, ...subscription } = toRecord(body);
   const { p256dh, auth } = toRecord(keys);
-  const errors: FieldErrors = {};
+  const errors: FieldIssues = {};
   const endpoint = parseEndpoint(subscription['endpoint'], rules, errors);
   const key = decodeBytes(p256dh);
-  if (!key || !isPoint(key)) errors['keys.p256dh'] = ['must be a public key of P-256'];
+  if (!key || !isPoint(key)) errors['keys.p256dh'] = [ISSUES.public_key_invalid];
   const secret = decodeBytes(auth);
-  if (secret?.length !== AUTH_BYTES) errors['keys.auth'] = [`must be ${AUTH_BYTES} bytes`];
+  if (secret?.length !== AUTH_BYTES)
+    errors['keys.auth'] = [ISSUES.secret_length({ bytes: AUTH_BYTES })];
   if (!key || !secret || Object.keys(errors).length > 0) throw new InvalidFieldsError(errors);
   return { endpoint, p256dh: key.toString('base64url'), auth: secret.toString('base64url') };
 }
@@ -30,10 +33,10 @@ export function parseSubscription(body: unknown, rules: TargetRules): WebPushSub
 export function parseUnsubscription(body: unknown): string {
   const { endpoint } = toRecord(body);
   if (typeof endpoint === 'string') return parseAbsoluteUrl(endpoint)?.href ?? endpoint;
-  throw new InvalidFieldsError({ endpoint: ['must be the address of a subscription'] });
+  throw new InvalidFieldsError({ endpoint: [ISSUES.subscription_address_missing] });
 }
 
-function parseEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
+function parseEndpoint(value: unknown, rules: TargetRules, errors: FieldIssues): string {
   const text = typeof value === 'string' ? value : '';
   const fault = findTargetUrlError(text, rules);
   if (fault === undefined) return new URL(text).href;

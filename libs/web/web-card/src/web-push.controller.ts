@@ -6,6 +6,7 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import { WebCards } from './web-cards.service.js';
 import { parseUnsubscription, parseSubscription } from './web-push-subscription.js';
 import { WebPushSubscriptions } from './web-push-subscriptions.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 type RequestHeaders = Record<string, string | undefined>;
 
@@ -47,7 +48,7 @@ export class WebPushController {
     const { origin } = new URL(this.config.publicUrl);
     const site = headers['sec-fetch-site'] ?? 'same-origin';
     if (headers['origin'] !== origin || site !== 'same-origin') {
-      throw new RejectedError({ base: ['Only the page of the card may do this'] });
+      throw new RejectedError({ base: [ISSUES.other_site] });
     }
     const match = await this.cards.find(uuid);
     if (!match) throw new NotFoundError('Card');

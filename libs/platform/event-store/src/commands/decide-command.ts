@@ -26,6 +26,7 @@ import {
 import type { CommandPlan } from './command-plan.js';
 import type { Waiting } from './lane.js';
 import type { StoredResponses } from './stored-responses.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 /**
  * The maximum size of a command's events. Everything that reads an event parses, projects and renders it, and
@@ -306,7 +307,7 @@ export function getBoundedBytes(writes: Write[]): number {
   }
   if (bytes <= MAX_COMMAND_BYTES) return bytes;
   throw new RejectedError(
-    { base: ['This would write more than 256 KiB to the history at once'] },
+    { base: [PLATFORM_ISSUES.command_too_large] },
     'validation_failed',
     'Do less in one request. Descriptions stand in the history as well: shorten these.',
   );

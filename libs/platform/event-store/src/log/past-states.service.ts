@@ -8,6 +8,7 @@ import { LogTimes } from './log-times.service.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { foldEvent, openPage } from '../read-models/fold-stream.js';
 import { ALL_READ_MODELS, toStreamName, type ReadModel } from '../read-models/read-models.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 /** How far a caller's clock may be ahead of the database's. */
 const SKEW_MS = 250;
@@ -37,7 +38,7 @@ export class PastStates {
   async toMoment(time: Date): Promise<PointInTime> {
     const earlyMs = time.getTime() - (await this.times.readNow());
     if (earlyMs > SKEW_MS) {
-      throw new InvalidFieldsError({ as_of: ['must not be in the future'] });
+      throw new InvalidFieldsError({ as_of: [PLATFORM_ISSUES.in_future] });
     }
     if (earlyMs > 0) await wait(earlyMs);
     return { time, position: await awaitQuery(this.times.findPositionAt(time.getTime())) };

@@ -1,6 +1,7 @@
 import { RejectedError } from '#kernel/errors.js';
 import { query, type Queryable } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
+import { PLATFORM_ISSUES } from '#kernel/issues.js';
 
 /** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
 export type CapKind = {
@@ -38,7 +39,7 @@ export type Cap = {
 export class CapReachedError extends RejectedError {
   constructor(readonly kind: CapKind) {
     const { label, resolution, code = 'limit_reached' } = kind;
-    super({ base: [`The number of ${label} has reached its limit`] }, code, resolution);
+    super({ base: [PLATFORM_ISSUES.limit_reached({ records: label })] }, code, resolution);
   }
 }
 

@@ -2,6 +2,7 @@ import { Body, Controller, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+import { ISSUES } from '#translations/issues.js';
 import { findPictureType, findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { UpdateCard } from '#cards/card.commands.js';
@@ -87,12 +88,11 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const { t } = localizeRequest(request);
     return this.change(localizeRequest(request), userId, store, 'logo', async () => {
       const bytes = findUploadedFile(request, 'logo');
       const type = bytes && findPictureType(bytes);
-      if (!bytes) throw new InvalidFieldsError({ logo: [t.brand.logo.missing] });
-      if (!type) throw new InvalidFieldsError({ logo: [t.brand.logo.wrongType] });
+      if (!bytes) throw new InvalidFieldsError({ logo: [ISSUES.logo_missing] });
+      if (!type) throw new InvalidFieldsError({ logo: [ISSUES.logo_type] });
       const picture = await this.pictures.store(store.id, type, bytes, LOGO);
       await this.commands.execute(new SetLogo(context, userId, picture));
     });
@@ -119,12 +119,11 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const { t } = localization;
     return this.change(localization, userId, store, 'colors', async () => {
       const { logo } = await this.accounts.getLogo(store.id);
       const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
       const colors = proposals[Number(form['proposal'] ?? NaN)];
-      if (!colors) throw new RejectedError({ base: [t.brand.colors.missing] });
+      if (!colors) throw new RejectedError({ base: [ISSUES.colors_missing] });
       await this.commands.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
     });
   }

@@ -1,4 +1,4 @@
-import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
@@ -11,6 +11,8 @@ import {
   type DesignForm,
   type RewardRow,
 } from './design-form.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 /** A reward to create or update. @property id null: it is new @property row its place in the form */
 export type RewardInput = {
@@ -36,7 +38,7 @@ export function parseDesign(
   { fields, rewards }: DesignForm,
   { timeZone, previous }: { timeZone: string; previous: { expiresAt: string | null } | null },
 ): ParsedDesign {
-  const errors: FieldErrors = {};
+  const errors: FieldIssues = {};
   const attributes = collectErrors(errors, () => parseAttributes(fields, timeZone));
   const inputs = rewards.flatMap((row, at) => {
     if (row.isRemoved || isEmptyRow(row)) return [];
@@ -72,7 +74,7 @@ function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes
   };
   const attributes = toCardAttributes(readBody(CreateCardDto, body, timeZone));
   if (attributes.initialStamps >= attributes.stampsRequired) {
-    throw new InvalidFieldsError({ initial_stamps: ['must be less than stamps_required'] });
+    throw new InvalidFieldsError({ initial_stamps: [ISSUES.initial_stamps_fill_card] });
   }
   return attributes;
 }
@@ -90,21 +92,21 @@ function parseReward(row: RewardRow, at: number): RewardInput {
     const names = { name: 'name', stamps_required: 'stamps', description: 'description' };
     throw new InvalidFieldsError(
       Object.fromEntries(
-        Object.entries(error.errors).map(([field, messages]) => [
+        Object.entries(error.issues).map(([field, issues]) => [
           `reward_${at}_${names[field as keyof typeof names]}`,
-          messages,
+          issues,
         ]),
       ),
     );
   }
 }
 
-function collectErrors<R>(errors: FieldErrors, parse: () => R): R | undefined {
+function collectErrors<R>(errors: FieldIssues, parse: () => R): R | undefined {
   try {
     return parse();
   } catch (error) {
     if (!(error instanceof InvalidFieldsError)) throw error;
-    Object.assign(errors, error.errors);
+    Object.assign(errors, error.issues);
     return undefined;
   }
 }

@@ -3,6 +3,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
+import { ISSUES } from '#translations/issues.js';
 import { Throttle } from '#http/throttle.js';
 import { CancelAnnouncement, SendAnnouncement } from '#announcements/announcement.commands.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
@@ -135,8 +136,7 @@ export class AnnouncementSendingController {
     const at = parseLocalTime(sendAt, await this.times.getTimeZone(store.id));
     return this.execute(localization, store, { id, done: 'scheduled', sendAt }, async () => {
       if (!at) {
-        const { errors } = localization.t.messagePages.detail;
-        throw new RejectedError({ send_at: [errors.sendAt] });
+        throw new RejectedError({ send_at: [ISSUES.send_at_missing] });
       }
       return this.commands.execute(new SendAnnouncement(context, id, at));
     });

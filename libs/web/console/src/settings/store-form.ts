@@ -1,10 +1,12 @@
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import { ADDRESS_FORMS } from '#translations/address-form.js';
 import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
 import { readFormText } from '#sign-in/form-text.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 type FormFields = Readonly<Record<string, string | undefined>>;
 
@@ -112,23 +114,23 @@ export function readConsentTexts(form: FormFields): ConsentTexts {
  */
 export function parseStoreSettings(
   values: StoreForm,
-  otherErrors: FieldErrors = {},
+  otherErrors: FieldIssues = {},
 ): StoreSettings {
   const { name, store_name, time_zone, locale: tag } = values;
   const timeZone = parseTimeZone(time_zone);
   const locale = parseLocale(tag);
   const country = values.country === '' ? null : parseCountry(values.country);
-  const errors: FieldErrors = {
+  const errors: FieldIssues = {
     ...otherErrors,
     ...((name === '' || [...name].length > MAX_NAME) && {
-      name: [`must have 1 to ${MAX_NAME} characters`],
+      name: [ISSUES.name_length({ max: MAX_NAME })],
     }),
     ...([...store_name].length > MAX_NAME && {
-      store_name: [`must have at most ${MAX_NAME} characters`],
+      store_name: [ISSUES.too_long({ max: MAX_NAME })],
     }),
-    ...(timeZone === undefined && { time_zone: ['must be a time zone such as Europe/Berlin'] }),
-    ...(locale === undefined && { locale: ['must be a language'] }),
-    ...(country === undefined && { country: ['must be a country'] }),
+    ...(timeZone === undefined && { time_zone: [ISSUES.time_zone_missing] }),
+    ...(locale === undefined && { locale: [ISSUES.language_missing] }),
+    ...(country === undefined && { country: [ISSUES.country_missing] }),
   };
   const hasErrors = Object.keys(errors).length > 0;
   if (timeZone === undefined || locale === undefined || country === undefined || hasErrors) {

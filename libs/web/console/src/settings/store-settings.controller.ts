@@ -41,6 +41,7 @@ import {
   type SmsForm,
   type StoreForm,
 } from './store-form.js';
+import { ISSUES } from '#translations/issues.js';
 
 type SettingsView = {
   values: StoreForm & AddressFormField & ConsentForm & SmsForm;
@@ -111,7 +112,7 @@ export class StoreSettingsController {
       const addressForm = parseAddressForm(values);
       const otherErrors = {
         ...findConsentTextErrors(tidyConsentTexts(consentTexts)),
-        ...(addressForm === undefined && { address_form: ['must be a form of address'] }),
+        ...(addressForm === undefined && { address_form: [ISSUES.address_form_invalid] }),
       };
       const settings = {
         ...parseStoreSettings(values, otherErrors),

@@ -2,7 +2,7 @@ import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -32,6 +32,8 @@ import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 import { describeAccess } from './token-access.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#kernel/issues.js';
 
 type TokenRow = {
   id: number;
@@ -267,9 +269,11 @@ function parseRestrictions(
   { role, reach, isReadOnly }: TokenFields,
   { id }: EnteredStore,
 ): TokenRestrictions {
-  const errors: FieldErrors = {
-    ...(role !== '' && !isRole(role) && { role: ['is not a role'] }),
-    ...(!(REACHES as readonly string[]).includes(reach) && { account_ids: ['is not a choice'] }),
+  const errors: FieldIssues = {
+    ...(role !== '' && !isRole(role) && { role: [ISSUES.unknown_role] }),
+    ...(!(REACHES as readonly string[]).includes(reach) && {
+      account_ids: [ISSUES.unknown_choice],
+    }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
   return {

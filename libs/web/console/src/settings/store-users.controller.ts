@@ -41,6 +41,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { createInvitationMail } from './invitation-mail.js';
 import { listRoleOptions } from './role-labels.js';
 import { createTooManyMailsErrors } from './too-many-mails.js';
+import { ISSUES } from '#translations/issues.js';
 
 type UsersView = {
   members: (Member & { isSelf: boolean; isLastOwner: boolean })[];
@@ -195,7 +196,7 @@ export class StoreUsersController {
   ): Promise<PageResult> {
     try {
       const role = form['role'] ?? '';
-      if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
+      if (!isRole(role)) throw new RejectedError({ base: [ISSUES.role_missing] });
       const members = await this.members.listMembers(store.id);
       const member = members.find((one) => one.id === parsePathId(id));
       const exchange = { request, reply };

@@ -247,7 +247,9 @@ function describeUploadErrors(
 ): FieldErrors {
   if (code === 'limit_reached') return { file: [t.tooManyWaiting] };
   const sentences = Object.values(others).flat();
-  const problem = FILE_PROBLEM_NAMES.find((name) => sentences.includes(FILE_PROBLEMS[name]));
+  const problem = FILE_PROBLEM_NAMES.find((name) =>
+    sentences.includes(FILE_PROBLEMS[name].message),
+  );
   const text = problem
     ? t.fileProblems[problem]
     : `${t.fileUnreadable} ${[...sentences, resolution].join(' ').trim()}`;
