@@ -253,7 +253,7 @@ export class CounterController {
       data: {
         path: visit.path,
         lines: await this.recentActions.list(visit),
-        done: done === 'undone' ? t.counter.outcome.undone : '',
+        done: findNotice(done, { undone: t.counter.outcome.undone }),
         problem: '',
       },
       back: visit.path,

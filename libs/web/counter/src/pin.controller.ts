@@ -12,6 +12,7 @@ import {
 } from '#identity/counter-pin.js';
 import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import type { Translations, Localization } from '#translations/translations.js';
@@ -39,8 +40,8 @@ export class PinController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { pin } = localization.t.counter;
-    const text = done === 'set' ? pin.done : done === 'removed' ? pin.removed : '';
-    return this.showForm(localization, user, { done: text });
+    const notices = { set: pin.done, removed: pin.removed };
+    return this.showForm(localization, user, { done: findNotice(done, notices) });
   }
 
   /** Asks for the password, because whoever has the PIN can act under the user's name. */

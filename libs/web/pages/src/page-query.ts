@@ -3,6 +3,12 @@ export function parsePositiveInteger(text: unknown): number | null {
   return typeof text === 'string' && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
 }
 
+/** Parses the id after which a page of a list begins. @returns null for the first page */
+export function parseCursor(text: unknown): number[] | null {
+  const id = parsePositiveInteger(text);
+  return id === null ? null : [id];
+}
+
 /**
  * Takes a page of what was read. One more than its size has to be read, which tells whether there is another page.
  * @returns `last` is the last of the page, which the next page follows; undefined: this is the last page

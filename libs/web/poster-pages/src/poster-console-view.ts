@@ -48,7 +48,7 @@ export function createPosterListView(
     cards,
     canEdit,
     hasCards,
-    done: done === 'removed' ? t.removed : '',
+    done: findNotice(done, { removed: t.removed }),
     next: next === null ? null : `${base}?after=${next}`,
     posters: posters.map((listed) => ({
       title: listed.poster.title,

@@ -22,6 +22,7 @@ import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { Localization } from '#translations/translations.js';
 import { FORGET_PERSON, loadAsset } from '#pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -51,13 +52,6 @@ const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js'
 /** Per IP address, which a whole shop may share. */
 const PER_ADDRESS = 30;
 
-/** Names the notices about the previous page, by the parameter `done`. */
-const DONE = new Map([
-  ['signed_out', 'signedOut'],
-  ['password', 'passwordSet'],
-  ['late', 'late'],
-] as const);
-
 @Controller('app')
 export class SignInController {
   constructor(
@@ -76,9 +70,11 @@ export class SignInController {
   ): Promise<PageResult> {
     const returnTo = parseReturnPath(query['return_to']);
     if ((request as ConsoleRequest).signedIn) return redirectTo(returnTo);
-    const notice = DONE.get(String(query['done']) as 'late');
-    const done = notice === undefined ? '' : localizeRequest(request).t.signIn.signIn[notice];
-    return this.showForm(localizeRequest(request), { email: '', returnTo, failure: '', done });
+    const localization = localizeRequest(request);
+    const { signedOut, passwordSet, late } = localization.t.signIn.signIn;
+    const notices = { signed_out: signedOut, password: passwordSet, late };
+    const done = findNotice(query['done'], notices);
+    return this.showForm(localization, { email: '', returnTo, failure: '', done });
   }
 
   @Post('sign-in')

@@ -19,6 +19,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
@@ -150,7 +151,7 @@ export class CustomerListController {
         pageOf: pages > 1 ? t.page({ page, pages }) : '',
         previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
         next: page < pages ? linkTo(page + 1) : '',
-        done: query['done'] === 'erased' ? translations.customerPages.person.done.erased : '',
+        done: findNotice(query['done'], translations.customerPages.person.done),
       },
     });
   }

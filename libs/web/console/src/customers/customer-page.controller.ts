@@ -40,7 +40,7 @@ import {
   type CustomerFields,
 } from './customer-form.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
-import { buildCustomerPath, readText } from './customer-list-page.js';
+import { buildCustomerPath } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
 
 type ExplainView = {
@@ -80,7 +80,7 @@ export class CustomerPageController {
       store,
       user,
       customer,
-      done: readText(query['done']),
+      done: query['done'],
     });
   }
 

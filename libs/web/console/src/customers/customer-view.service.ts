@@ -67,7 +67,7 @@ export type CustomerPage = Rejectable & {
   store: EnteredStore;
   user: SignedInUser;
   customer: CustomerJson;
-  done?: string;
+  done?: unknown;
 };
 
 /** Renders the page of a customer. */

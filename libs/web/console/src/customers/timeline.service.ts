@@ -72,7 +72,7 @@ export class Timeline {
     page: { before: string | null; limit: number; showsCustomers: boolean },
   ): Promise<TimelinePage> {
     const find = await this.history.list(reader.store.id, filter, null);
-    const entries = await find({ after: parseCursor(page.before), limit: page.limit + 1 });
+    const entries = await find({ after: parseCursorKey(page.before), limit: page.limit + 1 });
     const { page: visible, last } = takePage(entries, page.limit);
     return {
       lines: await this.toLines(reader, visible, page.showsCustomers),
@@ -207,7 +207,7 @@ export function toTimelineEntry({
 }
 
 /** Parses where a page begins; a text that is no cursor begins with the newest. */
-function parseCursor(before: string | null): CursorKey | null {
+function parseCursorKey(before: string | null): CursorKey | null {
   const [, commit, prepare] = /^(\d{1,16})-(\d{1,16})$/.exec(before ?? '') ?? [];
   const key = [Number(commit), Number(prepare)];
   return key.every((part) => Number.isSafeInteger(part)) ? key : null;

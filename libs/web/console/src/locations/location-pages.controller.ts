@@ -20,7 +20,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { findNotice, parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
@@ -71,7 +71,7 @@ export class LocationPagesController {
     const { locationPages: t, words } = localization.t;
     const base = buildLocationsPath(store);
     const rows = await this.locations.listStates(store.id, {
-      after: [parsePositiveInteger(after) ?? 0],
+      after: parseCursor(after),
       limit: PAGE_SIZE + 1,
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
@@ -81,7 +81,7 @@ export class LocationPagesController {
       canAdd: isAllowed(store.role, 'createLocation'),
       base,
       next: last ? `${base}?after=${last.id}` : null,
-      done: done === 'removed' ? t.done.removed : '',
+      done: findNotice(done, t.done),
     };
     return showPage({ view: listView, title: words.locations, data });
   }

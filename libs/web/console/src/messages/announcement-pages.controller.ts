@@ -26,7 +26,7 @@ import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { takePage } from '#pages/page-query.js';
+import { parseCursor, takePage } from '#pages/page-query.js';
 import type { Rejectable } from '#pages/form-errors.js';
 import { listMonths } from '../customers/customer-list.controller.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
@@ -42,7 +42,6 @@ import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores
 import {
   describeRejection,
   formatSent,
-  parseCursor,
   getAnnouncementMood,
   skipWhenBusy,
   toReachView,

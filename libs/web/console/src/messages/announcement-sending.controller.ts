@@ -20,7 +20,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
-import { findNotice } from '#pages/page-query.js';
+import { findNotice, parseCursor } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
@@ -31,7 +31,6 @@ import {
   createRecipientsView,
   describeRejection,
   getAnnouncementMood,
-  parseCursor,
   RECIPIENT_PAGE_SIZE,
   skipWhenBusy,
   toReachView,

@@ -14,6 +14,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -53,7 +54,7 @@ export class MessageSettingsPageController {
       max_per_week: String(maxPerWeek),
     };
     const { saved } = localization.t.words;
-    return this.render(localization, store, { values, done: done === 'saved' ? saved : '' });
+    return this.render(localization, store, { values, done: findNotice(done, { saved }) });
   }
 
   @PostForm('updateMessageSettings', '', 30)

@@ -4,7 +4,7 @@ import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { parseCursor, takePage } from '#pages/page-query.js';
 import type { FormErrors } from '#pages/form-errors.js';
 
 export type Mood = '' | 'good' | 'bad';
@@ -123,12 +123,6 @@ function toRecipientLine(
 
 /** How many recipients a page shows. */
 export const RECIPIENT_PAGE_SIZE = 50;
-
-/** Parses the id after which a list goes on. */
-export function parseCursor(after: unknown): number[] | null {
-  const id = parsePositiveInteger(after);
-  return id === null ? null : [id];
-}
 
 /**
  * Creates a page of recipients, one of which may be beyond it.

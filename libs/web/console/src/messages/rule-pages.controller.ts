@@ -15,6 +15,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -90,7 +91,7 @@ export class RulePagesController {
           enabled: rule.enabled,
           sent: formatSent(rule.counts, localization),
         })),
-        done: done === 'removed' ? t.done.removed : '',
+        done: findNotice(done, t.done),
       },
     });
   }

@@ -16,7 +16,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findNotice, parseCursor } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import type { Localization } from '#translations/translations.js';
@@ -25,7 +25,6 @@ import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
   describeRule,
-  parseCursor,
   RECIPIENT_PAGE_SIZE,
   skipWhenBusy,
   toReachView,

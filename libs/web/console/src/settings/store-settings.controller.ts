@@ -16,6 +16,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
@@ -85,11 +86,8 @@ export class StoreSettingsController {
       ...toConsentForm(consentTexts),
       ...toSmsForm(smsCountries),
     };
-    const formState = {
-      values,
-      done: done === 'saved' ? localization.t.words.saved : '',
-    };
-    return this.render(localization, store, formState);
+    const { saved } = localization.t.words;
+    return this.render(localization, store, { values, done: findNotice(done, { saved }) });
   }
 
   @PostForm('store.settings', '', 30)

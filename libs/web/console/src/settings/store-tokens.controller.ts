@@ -25,6 +25,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -114,7 +115,7 @@ export class StoreTokensController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { revoked } = localization.t.console.tokens;
-    return this.render(localization, user, store, { done: done === 'revoked' ? revoked : '' });
+    return this.render(localization, user, store, { done: findNotice(done, { revoked }) });
   }
 
   @ReturnsSecret()

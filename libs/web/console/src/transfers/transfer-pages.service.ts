@@ -40,7 +40,7 @@ type TransfersView = {
 };
 
 export type TransfersInput = {
-  before?: number | null;
+  after?: number[] | null;
   notice?: string;
   status?: number;
   errors?: FieldErrors;
@@ -71,7 +71,7 @@ export class TransferPages {
     localization: Localization,
     store: EnteredStore,
     {
-      before = null,
+      after = null,
       notice = '',
       status = 200,
       errors = {},
@@ -84,7 +84,7 @@ export class TransferPages {
     const base = buildTransfersPath(store);
     const [list, cards, { minute }] = await Promise.all([
       this.imports.list(store.id, {
-        after: before === null ? null : [before],
+        after,
         limit: PAGE_SIZE + 1,
       }),
       this.listCards(store, t.noCard),
@@ -109,7 +109,7 @@ export class TransferPages {
           result: state === 'checking' ? '' : t.summary({ created, updated, failed }),
         })),
         older: last ? `${base}?before=${last.id}` : null,
-        isFirst: before === null,
+        isFirst: after === null,
         days: this.undoDays,
         notice,
         errors,

@@ -19,7 +19,7 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import { localizeRequest } from '#pages/localize.js';
 import type { Readable } from 'node:stream';
 import type { PageResult } from '#pages/page-results.js';
-import { parsePositiveInteger } from '#pages/page-query.js';
+import { findNotice, parseCursor } from '#pages/page-query.js';
 import { SAMPLE_FILE } from './import-page.js';
 import { TransferPages } from './transfer-pages.service.js';
 
@@ -46,8 +46,8 @@ export class TransfersController {
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     return this.transfers.show(localization, store, {
-      before: parsePositiveInteger(before),
-      notice: done === 'discarded' ? t.done.discarded : '',
+      after: parseCursor(before),
+      notice: findNotice(done, t.done),
     });
   }
 

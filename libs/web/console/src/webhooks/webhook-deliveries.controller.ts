@@ -29,7 +29,7 @@ import {
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -112,9 +112,9 @@ export class WebhookDeliveriesPageController {
     const t = translations.webhookPages.deliveries;
     const timeZone = await this.times.getTimeZone(store.id);
     const fields = readDeliveryFields(query);
-    const before = parsePositiveInteger(query['before']);
+    const after = parseCursor(query['before']);
     const rows = await this.deliveries.list(webhook.id, toDeliveryFilter(fields, timeZone), {
-      after: before === null ? null : [before],
+      after,
       limit: PAGE_SIZE + 1,
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
@@ -136,7 +136,7 @@ export class WebhookDeliveriesPageController {
         statuses: STATUSES.map((value) => ({ value, text: t.statuses[value] })),
         events: listEventChoices(localization),
         lines: page.map((delivery) => toLine(delivery, base, localization, minute)),
-        newest: before === null ? '' : link([]),
+        newest: after === null ? '' : link([]),
         older: last ? link([['before', String(last.id)]]) : '',
       },
     });
@@ -150,7 +150,7 @@ export class WebhookDeliveriesPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { t } = localization;
-    const notice = done === 'redelivered' ? t.webhookPages.done.redelivered : '';
+    const notice = findNotice(done, t.webhookPages.done);
     return this.showDelivery(localization, store, path, notice);
   }
 

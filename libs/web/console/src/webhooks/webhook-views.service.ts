@@ -125,8 +125,7 @@ export class WebhookViews {
     const name = (choices: Choices, ids: number[] | null) =>
       ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
       null;
-    const done = String(query['done'] ?? '');
-    const notice = findNotice(done, t.done);
+    const notice = findNotice(query['done'], t.done);
     const replayed = /^\d{1,12}$/.test(String(query['replayed']))
       ? Number(query['replayed'])
       : null;
@@ -141,7 +140,7 @@ export class WebhookViews {
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
         notice: replayed === null ? notice : t.done.replayed({ count: replayed }),
-        isFailure: done === 'testFailed',
+        isFailure: query['done'] === 'testFailed',
         enabled: webhook.enabled,
         events: webhook.events.map((event) => renderEventName(event, localization)),
         format: t.form.formats[webhook.payload_format],

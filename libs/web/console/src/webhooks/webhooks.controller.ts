@@ -37,7 +37,7 @@ import { TestWebhookSubscription } from '#subscriptions/webhook-test.commands.js
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
@@ -87,9 +87,9 @@ export class WebhooksController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
-    const after = parsePositiveInteger(query['after']);
+    const after = parseCursor(query['after']);
     const rows = await this.webhooks.list(store.id, null, {
-      after: after === null ? null : [after],
+      after,
       limit: PAGE_SIZE + 1,
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
@@ -110,7 +110,7 @@ export class WebhooksController {
         })),
         next: last ? `${base}?after=${last.id}` : '',
         first: after === null ? '' : base,
-        done: query['done'] === 'deleted' ? t.done.deleted : '',
+        done: findNotice(query['done'], t.done),
       },
     });
   }
