@@ -204,6 +204,14 @@ describe('the console’s API tokens', () => {
 });
 
 describe('the users of a store', () => {
+  it('are not invited by an incomplete address, which the page says', async () => {
+    const form = { email: 'name@shop', role: 'staff', current_password: PASSWORD };
+    const { status, text } = await owner.post(`${page}/users/invitations`, form);
+    expect(status).toBe(422);
+    expect(text).toContain('Please enter a complete e-mail address, such as name@shop.example.');
+    expect(text).not.toContain('must be a whole address');
+  });
+
   it('join by an invitation link that works once, and choose a password', async () => {
     const email = `${randomUUID()}@new.example`;
     const link = await invite(`\u202A${email}\u202C\u200B`, 'staff');

@@ -132,6 +132,12 @@ describe('the customers of the console', () => {
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
     const again = await owner.submit(page, `${page}/cards`, { card_id, receipt: 'other' });
     expect(again.text).toContain('The customer has this card already.');
+    const path = `${store.store}/cards/${(await enrolWithPage(store)).card.id}`;
+    await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
+    const expired = { card_id: path.split('/').at(-1) ?? '', receipt: 'expired' };
+    expect((await owner.submit(page, `${page}/cards`, expired)).text).toContain(
+      'This card has expired: new customers no longer get it.',
+    );
     const link = `${page}/cards/${customerCard.id}/send_link`;
     expect((await owner.submit(page, link)).location).toBe(`${page}?done=sent`);
     expect((await owner.get(page)).text).toContain('Link to the card requested');

@@ -112,8 +112,9 @@ describe('the location pages of the console', () => {
     expect(body).toMatchObject({ name: 'Kiosk at the quay', address: 'Kai 2, Hamburg' });
     const wrong = await owner.submit(page, page, { name: '', address: 'x'.repeat(501) });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('Please enter a name');
-    expect(wrong.text).toContain('Please enter an address with up to 500 characters');
+    expect(wrong.text).toContain('Name: Please fill in this field.');
+    expect(wrong.text).toContain('Address: Please use at most 500 characters.');
+    expect(wrong.text).not.toContain('marked in red');
     expect((await owner.get(`${page}/remove`)).text).toContain('Remove this location?');
     const removed = await owner.submit(page, `${page}/remove`);
     expect(removed.location).toBe(`${list}?done=removed`);

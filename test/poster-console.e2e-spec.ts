@@ -76,10 +76,21 @@ describe('the pages of posters', () => {
     const wrong = { ...FIELDS, title: 'x'.repeat(256), minimum_age: '18', paper_size: 'a9' };
     const { status, text } = await owner.submit(page, page, wrong);
     expect(status).toBe(422);
-    expect(text).toContain('Please enter a headline with up to 255 characters');
+    expect(text).toContain('href="#field-title"');
+    expect(text).toContain('Please use at most 255 characters.');
     expect(text).not.toMatch(/must (be|have)/);
     const unknown = { ...FIELDS, card_id: '999999' };
     expect((await owner.submit(`${list}/new`, list, unknown)).status).toBe(422);
+  });
+
+  it('mark the field that a rule of the poster refuses', async () => {
+    const { id } = await newPoster(store);
+    const page = `${list}/${id}`;
+    const wrong = { ...FIELDS, minimum_age: '18' };
+    const { status, text } = await owner.submit(page, page, wrong);
+    expect(status).toBe(422);
+    expect(text).toContain('href="#field-minimum_age"');
+    expect(text).toContain('Please ask for the birthday as well, or leave the age blank.');
   });
 
   it('count the customers who signed up there, and those who scanned its code', async () => {

@@ -151,7 +151,10 @@ describe('the console asks for the password again', () => {
     expect((await browser.get(formPage)).status).toBe(200);
     for (const wrong of [{}, { current_password: '' }, { current_password: 'not it' }]) {
       const { status, text } = await browser.post(action, { ...step.fields, ...wrong });
-      expect([status, text.includes('This is wrong. Please try again.')]).toEqual([422, true]);
+      expect([status, text.includes('The password is wrong. Please try again.')]).toEqual([
+        422,
+        true,
+      ]);
       expect(text).toContain('name="current_password"');
     }
     expect(await count(step.count)).toBe(before);

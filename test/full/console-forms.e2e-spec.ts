@@ -248,7 +248,7 @@ describe('the account', () => {
       .click();
     await page.getByLabel('Your password').fill('not it');
     await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();
-    await page.getByRole('alert').getByText('This is wrong').waitFor();
+    await page.getByRole('alert').getByText('The password is wrong').waitFor();
     await expectAccessiblePage(page, 'end-session-wrong');
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();

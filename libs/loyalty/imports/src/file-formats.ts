@@ -1,15 +1,5 @@
+import type { Issue } from '#kernel/issues.js';
 import { ISSUES } from '#translations/issues.js';
-
-/** What is wrong with a file that is no table of text. Pages have the same words in their language. */
-export const FILE_PROBLEMS = {
-  workbook: ISSUES.file_workbook,
-  notText: ISSUES.file_not_text,
-  markup: ISSUES.file_markup,
-  blankStart: ISSUES.file_blank_start,
-} as const;
-
-export type FileProblem = keyof typeof FILE_PROBLEMS;
-export const FILE_PROBLEM_NAMES = Object.keys(FILE_PROBLEMS) as FileProblem[];
 
 /** First bytes of Excel's files, of ZIP archives, which newer workbooks are, and of OLE containers, the older ones. */
 const WORKBOOKS = ['504b0304', '504b0506', '504b0708', 'd0cf11e0'];
@@ -36,15 +26,17 @@ const CONTROL = /(?![\t\v\f])\p{Cc}/u;
 const MARKUP = /^\s*<(?:!doctype|html|head|body|table|meta|\?xml)[\s>]/i;
 
 /** Finds what a file is by its first bytes, when that is no text. */
-export function findBinaryProblem(bytes: Uint8Array): FileProblem | undefined {
+export function findBinaryProblem(bytes: Uint8Array): Issue | undefined {
   const start = Buffer.from(bytes.subarray(0, LONGEST)).toString('hex');
-  if (WORKBOOKS.some((signature) => start.startsWith(signature))) return 'workbook';
-  return BINARIES.some((signature) => start.startsWith(signature)) ? 'notText' : undefined;
+  if (WORKBOOKS.some((signature) => start.startsWith(signature))) return ISSUES.file_workbook;
+  return BINARIES.some((signature) => start.startsWith(signature))
+    ? ISSUES.file_not_text
+    : undefined;
 }
 
 /** Finds what decoded text is, when that is no table. */
-export function findTextProblem(text: string): FileProblem | undefined {
+export function findTextProblem(text: string): Issue | undefined {
   const start = text.slice(0, SAMPLE_LENGTH);
-  if (CONTROL.test(start.split(/[\r\n]/, 1)[0] ?? '')) return 'notText';
-  return MARKUP.test(start) ? 'markup' : undefined;
+  if (CONTROL.test(start.split(/[\r\n]/, 1)[0] ?? '')) return ISSUES.file_not_text;
+  return MARKUP.test(start) ? ISSUES.file_markup : undefined;
 }

@@ -3,12 +3,7 @@ import { normalizeText } from '#kernel/text.js';
 import { Pace } from '#kernel/pace.js';
 import { DelimitedText, MAX_ROW_LENGTH, readCellText } from './delimited-text.js';
 import { createFileError } from './file-error.js';
-import {
-  FILE_PROBLEMS,
-  findBinaryProblem,
-  findTextProblem,
-  type FileProblem,
-} from './file-formats.js';
+import { findBinaryProblem, findTextProblem } from './file-formats.js';
 import {
   decodeText,
   findSeparator,
@@ -17,6 +12,7 @@ import {
   type Separator,
 } from './text-encoding.js';
 import { ISSUES } from '#translations/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 export const MAX_IMPORT_ROWS = 50_000;
 /** Blank ones included. */
@@ -105,8 +101,8 @@ function* sliceParts(parts: Iterable<string>, start: number, end = Infinity): Ge
   }
 }
 
-function assertNoProblem(problem: FileProblem | undefined): void {
-  if (problem !== undefined) throw createFileError(FILE_PROBLEMS[problem]);
+function assertNoProblem(problem: Issue | undefined): void {
+  if (problem !== undefined) throw createFileError(problem);
 }
 
 /** @param countRowsTo counts the rows of the text before the damage, the damaged one included */
@@ -163,7 +159,8 @@ async function readCsv(
   const headers = names.map((name) => toHeader(readCellText(name)));
   while (headers.at(-1) === '') headers.pop();
   if (headers.length === 0) {
-    for (const part of readTable()) if (part.trim() !== '') assertNoProblem('blankStart');
+    for (const part of readTable())
+      if (part.trim() !== '') assertNoProblem(ISSUES.file_blank_start);
   }
   assertHeaders(headers);
   const pace = new Pace();

@@ -1,6 +1,5 @@
-import { InvalidFieldsError } from '#kernel/errors.js';
 import { Check, Field, IntegerField, textKind } from '#http/fields.js';
-import { Dto, readFields } from '#http/dtos.js';
+import { collectIssues, Dto, readFields } from '#http/dtos.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
 import { isCardCode } from '#stamping/carry-over.js';
@@ -70,8 +69,8 @@ export function readEntry(
       external_references: [{ source: source.toLowerCase(), external_id: externalId }],
     }),
   };
-  const changes = collectErrors(errors, () => readFields(UpdateCustomerDto, input));
-  const ofCard = collectErrors(errors, () =>
+  const changes = collectIssues(errors, () => readFields(UpdateCustomerDto, input));
+  const ofCard = collectIssues(errors, () =>
     readFields(CardFieldsDto, pick(texts, ['stamps', 'code'])),
   );
   if (!changes || !ofCard || Object.keys(errors).length > 0) return { errors };
@@ -119,15 +118,4 @@ function toConsents(texts: Texts, errors: FieldIssues): Record<string, boolean> 
     else errors[field] ??= [ISSUES.consent_invalid];
   }
   return consents;
-}
-
-/** Adds the errors of invalid fields to those found so far, except where there is one already. */
-function collectErrors<R>(errors: FieldIssues, read: () => R): R | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof InvalidFieldsError)) throw error;
-    for (const [field, issues] of Object.entries(error.issues)) errors[field] ??= issues;
-    return undefined;
-  }
 }

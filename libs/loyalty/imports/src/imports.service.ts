@@ -60,6 +60,11 @@ export class ImportsService {
     return rows.map((row) => toRowJson(row, columns));
   }
 
+  /** Lists rows that failed, with their issues. */
+  listFailedRows({ id }: CustomerImport, range: PageRange): Promise<StoredRow[]> {
+    return this.rows.list(id, 'failed', range);
+  }
+
   /** Lists all rows for a download. */
   async listAllRows(from: CustomerImport, state: RowState | null): Promise<ImportRowJson[]> {
     const all: ImportRowJson[] = [];

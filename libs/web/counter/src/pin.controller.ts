@@ -4,22 +4,17 @@ import { RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
-import {
-  findPinError,
-  MAX_PIN_LENGTH,
-  MIN_PIN_LENGTH,
-  normalizePin,
-} from '#identity/counter-pin.js';
+import { findPinError, normalizePin } from '#identity/counter-pin.js';
 import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
-import type { Translations, Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
-import { ISSUES } from '#translations/issues.js';
 import type { FieldErrors } from '#kernel/errors.js';
+import { toRefusal } from '#pages/form-errors.js';
 
 type PinView = { state: PinState; done: string; errors: FieldErrors };
 
@@ -63,10 +58,8 @@ export class PinController {
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       await this.pins.set(by, user.userId, pin);
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
       const localization = localizeRequest(request);
-      const errors = describeErrors(error.errors, pin, localization.t.counter.pin);
-      return this.showForm(localization, user, { errors });
+      return this.showForm(localization, user, { errors: toRefusal(error, localization).fields });
     }
     return redirectTo('/app/account/pin?done=set');
   }
@@ -95,21 +88,4 @@ export class PinController {
       data: { state: await this.pins.findState(userId), done, errors: errors ?? {} },
     });
   }
-}
-
-/** Describes the errors in the language of the page. */
-function describeErrors(
-  errors: FieldErrors,
-  pin: string,
-  t: Translations['counter']['pin'],
-): FieldErrors {
-  const isLength = pin.length < MIN_PIN_LENGTH || pin.length > MAX_PIN_LENGTH || /\D/.test(pin);
-  return {
-    ...(errors['pin'] && { pin: [isLength ? t.length : t.guessable] }),
-    ...(errors['current_password'] && {
-      current_password: errors['current_password'].map((text) =>
-        text === ISSUES.password_wrong.message ? t.wrongPassword : text,
-      ),
-    }),
-  };
 }

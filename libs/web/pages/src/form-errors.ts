@@ -1,11 +1,10 @@
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { Localization } from '#translations/translations.js';
-import { hasSentence } from './error-sentences.js';
+import { toFieldSentences } from './error-sentences.js';
 
 /**
- * Says why a form was refused: by field, and as a whole. The parts of the page turn messages of commands into sentences
- * in its language.
- * @property text one message a line
+ * Says why a form was refused, in sentences of the language of its page.
+ * @property text about the whole form, one sentence a line
  */
 export type FormErrors = { fields: FieldErrors; text: string };
 
@@ -21,14 +20,11 @@ export function toFormErrors(error: unknown, localization: Localization): FormEr
 /** Turns a refusal into the errors of a form whose page does not exist without its record. @throws every other error */
 export function toRefusal(error: unknown, { t }: Localization): FormErrors {
   if (!(error instanceof RejectedError)) throw error;
-  const { base = [], ...fields } = error.errors;
-  const { resolution = '' } = error;
-  // What to do instead is said to programs as well, in words that are none for a page.
-  const hasAdvice = base.length > 0 && hasSentence(resolution, t);
-  return { fields, text: [...base, ...(hasAdvice ? [resolution] : [])].join('\n') };
+  const { base = [], ...fields } = toFieldSentences(error.issues, t);
+  return { fields, text: base.join('\n') };
 }
 
-/** Lists everything that is wrong, for a page that does not show the fields. @returns one message a line */
+/** Lists everything that is wrong, for a page that does not show the fields. @returns one sentence a line */
 export function listErrors({ fields, text }: FormErrors): string {
   return [...Object.values(fields).flat(), ...(text === '' ? [] : [text])].join('\n');
 }

@@ -1,6 +1,4 @@
 import type { FieldErrors } from '#kernel/errors.js';
-import type { Translations } from '#translations/translations.js';
-import { toSentence } from './error-sentences.js';
 import type { FormErrors } from './form-errors.js';
 
 /** An error above a form. @property id of the field that it leads to; null: it is about the whole form */
@@ -13,8 +11,6 @@ export class PageParts {
   private pending: FieldErrors = {};
   /** Whether the page has buttons of `actions.js`. */
   hasActions = false;
-
-  constructor(private readonly t: Translations) {}
 
   /** Lists why a form was refused. The parts of its fields show their errors. */
   addRejection({ fields, text }: FormErrors): void {
@@ -34,28 +30,29 @@ export class PageParts {
 
   /** Takes the errors of a field, so that no second form of the page shows them. */
   take(name: string): readonly string[] {
-    const { [name]: messages = [], ...pending } = this.pending;
+    const { [name]: sentences = [], ...pending } = this.pending;
     this.pending = pending;
-    return messages;
+    return sentences;
   }
 
   /**
    * Lists the errors of a field above the form.
-   * @param messages of commands, or sentences of the page
-   * @returns them as sentences, for the field itself
+   * @returns its sentences, for the field itself
    */
-  addFieldErrors(id: string, label: string, messages: readonly string[] | null = null): string[] {
-    const sentences = (messages ?? []).map((message) => toSentence(message, this.t));
+  addFieldErrors(
+    id: string,
+    label: string,
+    sentences: readonly string[] | null | undefined,
+  ): readonly string[] {
+    if (!sentences) return [];
     if (sentences.length > 0) this.errors.push({ id, text: `${label}: ${sentences.join(' ')}` });
     return sentences;
   }
 
-  /** Lists errors of the whole form above it. @param text one message a line; empty or null: there are none */
+  /** Lists errors of the whole form above it. @param text one sentence a line; empty or null: there are none */
   addErrors(text: string | null = null): void {
-    const messages = (text ?? '').split('\n').filter((line) => line !== '');
-    if (messages.length === 0) return;
-    const sentences = messages.map((message) => toSentence(message, this.t));
-    this.errors.push({ id: null, text: sentences.join(' ') });
+    const sentences = (text ?? '').split('\n').filter((line) => line !== '');
+    if (sentences.length > 0) this.errors.push({ id: null, text: sentences.join(' ') });
   }
 
   /** Makes the page load the script of its buttons. */

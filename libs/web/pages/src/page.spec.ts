@@ -36,8 +36,8 @@ describe('renderPage', () => {
     const form = (_: object, { parts }: PageFrame) => {
       parts.addErrors(null);
       parts.addFieldErrors('field-other', 'Other', null);
-      parts.addErrors('Bitte prüfen');
-      parts.addFieldErrors('field-name', HOSTILE, ['must have at least 10 characters']);
+      parts.addErrors('Bitte prüfen.');
+      parts.addFieldErrors('field-name', HOSTILE, ['Bitte mindestens 10 Zeichen verwenden.']);
       return '<h1>Form</h1>\n<!--errors-->\n<form></form>';
     };
     const { html } = renderPage({ ...page, title: 'Form', view: form, data: {}, frame });
@@ -51,7 +51,10 @@ describe('renderPage', () => {
 
   it('lists the errors of a refused form that no field of it shows', () => {
     const frame = createPlainFrame('', 'en');
-    const fields = { name: ['is required'], locale: ['This language is not offered'] };
+    const fields = {
+      name: ['Please fill in this field.'],
+      locale: ['This language is not offered.'],
+    };
     frame.parts.addRejection({ fields, text: 'Please check' });
     const form = (_: object, { parts }: PageFrame) => {
       expect(parts.has('name')).toBe(true);

@@ -42,7 +42,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
     user: null,
     store: null,
     links: [],
-    parts: new PageParts(t),
+    parts: new PageParts(),
   };
 }
 

@@ -1,5 +1,4 @@
-import type { FieldErrors } from '#kernel/errors.js';
-import type { Localization, Translations } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { loadAsset } from '#pages/assets.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
@@ -14,8 +13,6 @@ export const posterListView = loadView<PosterListView>(import.meta.url, './views
 
 export type PosterFormView = ReturnType<typeof createPosterFormView>;
 export const posterFormView = loadView<PosterFormView>(import.meta.url, './views/poster-form.eta');
-
-type Texts = Translations['posterConsole'];
 
 /** The addresses of a poster that everybody may open. */
 export type PosterUrls = { signup: string; display: string };
@@ -122,22 +119,4 @@ function describeSignups(
   if (signups === 0) return t.noSignups;
   const count = t.signups({ count: signups });
   return scanned === 0 ? count : `${count}, ${t.scanned({ count: scanned })}`;
-}
-
-/** Words the errors of the API for people. */
-export function wordErrors(errors: FieldErrors, { errors: t }: Texts): FieldErrors {
-  return Object.fromEntries(
-    Object.keys(errors).map((field) => [
-      field,
-      [
-        field === 'title'
-          ? t.title
-          : field === 'minimum_age'
-            ? t.minimumAge
-            : field.endsWith('_color')
-              ? t.color
-              : t.choice,
-      ],
-    ]),
-  );
 }

@@ -30,11 +30,12 @@ import {
   createPosterListView,
   posterFormView,
   posterListView,
-  wordErrors,
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
 import { createPosterForm, readPosterForm, toPosterForm, type PosterForm } from './poster-form.js';
+import { ISSUES } from '#translations/issues.js';
+import { toSentence } from '#pages/error-sentences.js';
 
 /** Serves the pages on which the posters of a store are made, changed, paused, shared and removed. */
 @Controller('app/stores/:account_id/posters')
@@ -219,19 +220,16 @@ export class PostersConsoleController {
     state: { values: PosterForm; listed?: ListedPoster },
     error: unknown,
   ): Promise<PageResult> {
-    const { posterConsole: t, words } = localization.t;
+    const { t } = localization;
     // The card may have been chosen by an address that somebody has edited.
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
-    const { fields, text } = isOfCard
-      ? { fields: { card_id: [''] }, text: '' }
+    const errors = isOfCard
+      ? { fields: { card_id: [toSentence(ISSUES.unknown_choice, t)] }, text: '' }
       : toRefusal(error, localization);
     const isFull = error instanceof RejectedError && error.code === 'limit_reached';
     return this.showForm(localization, store, {
       ...state,
-      errors: {
-        fields: wordErrors(fields, t),
-        text: isFull ? t.limitReached : text || words.rejected,
-      },
+      errors: isFull ? { ...errors, text: t.posterConsole.limitReached } : errors,
     });
   }
 

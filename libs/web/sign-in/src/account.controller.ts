@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -23,6 +23,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
+import { toRefusal } from '#pages/form-errors.js';
 
 type ListedSession = {
   id: number;
@@ -236,8 +237,8 @@ export class AccountController {
     user: SignedInUser,
     state: Pick<Partial<AccountView>, 'form' | 'values'>,
   ): Promise<PageResult> {
-    if (!(error instanceof RejectedError)) throw error;
-    return this.showAccount(localization, user, { ...state, errors: error.errors });
+    const { fields } = toRefusal(error, localization);
+    return this.showAccount(localization, user, { ...state, errors: fields });
   }
 
   private async showAccount(

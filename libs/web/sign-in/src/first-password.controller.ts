@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
@@ -13,6 +13,7 @@ import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 import { Reauthentication } from './reauthentication.service.js';
+import { toRefusal } from '#pages/form-errors.js';
 
 type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
 
@@ -51,8 +52,8 @@ export class FirstPasswordController {
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
-      return this.showForm(localizeRequest(request), error.errors);
+      const localization = localizeRequest(request);
+      return this.showForm(localization, toRefusal(error, localization).fields);
     }
     return redirectTo('/app');
   }

@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { RejectedError } from '#kernel/errors.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
@@ -14,6 +13,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
+import { toRefusal } from '#pages/form-errors.js';
 
 const forgotView = loadView<{
   isSent: boolean;
@@ -94,8 +94,9 @@ export class PasswordResetsController {
       if (browser === undefined) return await this.showForm(localizeRequest(request), token, []);
       this.sessionCookies.setTrustedBrowser(reply, browser);
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
-      return this.showForm(localizeRequest(request), token, error.errors['password'] ?? []);
+      const localization = localizeRequest(request);
+      const { fields } = toRefusal(error, localization);
+      return this.showForm(localization, token, fields['password'] ?? []);
     }
     this.sessionCookies.clear(reply);
     return redirectTo('/app/sign-in?done=password');

@@ -12,6 +12,8 @@ import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { ISSUES } from '#translations/issues.js';
+import { localizeRequest } from '#pages/localize.js';
+import { toRefusal } from '#pages/form-errors.js';
 
 /** For those who may have no password. */
 /** The request and the response that cookies belong to. */
@@ -54,8 +56,8 @@ export class Reauthentication {
       await this.requirePassword(signedIn, password, 'password', exchange);
       return [];
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
-      return error.errors['password'] ?? [];
+      const { fields } = toRefusal(error, localizeRequest(exchange.request));
+      return fields['password'] ?? [];
     }
   }
 

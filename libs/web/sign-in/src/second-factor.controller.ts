@@ -14,6 +14,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
 import { ISSUES } from '#translations/issues.js';
+import { toSentence } from '#pages/error-sentences.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
@@ -78,8 +79,9 @@ export class SecondFactorController {
   ): Promise<PageResult> {
     const recoveryCodes = await this.factors.confirm(by, user.userId, readFormText(form, 'code'));
     if (!recoveryCodes) {
-      const errors = [ISSUES.code_wrong.message];
-      return this.showCodes(localizeRequest(request), user, { form: 'confirm', errors });
+      const localization = localizeRequest(request);
+      const errors = [toSentence(ISSUES.code_wrong, localization.t)];
+      return this.showCodes(localization, user, { form: 'confirm', errors });
     }
     await this.reauthentication.renewSession(user, { request, reply }, true);
     return this.showOnce(localizeRequest(request), recoveryCodes, true);

@@ -1,5 +1,5 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { readBody } from '#http/dtos.js';
+import { collectIssues, readBody } from '#http/dtos.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
@@ -39,10 +39,10 @@ export function parseDesign(
   { timeZone, previous }: { timeZone: string; previous: { expiresAt: string | null } | null },
 ): ParsedDesign {
   const errors: FieldIssues = {};
-  const attributes = collectErrors(errors, () => parseAttributes(fields, timeZone));
+  const attributes = collectIssues(errors, () => parseAttributes(fields, timeZone));
   const inputs = rewards.flatMap((row, at) => {
     if (row.isRemoved || isEmptyRow(row)) return [];
-    return collectErrors(errors, () => parseReward(row, at)) ?? [];
+    return collectIssues(errors, () => parseReward(row, at)) ?? [];
   });
   if (!attributes || Object.keys(errors).length > 0) throw new InvalidFieldsError(errors);
   const isSameDay = previous && toLastDay(previous.expiresAt, timeZone) === fields.expires_on;
@@ -98,15 +98,5 @@ function parseReward(row: RewardRow, at: number): RewardInput {
         ]),
       ),
     );
-  }
-}
-
-function collectErrors<R>(errors: FieldIssues, parse: () => R): R | undefined {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof InvalidFieldsError)) throw error;
-    Object.assign(errors, error.issues);
-    return undefined;
   }
 }

@@ -300,17 +300,9 @@ export class LocationPagesController {
 
 /** Words a refusal. @throws every other error */
 function describeRejection(error: unknown, localization: Localization): FormErrors {
-  const { locationPages: t, words } = localization.t;
-  const { fields, text } = toRefusal(error, localization);
+  const errors = toRefusal(error, localization);
   const isFull = error instanceof RejectedError && error.code === 'limit_reached';
-  return {
-    fields: {
-      ...fields,
-      ...(fields['name'] && { name: [t.errors.name] }),
-      ...(fields['address'] && { address: [t.errors.address] }),
-    },
-    text: isFull ? t.limitReached : text || words.rejected,
-  };
+  return isFull ? { ...errors, text: localization.t.locationPages.limitReached } : errors;
 }
 
 /** Parses the fields by the rules of the API. @throws InvalidFieldsError */

@@ -5,7 +5,7 @@ import type { MessageRecipient, RecipientState } from '#announcements/message-re
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
 import { parseCursor, takePage } from '#pages/page-query.js';
-import type { FormErrors } from '#pages/form-errors.js';
+import { toRefusal, type FormErrors } from '#pages/form-errors.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -180,14 +180,10 @@ export function listChannelBoxes(
 }
 
 /** Says why a form was refused. @throws every other error */
-export function describeRejection(
-  error: unknown,
-  { t: { messagePages: t } }: Localization,
-): FormErrors {
-  if (!(error instanceof RejectedError)) throw error;
-  const { base = [], ...fields } = error.errors;
-  if (error.code === 'limit_reached') return { fields, text: t.form.limitReached };
-  return { fields, text: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
+export function describeRejection(error: unknown, localization: Localization): FormErrors {
+  const errors = toRefusal(error, localization);
+  const isFull = error instanceof RejectedError && error.code === 'limit_reached';
+  return isFull ? { ...errors, text: localization.t.messagePages.form.limitReached } : errors;
 }
 
 /** Awaits a count that a page only shows. @returns null while too many counts of the store wait */

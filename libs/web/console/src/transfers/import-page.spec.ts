@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CustomerImport } from '#imports/customer-import.js';
-import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
 import { getTranslations } from '#translations/translations.js';
 import { describeStart, listColumnFields, listCounts, readMapping } from './import-page.js';
 
@@ -13,12 +12,6 @@ const columns: CustomerImport['columns'] = [
 ];
 
 describe('the page of an import', () => {
-  it('has the words of the API for a file that is no table', () => {
-    expect(english.t.transfers.fileProblems).toEqual(
-      Object.fromEntries(FILE_PROBLEM_NAMES.map((name) => [name, FILE_PROBLEMS[name].message])),
-    );
-  });
-
   it('says what a start would do', () => {
     expect(describeStart(ready, english)).toEqual({
       text: '4 rows will be imported. 1 row with errors will be left out.',

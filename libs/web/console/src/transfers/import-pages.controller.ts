@@ -4,10 +4,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { detectFileType, findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
-import type { Translations, Localization } from '#translations/translations.js';
-import type { CustomerImport } from '#imports/customer-import.js';
+import type { Localization } from '#translations/translations.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
-import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
 import { CreateImport, StartImport, UndoImport } from '#imports/import.commands.js';
 import { renderRowsAsCsv } from '#imports/import-rows-csv.js';
 import { ImportsService } from '#imports/imports.service.js';
@@ -25,9 +23,10 @@ import { FormCommands } from '#pages/form-commands.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
-import { lacksIdentity, readMapping, UPLOAD_ENCODINGS } from './import-page.js';
+import { readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
+import { toFieldSentences } from '#pages/error-sentences.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 
@@ -73,7 +72,7 @@ export class ImportPagesController {
       return redirectTo(`${buildTransfersPath(store)}/imports/${id}?done=uploaded`);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      const errors = describeUploadErrors(error, t);
+      const errors = describeUploadErrors(error, localization);
       return this.transfers.show(localization, store, { ...typed, errors });
     }
   }
@@ -127,8 +126,7 @@ export class ImportPagesController {
       if (!(error instanceof RejectedError)) throw error;
       const columns = current.columns.map(({ name }) => ({ name, field: mapping[name] ?? null }));
       const typed = { ...current, columns, cardId: choices.cardId, dateOrder: choices.dateOrder };
-      const { transfers: t } = localization.t;
-      const errors = describeColumnErrors(error.errors, columns, choices.cardId, t);
+      const errors = describeColumnErrors(error, localization);
       return this.page.show(localization, store, typed, { errors, status: 422 });
     }
     return redirectTo(`${buildTransfersPath(store)}/imports/${current.id}?done=checked`);
@@ -231,45 +229,25 @@ export class ImportPagesController {
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const current = await this.imports.get(store.id, command.id);
-      const { changedMeanwhile, notNow } = localization.t.transfers;
-      const isLimited = error.code === 'limit_reached' || error.code === 'quota_exceeded';
-      const errors = { base: [isLimited ? notNow : changedMeanwhile] };
+      const { t } = localization;
+      const isFull = error.code === 'limit_reached';
+      const errors = isFull ? { base: [t.transfers.notNow] } : toFieldSentences(error.issues, t);
       return this.page.show(localization, store, current, { errors, status: 422 });
     }
     return redirectTo(buildTransfersPath(store) + path);
   }
 }
 
-/** Describes in the language of the page why a file cannot be taken. */
-function describeUploadErrors(
-  { errors: { card_id: card, ...others }, code, resolution = '' }: RejectedError,
-  t: Translations['transfers'],
-): FieldErrors {
-  if (code === 'limit_reached') return { file: [t.tooManyWaiting] };
-  const sentences = Object.values(others).flat();
-  const problem = FILE_PROBLEM_NAMES.find((name) =>
-    sentences.includes(FILE_PROBLEMS[name].message),
-  );
-  const text = problem
-    ? t.fileProblems[problem]
-    : `${t.fileUnreadable} ${[...sentences, resolution].join(' ').trim()}`;
-  return {
-    ...(card && { card_id: [t.cardClosed] }),
-    ...(sentences.length > 0 && { file: [text] }),
-  };
+/** Describes why a file cannot be taken. */
+function describeUploadErrors(error: RejectedError, localization: Localization): FieldErrors {
+  if (error.code === 'limit_reached') return { file: [localization.t.transfers.tooManyWaiting] };
+  const { card_id: card, ...others } = toFieldSentences(error.issues, localization.t);
+  const file = Object.values(others).flat();
+  return { ...(card && { card_id: card }), ...(file.length > 0 && { file }) };
 }
 
-/** Describes in the language of the page why columns cannot be taken. */
-function describeColumnErrors(
-  { mapping, card_id: card, birthday }: FieldErrors,
-  columns: CustomerImport['columns'],
-  cardId: number | null,
-  t: Translations['transfers'],
-): FieldErrors {
-  return {
-    ...(mapping && { mapping: [lacksIdentity(columns) ? t.columnsMissing : t.columnsTwice] }),
-    ...(card && { card_id: [cardId === null ? t.cardNeeded : t.cardClosed] }),
-    ...(birthday && { date_order: [t.dateOrderNeeded] }),
-    ...(!mapping && !card && !birthday && { base: [t.changedMeanwhile] }),
-  };
+/** Describes why columns cannot be taken. */
+function describeColumnErrors(error: RejectedError, { t }: Localization): FieldErrors {
+  const { birthday, ...others } = toFieldSentences(error.issues, t);
+  return { ...others, ...(birthday && { date_order: birthday }) };
 }

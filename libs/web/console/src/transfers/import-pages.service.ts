@@ -88,10 +88,7 @@ export class ImportPages {
     const { minute } = await this.times.createFormats(store.id, locale);
     const base = buildTransfersPath(store);
     const at = minute(current.createdAt);
-    const wrong = await this.imports.listRows(current, 'failed', {
-      after: null,
-      limit: SHOWN_ERRORS,
-    });
+    const wrong = await this.imports.listFailedRows(current, { after: null, limit: SHOWN_ERRORS });
     const more = counts.failed - wrong.length;
     return showPage({
       view,
@@ -120,7 +117,7 @@ export class ImportPages {
         draft: state === 'ready' ? await this.describeDraft(store, current, localization) : null,
         wrongRows: wrong.map((row) => ({
           row: format.format(row.row),
-          problem: describeRowErrors(row.errors ?? {}, t.transfers),
+          problem: describeRowErrors(row.errors ?? {}, t),
         })),
         more: more > 0 ? t.transfers.more({ count: more }) : '',
         isUndoable: canUndoImport(current),

@@ -1,30 +1,29 @@
 import { expect, it } from '@jest/globals';
+import type { FieldIssues } from '#kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
 import { getTranslations } from '#translations/translations.js';
 import { describeRowErrors } from './row-errors.js';
 
-const describeIn = (language: string, errors: Record<string, string[]>) =>
-  describeRowErrors(errors, getTranslations(language).t.transfers);
+const describeIn = (language: string, issues: FieldIssues) =>
+  describeRowErrors(issues, getTranslations(language).t);
 
-it('describes the errors of a row in the language of the page', () => {
-  const errors = {
-    first_name: ['is required for a new customer'],
-    base: ['Row 7 is about the same customer'],
+it('describes the errors of a row in the language of the page, with their fields', () => {
+  const issues = {
+    first_name: [ISSUES.first_name_missing],
+    base: [ISSUES.row_repeated({ row: 7 })],
   };
-  expect(describeIn('de', errors)).toBe(
-    'Ein neuer Kunde braucht einen Vornamen. Zeile 7 betrifft denselben Kunden.',
+  expect(describeIn('de', issues)).toBe(
+    'Vorname: Ein neuer Kunde braucht einen Vornamen. Zeile 7 betrifft denselben Kunden.',
+  );
+  expect(describeIn('fr', { first_name: [ISSUES.name_length({ max: 255 })] })).toBe(
+    'Prénom: Veuillez saisir de 1 à 255 caractères.',
   );
 });
 
 it.each([
-  ['looks like a spreadsheet has changed it', 'Un tableur a modifié cette valeur'],
-  ['is still in quotation marks', 'entre guillemets'],
-  ['has a character that was lost when the file was written', 'a été perdu'],
-])('describes a value that %s', (message, text) => {
-  expect(describeIn('fr', { phone: [message] })).toContain(text);
-});
-
-it('names the field of a message that has no translation', () => {
-  expect(describeIn('fr', { first_name: ['must have 1 to 255 characters'] })).toBe(
-    'Prénom: must have 1 to 255 characters.',
-  );
+  [ISSUES.changed_by_spreadsheet, 'Un tableur a modifié cette valeur'],
+  [ISSUES.still_quoted, 'entre guillemets'],
+  [ISSUES.lost_character, 'a été perdu'],
+])('describes the damage of a value: %j', (issue, text) => {
+  expect(describeIn('fr', { phone: [issue] })).toContain(text);
 });

@@ -106,7 +106,7 @@ export class WebhookViews {
     error: unknown,
   ): Promise<PageResult> {
     const errors = isBusy(error)
-      ? { fields: {}, text: error.message }
+      ? { fields: {}, text: localization.t.webhookPages.testsRunning }
       : toRefusal(error, localization);
     const webhook = await this.webhooks.get(store.id, id);
     return this.showWebhook(localization, store, webhook, {}, errors);
