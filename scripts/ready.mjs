@@ -13,7 +13,7 @@ if (findWork(root, true).install) {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
   try {
-    await install({ root, dataDir, say: console.log, signal: stop.signal, onStep: () => {} });
+    await install({ root, dataDir, say: console.log, signal: stop.signal, onStep: () => {} }, true);
     fs.rmSync(dataDir, { recursive: true });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;

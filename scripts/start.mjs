@@ -51,7 +51,7 @@ const stopped = new Promise((resolve) => {
 });
 
 /** Everything that is running, for the shutdown and for run.json. */
-const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
+const running = { step: null, postgres: null, api: null, dispatcher: null };
 /** The last standard error of each program: by now it may have been started again. */
 const lastErrors = {};
 
@@ -92,7 +92,7 @@ async function run(settings) {
   if (process.versions.node.startsWith('20.')) {
     say('Node.js 20 has had no security fixes since April 2026: Node.js 24 is recommended.');
   }
-  await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep, record });
+  await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep });
 
   await checkSettings(root, databaseUrl);
   const { url, ownerUrl } = databaseUrl
@@ -172,24 +172,14 @@ function describeHolder(dataDir, { pid, command }) {
   return `Inkpad is already running${address ? ` at ${address}` : ''} (process ${pid}); stop that one first, or give this one another DATA_DIR and PORT.`;
 }
 
-async function prepare({ record, ...around }) {
-  const watching = process.argv.includes('--watch');
-  const work = findWork(root, watching);
-  if (work.install) await install(around);
-  if (!watching) {
-    if (work.build) await build(around);
-    return;
+/** Installs and builds what is missing, and with --watch whatever changes from now on. */
+async function prepare(around) {
+  const work = findWork(root, false);
+  if (work.install) await install(around, false);
+  if (work.build) await build(around);
+  if (process.argv.includes('--watch')) {
+    watchBuild({ root, say: (line) => show('build', line), onRebuilt: restartPrograms });
   }
-  say('building …');
-  const { watcher, ready } = watchBuild({
-    root,
-    say: (line) => show('build', line),
-    onRebuilt: () => restartPrograms(),
-  });
-  running.compiler = watcher;
-  record();
-  await Promise.race([ready, stopped]);
-  stopRequested.signal.throwIfAborted();
 }
 
 function restartPrograms() {
@@ -340,7 +330,6 @@ function describeRunning(databaseUrl) {
         },
     api: describe(running.api?.current),
     dispatcher: describe(running.dispatcher?.current),
-    compiler: describe(running.compiler),
     step: describe(running.step),
   };
 }
@@ -350,9 +339,7 @@ async function stopAll() {
   const hurry = forceStopRequested.signal;
   if (running.postgres ?? running.api ?? running.step) say('stopping …');
   await Promise.all(
-    ['step', 'compiler', 'api', 'dispatcher'].map((name) =>
-      running[name]?.stop({ signal: 'SIGTERM', hurry }),
-    ),
+    ['step', 'api', 'dispatcher'].map((name) => running[name]?.stop({ signal: 'SIGTERM', hurry })),
   );
   await running.postgres?.stop({ hurry });
 }

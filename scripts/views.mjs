@@ -99,7 +99,8 @@ export function watchViews(root, onCopied) {
   });
 }
 
-function watch(place, pattern, onChanged) {
+/** Calls back after changes of files in a folder. It does not keep the process running. */
+export function watch(place, pattern, onChanged) {
   let settle;
   const watcher = fs.watch(place, { recursive: true }, (_event, file) => {
     if (file === null || !pattern.test(file)) return;
@@ -107,6 +108,5 @@ function watch(place, pattern, onChanged) {
     // Editors write a file in several steps.
     settle = setTimeout(onChanged, 300);
   });
-  // Watchers do not keep the process running.
   watcher.unref();
 }
