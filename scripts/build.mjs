@@ -132,18 +132,14 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
 }
 
 /**
- * Compiles and copies whenever a source changes.
- * @param {{ root: string, say: (line: string) => void, onRebuilt: () => void }} options
+ * Compiles and copies whenever a source changes, until the signal.
+ * @param {{ root: string, say: (line: string) => void, onRebuilt: () => void, signal: AbortSignal }} options
  */
-export function watchBuild({ root, say, onRebuilt }) {
-  watchViews(root, onRebuilt);
-  watchSources(root, async () => {
-    try {
-      await compile(root);
-    } catch (error) {
-      for (const line of error.message.split('\n')) say(line);
-      return;
-    }
-    onRebuilt();
-  });
+export function watchBuild({ root, say, onRebuilt, signal }) {
+  const onChanged = () =>
+    compile(root).then(onRebuilt, ({ message }) => {
+      for (const line of message.split('\n')) say(line);
+    });
+  watchViews(root, onRebuilt, signal);
+  watchSources(root, onChanged, signal);
 }

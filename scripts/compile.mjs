@@ -51,9 +51,12 @@ export async function compile(root) {
   if (failures.length > 0) throw new Error(failures.map(({ reason }) => reason.message).join('\n'));
 }
 
-/** @param {() => void} onChanged after each change of a source */
-export function watchSources(root, onChanged) {
-  for (const folder of FOLDERS) watch(path.join(root, folder), SOURCE, onChanged);
+/**
+ * @param {() => void} onChanged after each change of a source
+ * @param {AbortSignal} signal
+ */
+export function watchSources(root, onChanged, signal) {
+  for (const folder of FOLDERS) watch(path.join(root, folder), SOURCE, onChanged, signal);
 }
 
 /** Removes what was compiled from sources that are gone: a program might load it. */

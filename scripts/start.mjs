@@ -178,7 +178,8 @@ async function prepare(around) {
   if (work.install) await install(around, false);
   if (work.build) await build(around);
   if (process.argv.includes('--watch')) {
-    watchBuild({ root, say: (line) => show('build', line), onRebuilt: restartPrograms });
+    const { signal } = around;
+    watchBuild({ root, say: (line) => show('build', line), onRebuilt: restartPrograms, signal });
   }
 }
 

@@ -86,27 +86,32 @@ export async function renderGuides(root) {
   fs.writeFileSync(target, JSON.stringify(drawn));
 }
 
-/** @param {() => void} onCopied after each change */
-export function watchViews(root, onCopied) {
-  for (const folder of folders) {
-    watch(path.join(root, folder), pattern, () => {
-      copyViews(root);
-      onCopied();
-    });
-  }
-  watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks|api)[.]md$|^receivers[/\\]/, () => {
-    void renderGuides(root).then(onCopied);
-  });
+/**
+ * @param {() => void} onCopied after each change
+ * @param {AbortSignal} signal
+ */
+export function watchViews(root, onCopied, signal) {
+  const onChanged = () => {
+    copyViews(root);
+    onCopied();
+  };
+  for (const folder of folders) watch(path.join(root, folder), pattern, onChanged, signal);
+  const documents = /^(guides[/\\].+|webhooks|api)[.]md$|^receivers[/\\]/;
+  const onWritten = () => void renderGuides(root).then(onCopied);
+  watch(path.join(root, 'docs'), documents, onWritten, signal);
 }
 
-/** Calls back after changes of files in a folder. It does not keep the process running. */
-export function watch(place, pattern, onChanged) {
+/**
+ * Calls back after changes of files in a folder.
+ * @param {AbortSignal} signal ends it: until then the process keeps running
+ */
+export function watch(place, pattern, onChanged, signal) {
   let settle;
-  const watcher = fs.watch(place, { recursive: true }, (_event, file) => {
+  signal.addEventListener('abort', () => clearTimeout(settle), { once: true });
+  fs.watch(place, { recursive: true, signal }, (_event, file) => {
     if (file === null || !pattern.test(file)) return;
     clearTimeout(settle);
     // Editors write a file in several steps.
     settle = setTimeout(onChanged, 300);
   });
-  watcher.unref();
 }

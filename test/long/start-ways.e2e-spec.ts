@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
-import { Installation, isThere } from '../support/services/installation.js';
+import { Installation, isThere, makeDataFolder, root } from '../support/services/installation.js';
 import { findFreePorts } from '../support/services/program.js';
 
 /** An installation that each test starts and stops in another way. */
@@ -127,6 +128,63 @@ describe('npm start', () => {
     },
   );
 });
+
+describe('npm run dev', () => {
+  it('serves what a changed source says, and names a source that does not compile', async () => {
+    const { folder, remove } = copyProject();
+    try {
+      const command = [process.execPath, path.join(folder, 'scripts/start.mjs'), '--watch'];
+      const starter = installation.start({}, command);
+      await installation.isUp(starter);
+      const controller = path.join(folder, 'libs/web/pages/src/start-page.controller.ts');
+      const source = fs.readFileSync(controller, 'utf8');
+
+      fs.writeFileSync(controller, `${source}\nexport const unfinished = (;\n`);
+      await eventually(starter.output, (text) => text.includes('start-page.controller.ts'));
+      expect(starter.output()).not.toContain('restarting');
+
+      fs.writeFileSync(controller, source.replace('status_url:', 'changed_url:'));
+      await eventually(
+        () => fetchStartPage().catch(() => ''),
+        (text) => text.includes('changed_url'),
+      );
+      starter.process.kill('SIGINT');
+      await starter.ended;
+    } finally {
+      remove();
+    }
+  });
+
+  it('removes what was compiled from a source that is gone', async () => {
+    const { folder, remove } = copyProject();
+    try {
+      const built = path.join(folder, 'dist/libs/platform/kernel/src/old.js');
+      fs.writeFileSync(built, '');
+      execFileSync('npm', ['run', 'build'], { cwd: folder });
+      expect(fs.existsSync(built)).toBe(false);
+      expect(fs.existsSync(path.join(folder, 'dist/libs/platform/kernel/src/clock.js'))).toBe(true);
+    } finally {
+      remove();
+    }
+  });
+});
+
+const fetchStartPage = async (): Promise<string> => {
+  const headers = { accept: 'application/json' };
+  const response = await fetch(`http://127.0.0.1:${installation.port}/`, { headers });
+  return response.text();
+};
+
+/** Copies what a start reads into a folder of its own, with a link to the packages. */
+function copyProject(): { folder: string; remove: () => void } {
+  const folder = makeDataFolder();
+  for (const name of fs.readdirSync(root)) {
+    if (['node_modules', 'bench', 'test', '.git', '.data'].includes(name)) continue;
+    fs.cpSync(path.join(root, name), path.join(folder, name), { recursive: true });
+  }
+  fs.symlinkSync(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+  return { folder, remove: () => fs.rmSync(folder, { recursive: true, force: true }) };
+}
 
 /** Finds the ports on which api and dispatcher say that they serve metrics. */
 const findPorts = (text: string): string[] =>
