@@ -35,7 +35,7 @@ export type PublicPage<D extends object> = ConsolePage<D> & {
   cardColors?: Colors;
 };
 
-/** Describes a question before an action that cannot be undone. Paths are from the root of the service. */
+/** Describes a question before an action that cannot be undone. The form is sent to the path of the question. */
 export type Confirmation = {
   question: string;
   /** The name of the affected person or thing. */
@@ -45,11 +45,10 @@ export type Confirmation = {
   /** The label of the button that does it, and of the link that does not. */
   yes: string;
   no: string;
-  /** The path that the form is sent to. */
-  action: string;
   fields?: Readonly<Record<string, string>>;
   /** The errors of the password that it asks for; null: it asks for none. */
   passwordErrors?: readonly string[] | null;
+  /** From the root of the service. */
   back: string;
 };
 

@@ -198,7 +198,6 @@ export class PostersConsoleController {
       text: t.removeText,
       yes: t.removeYes,
       no: t.keep,
-      action: `${buildPath(store)}/${poster.id}/remove`,
       back: `${buildPath(store)}/${poster.id}`,
     });
   }

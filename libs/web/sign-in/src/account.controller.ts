@@ -196,7 +196,6 @@ export class AccountController {
       text: session ? t.askEndSessionText : t.askEndSessionsText,
       yes: session ? t.endSession : t.endSessions,
       no: back,
-      action: `/app/account/sessions/${session ? `${session.id}/` : ''}end`,
       passwordErrors,
       back: '/app/account#sessions',
     });

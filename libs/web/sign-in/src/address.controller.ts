@@ -31,7 +31,6 @@ export class AddressController {
       text: t.text,
       yes: t.yes,
       no: t.no,
-      action: '/app/account/address',
       fields: { token },
       back: '/app/account',
     });

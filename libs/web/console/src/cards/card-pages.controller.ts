@@ -179,7 +179,6 @@ export class CardPagesController {
       text: t.cardPages.archiveText,
       yes: t.cardPages.archiveYes,
       no: t.cardPages.archiveNo,
-      action: `${buildPath(store)}/${card.id}/archive`,
       back: `${buildPath(store)}/${card.id}`,
     });
   }
@@ -208,7 +207,6 @@ export class CardPagesController {
       text: t.cardPages.unarchiveText,
       yes: t.cardPages.unarchiveYes,
       no: t.cardPages.unarchiveNo,
-      action: `${buildPath(store)}/${card.id}/unarchive`,
       back: `${buildPath(store)}/${card.id}`,
     });
   }

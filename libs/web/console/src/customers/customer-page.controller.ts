@@ -228,7 +228,6 @@ export class CustomerPageController {
       text,
       yes,
       no,
-      action: `${buildCustomerPath(store, customer.id)}/erase`,
       back: buildCustomerPath(store, customer.id),
     });
   }

@@ -156,7 +156,6 @@ export class MergePagesController {
       text: undoText,
       yes: undoYes,
       no: undoNo,
-      action: `${base}/unmerge/${otherId}`,
       back: base,
     });
   }

@@ -186,7 +186,6 @@ export class LocationPagesController {
       text: t.removePinText,
       yes: t.removePinYes,
       no: t.keep,
-      action: `${buildLocationsPath(store)}/${id}/unpin`,
       back: `${buildLocationsPath(store)}/${id}`,
     });
   }
@@ -216,7 +215,6 @@ export class LocationPagesController {
       text: t.removeText,
       yes: t.removeYes,
       no: t.keep,
-      action: `${buildLocationsPath(store)}/${id}/remove`,
       back: `${buildLocationsPath(store)}/${id}`,
     });
   }

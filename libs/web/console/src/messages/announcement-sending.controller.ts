@@ -105,7 +105,6 @@ export class AnnouncementSendingController {
       text: texts.askSendText({ people, reached }),
       yes: texts.sendYes,
       no: texts.sendNo,
-      action: `${path}/send`,
       back: path,
     });
   }
@@ -156,7 +155,6 @@ export class AnnouncementSendingController {
       text: texts.askCancelText,
       yes: texts.cancelYes,
       no: texts.cancelNo,
-      action: `${path}/cancel`,
       back: path,
     });
   }

@@ -142,7 +142,6 @@ export class RuleSwitchingController {
       text: t.askRemoveText,
       yes: t.removeYes,
       no: t.removeNo,
-      action: `${base}/delete`,
       back: base,
     });
   }

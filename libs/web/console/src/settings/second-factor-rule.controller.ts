@@ -69,7 +69,6 @@ export class SecondFactorRuleController {
       text: isRequired ? t.askOffText : t.askOnText,
       yes: isRequired ? t.turnOff : t.turnOn,
       no: back,
-      action: `/app/stores/${id}/users/second-factor`,
       fields: { required: isRequired ? 'no' : 'yes' },
       passwordErrors,
       back: `/app/stores/${id}/users`,

@@ -176,7 +176,6 @@ export class StoreTokensController {
       text: t.askRevokeText,
       yes: t.revokeYes,
       no: t.keep,
-      action: `${base}/${token.id}/revoke`,
       back: base,
     });
   }

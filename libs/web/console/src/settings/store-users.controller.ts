@@ -161,7 +161,6 @@ export class StoreUsersController {
       text: t.askWithdrawText,
       yes: t.withdrawYes,
       no: t.keep,
-      action: `${buildUsersPath(store)}/invitations/${invitation.id}/withdraw`,
       back: buildUsersPath(store),
     });
   }
@@ -240,10 +239,8 @@ export class StoreUsersController {
             yes: t.removeYes,
             no: t.removeNo,
           };
-    const action = `${buildUsersPath(store)}/${member.id}/remove`;
     return askToConfirm({
       ...about,
-      action,
       back: buildUsersPath(store),
     });
   }
@@ -296,7 +293,6 @@ export class StoreUsersController {
       text: isRaised ? signIn.moreRights.text({ role: inText }) : t.askGiveUpText({ role: inText }),
       yes: isRaised ? t.change : t.giveUpYes,
       no: isRaised ? signIn.back : t.giveUpNo,
-      action: `${buildUsersPath(store)}/${member.id}/role`,
       fields: { role, sure: 'yes' },
       passwordErrors: isRaised ? passwordErrors : null,
       back: buildUsersPath(store),

@@ -164,7 +164,6 @@ export class ImportPagesController {
       text: t.transfers.discardText,
       yes: t.transfers.discardYes,
       no: t.transfers.keep,
-      action: `${page}/discard`,
       back: page,
     });
   }
@@ -196,7 +195,6 @@ export class ImportPagesController {
       text: t.undoText({ count: counts.created }),
       yes: t.undoYes,
       no: t.keep,
-      action: `${page}/undo`,
       back: page,
     });
   }

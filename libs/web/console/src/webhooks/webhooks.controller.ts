@@ -287,7 +287,6 @@ export class WebhooksController {
       text,
       yes,
       no,
-      action: `${base}/delete`,
       back: base,
     });
   }
