@@ -447,6 +447,8 @@ describe('the codes of a 422', () => {
     const redeem = { reward_id: rewards[0]?.id };
     const refused = await store.post<Failure>(`${path}/redeem`, redeem);
     expect(refused.body.error_codes).toEqual({ base: ['reward_too_expensive'] });
+    const { text } = await service.anonymous.get('/docs/errors.md');
+    expect(text).toContain('- `too_long`: must have at most {max} characters');
   });
 
   it('ERR-30 A message that names several parts of a field has the code of the first', async () => {

@@ -61,8 +61,8 @@ function mapIssues(issues: FieldIssues, map: (issue: Issue) => string): Record<s
   return Object.fromEntries(Object.entries(issues).map(([field, list]) => [field, list.map(map)]));
 }
 
-/** The issues that every service has. The product adds its own. */
-export const PLATFORM_ISSUES = defineIssues({
+/** The issues that every service has, by code. The product adds its own. */
+export const PLATFORM_ISSUE_TEXTS = {
   required: 'is required',
   blank: 'must not be blank',
   not_text: 'must be a string',
@@ -103,4 +103,6 @@ export const PLATFORM_ISSUES = defineIssues({
   form_too_large: 'The texts of the form have more than {max, number} KiB',
   command_too_large: 'This would write more than 256 KiB to the history at once',
   limit_reached: 'The number of {records} has reached its limit',
-});
+} as const;
+
+export const PLATFORM_ISSUES = defineIssues(PLATFORM_ISSUE_TEXTS);

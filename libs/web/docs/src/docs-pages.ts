@@ -6,7 +6,7 @@ import { VERSION_POLICY } from '#http/versioning.js';
 import { getRootPath } from '#pages/page.js';
 import { readClientPackages, renderClientPackages, type ClientPackage } from './client-packages.js';
 import { POLICY, renderDocsPage } from './docs-layout.js';
-import { listErrorEntries, renderErrorCodes } from './error-codes.js';
+import { listErrorEntries, renderErrorCodes, renderIssueCodes } from './error-codes.js';
 import { serveChanging, serveDownload, serveFixed } from './fixed-text.js';
 import { HOME, getMenu, readGuides, type Guide, type Menu } from './guides.js';
 import { renderLlmsIndex, renderMarkdownPage } from './markdown-pages.js';
@@ -103,6 +103,7 @@ function serveGuide(
   const getHtml = once(() =>
     guide.html
       .replace('<!-- codes -->', renderErrorCodes)
+      .replace('<!-- issues -->', renderIssueCodes)
       .replace('<!-- clients -->', () => renderClientPackages(packages)),
   );
   const renderPage = (now: Date) => ({

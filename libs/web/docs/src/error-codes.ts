@@ -1,5 +1,6 @@
 import { fillPlaceholders } from '#kernel/error-catalogue.js';
 import { loadTemplate } from '#kernel/templates.js';
+import { ISSUE_TEXTS } from '#translations/issues.js';
 import { ERROR_CATALOGUE } from './error-catalogue.js';
 
 type DocumentedError = { code: string; status: number; meaning: string; advice: string };
@@ -7,6 +8,13 @@ type DocumentedError = { code: string; status: number; meaning: string; advice: 
 const view = loadTemplate<{ entries: DocumentedError[] }>(
   import.meta.url,
   './views/error-codes.eta',
+);
+
+type DocumentedIssue = { code: string; message: string };
+
+const issuesView = loadTemplate<{ issues: DocumentedIssue[] }>(
+  import.meta.url,
+  './views/issue-codes.eta',
 );
 
 /** Renders every error code, each with an anchor of its name, to which error responses link. */
@@ -26,4 +34,16 @@ export function listErrorEntries(): DocumentedError[] {
       advice: fill(advice ?? ''),
     }),
   );
+}
+
+/** Renders the codes of `error_codes`. */
+export function renderIssueCodes(): string {
+  return issuesView({ issues: listIssueCodes() });
+}
+
+/** Lists the codes of `error_codes`, each with its message. */
+export function listIssueCodes(): DocumentedIssue[] {
+  return Object.entries(ISSUE_TEXTS)
+    .map(([code, text]) => ({ code, message: text.replaceAll(', number}', '}') }))
+    .sort((a, b) => (a.code < b.code ? -1 : 1));
 }

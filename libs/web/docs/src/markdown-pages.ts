@@ -1,7 +1,7 @@
 import type { Config } from '#configuration/config.js';
 import { ADMIN_DOCUMENT } from '#http/path.js';
 import type { ClientPackage } from './client-packages.js';
-import { listErrorEntries } from './error-codes.js';
+import { listErrorEntries, listIssueCodes } from './error-codes.js';
 import type { Guide, Menu } from './guides.js';
 import { POSTMAN } from './postman.js';
 import { renderVersionState } from './version-state.js';
@@ -15,6 +15,7 @@ export function renderMarkdownPage(
 ): string {
   return markdown
     .replace('<!-- codes -->', renderErrorCodes)
+    .replace('<!-- issues -->', renderIssueCodes)
     .replace('<!-- clients -->', () => renderPackages(packages))
     .replace('<!-- state -->', () => renderVersionState(config, now).replaceAll(/<[^>]*>/g, ''))
     .replaceAll('%ADDRESS%', config.publicUrl);
@@ -26,6 +27,12 @@ function renderErrorCodes(): string {
       ({ code, status, meaning, advice }) =>
         `- \`${code}\` (${status}): ${meaning} What to do: ${advice}`,
     )
+    .join('\n');
+}
+
+function renderIssueCodes(): string {
+  return listIssueCodes()
+    .map(({ code, message }) => `- \`${code}\`: ${message}`)
     .join('\n');
 }
 
