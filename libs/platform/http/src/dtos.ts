@@ -143,7 +143,7 @@ type CompiledField = FieldContext & {
  * each call, which costs more than all the checks of a body.
  */
 export class CompiledFields {
-  private readonly fields: CompiledField[];
+  readonly fields: CompiledField[];
   private readonly rules: Rule[];
   /** Name of the object that wraps the fields of a body. */
   readonly wrapper: string | undefined;

@@ -93,13 +93,14 @@ export type FieldKind = {
 };
 
 /** Metadata of a field, which its first decorator of class-validator holds as its context. */
-export type FieldContext = Pick<FieldKind, 'nested'> & {
+export type FieldContext = Pick<FieldKind, 'nested' | 'schema'> & {
   convert: Convert;
   finish: ((value: unknown) => unknown) | undefined;
   /** The value that null and a missing key mean; undefined: there is none. */
   byDefault: unknown;
   /** Whether a missing key leaves the field alone, although null clears it. */
   isClearable: boolean;
+  isRequired: boolean;
   /** Whether the field holds a time, which may be sent as a date. */
   isTime: boolean;
   /** Class of the field's object, or of the objects in its list, as documented: also where the handler reads them. */
@@ -114,6 +115,8 @@ export function Field(kind: FieldKind, options: FieldOptions = {}): PropertyDeco
     finish: finish as FieldContext['finish'],
     byDefault: options.default,
     isClearable: options.clearable === true,
+    isRequired: isRequired(options),
+    schema,
     isTime: format === 'date-time',
     inner: typeof type === 'function' ? (type as () => Type) : undefined,
     ...(nested && { nested }),
@@ -356,11 +359,14 @@ function validatePresent(
   return ValidateIf((_, value) => !omittable || value !== undefined, { context });
 }
 
+function isRequired({ optional, clearable, omittable, ...options }: FieldOptions): boolean {
+  return !optional && !clearable && !omittable && !('default' in options);
+}
+
 function toApiProperty(schema: Schema, options: FieldOptions): ApiPropertyOptions {
-  const { optional, clearable, omittable, default: value, ...words } = options;
-  const isRequired = !optional && !clearable && !omittable && !('default' in options);
+  const { optional, clearable, omittable: _omittable, default: value, ...words } = options;
   return {
-    required: isRequired,
+    required: isRequired(options),
     ...((optional || clearable || 'default' in options) && { nullable: true }),
     ...(optional && { default: null }),
     ...('default' in options && { default: value }),

@@ -142,7 +142,7 @@ export function pick<F, const N extends (keyof F)[]>(fields: F, ...names: N): Pi
   return Object.fromEntries(names.map((name) => [name, fields[name]])) as Pick<F, N[number]>;
 }
 
-type CamelCase<S> = S extends `${infer Head}_${infer Tail}`
+export type CamelCase<S> = S extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : S;
 type SnakeCase<S> = S extends `${infer First}${infer Rest}`
@@ -229,8 +229,10 @@ function defineClass<T>(
 
 /** Lists the fields by their names in JSON and in the code. */
 function listNames(fields: object): { name: string; key: string }[] {
-  return Object.keys(fields).map((name) => ({
-    name,
-    key: name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
-  }));
+  return Object.keys(fields).map((name) => ({ name, key: camelCase(name) }));
+}
+
+/** Gives a field its name in the code: `max_weight` becomes `maxWeight`. */
+export function camelCase(name: string): string {
+  return name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }

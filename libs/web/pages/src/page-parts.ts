@@ -1,5 +1,6 @@
 import type { FieldErrors } from '#kernel/errors.js';
 import type { FormErrors } from './form-errors.js';
+import type { Inputs } from './forms.js';
 
 /** An error above a form. @property id of the field that it leads to; null: it is about the whole form */
 export type ShownError = { id: string | null; text: string };
@@ -7,6 +8,8 @@ export type ShownError = { id: string | null; text: string };
 /** Collects what the parts of a page add to it while the page is rendered. */
 export class PageParts {
   readonly errors: ShownError[] = [];
+  /** What the part of a field shows, by its name, unless the view says otherwise. */
+  inputs: Inputs = {};
   /** The errors of a form by its fields that no part has shown yet. */
   private pending: FieldErrors = {};
   /** Whether the page has buttons of `actions.js`. */

@@ -4,6 +4,7 @@ import { isApiRoute } from '#http/path.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
 import type { Rejectable } from './form-errors.js';
+import type { Inputs } from './forms.js';
 import { getRootPath, renderPage, setPageHeaders, type Colors, type PageExtras } from './page.js';
 import { createPlainFrame, loadView, type View } from './view.js';
 
@@ -20,6 +21,8 @@ export type ConsolePage<D extends object> = PageExtras &
     view: View<D>;
     title: string;
     data: D;
+    /** What the fields of its form show, unless its view says otherwise. */
+    inputs?: Inputs;
     /** The default is 422 with errors, and 200 without. */
     status?: number;
     /** Of a page in one language only; the default is that of the browser, for which its texts are. */
@@ -58,11 +61,13 @@ const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/c
 export function showPage<D extends object>({
   errors = null,
   status = errors ? 422 : 200,
+  inputs = {},
   lang,
   ...page
 }: ConsolePage<D>): PageResult {
   return new PageResult((request, reply, root) => {
     const { frame, at } = createConsoleFrame(root, request as ConsoleRequest, lang);
+    frame.parts.inputs = inputs;
     if (errors) frame.parts.addRejection(errors);
     const rendered = renderPage({ kind: 'console', frame, at, ...page });
     return setPageHeaders(reply.status(status), rendered);

@@ -3,7 +3,6 @@ import { loadAsset } from '#pages/assets.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { PAPERS, type PaperSize } from './paper.js';
-import type { PosterForm } from './poster-form.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
 export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
@@ -63,13 +62,12 @@ export function createPosterListView(
 /** What the form shows. @property listed null: the poster is new */
 export type PosterFormState = {
   listed: ListedPoster | null;
-  values: PosterForm;
   done: unknown;
 };
 
 /** Creates the data of the form. Paths are from the root of the service. */
 export function createPosterFormView(
-  { listed, values, done }: PosterFormState,
+  { listed, done }: PosterFormState,
   {
     base,
     cards,
@@ -97,7 +95,6 @@ export function createPosterFormView(
     path,
     title: listed?.poster.title ?? t.newTitle,
     done: findNotice(done, notices),
-    values,
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
     modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),

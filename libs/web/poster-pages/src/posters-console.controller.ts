@@ -23,7 +23,6 @@ import type { Localization } from '#translations/translations.js';
 import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
-import { parsePosterForm } from './parsed-poster.dto.js';
 import { PosterLists } from './poster-lists.service.js';
 import {
   createPosterFormView,
@@ -33,7 +32,7 @@ import {
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
-import { createPosterForm, readPosterForm, toPosterForm, type PosterForm } from './poster-form.js';
+import { parsePosterForm, posterForm, type PosterForm } from './poster-form.dto.js';
 import { ISSUES } from '#translations/issues.js';
 import { toSentence } from '#pages/error-sentences.js';
 
@@ -77,7 +76,7 @@ export class PostersConsoleController {
     @Query('card') card: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const values = createPosterForm(typeof card === 'string' ? card : '');
+    const values = posterForm.toValues({ card_id: card, require_email: true });
     return this.showForm(localization, store, { values });
   }
 
@@ -88,7 +87,7 @@ export class PostersConsoleController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const values = readPosterForm(form);
+    const values = posterForm.read(form);
     try {
       const attributes = parsePosterForm(values);
       const { id } = await this.commands.execute(new CreatePoster(context, attributes));
@@ -106,7 +105,7 @@ export class PostersConsoleController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const listed = await this.lists.get(store.id, parsePathId(id));
-    const values = toPosterForm(listed.poster);
+    const values = posterForm.toValues(listed.poster);
     return this.showForm(localization, store, { listed, values, done });
   }
 
@@ -140,7 +139,7 @@ export class PostersConsoleController {
   ): Promise<PageResult> {
     const listed = await this.lists.get(store.id, parsePathId(path));
     const { poster } = listed;
-    const values = { ...readPosterForm(form), card_id: String(poster.cardId) };
+    const values = { ...posterForm.read(form), card_id: String(poster.cardId) };
     try {
       const { cardId: _, requireEmail, requirePhone, ...changes } = parsePosterForm(values);
       await this.commands.execute(
@@ -235,12 +234,12 @@ export class PostersConsoleController {
   private async showForm(
     localization: Localization,
     store: EnteredStore,
-    state: Partial<PosterFormState> & Pick<PosterFormState, 'values'> & Rejectable,
+    state: Partial<PosterFormState> & Rejectable & { values: PosterForm },
   ): Promise<PageResult> {
     const { listed = null, errors, done = '', values } = state;
     const cards = listed ? [] : await this.lists.listCards(store.id);
     const data = createPosterFormView(
-      { listed, done, values },
+      { listed, done },
       {
         base: buildPath(store),
         cards,
@@ -253,6 +252,7 @@ export class PostersConsoleController {
       title: data.title,
       data,
       errors,
+      inputs: posterForm.toInputs(values),
     });
   }
 

@@ -10,7 +10,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import { CardsService } from '#cards/cards.service.js';
 import { LOGO, StripPictures } from '#cards/strip-pictures.service.js';
 import { RemoveLogo, SetLogo, UpdateAccount } from '#accounts/account.commands.js';
-import type { AccountJson } from '#accounts/account.dto.js';
+import { toAccountSettings, UpdateAccountDto } from '#accounts/account.dto.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import type { ProposedColors } from '#card-images/logo-colors.js';
 import { LogoRenderer } from '#card-images/logo-renderer.service.js';
@@ -27,29 +27,31 @@ import {
   PostUpload,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { readFields } from '#http/dtos.js';
+import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
-import {
-  CONTACT_FIELDS,
-  readContactDetails,
-  toContactForm,
-  type ContactForm,
-} from './brand-form.js';
 
 type BrandView = {
   done: string;
-  fields: typeof CONTACT_FIELDS;
-  values: ContactForm;
   /** The logo on a light and on a dark ground; null without one. */
   logos: { ground: string; src: string }[] | null;
   storeName: string;
   proposals: ProposedColors[];
   cards: { value: string; text: string }[];
 };
+
+const contactForm = defineForm(UpdateAccountDto, [
+  'website',
+  'phone',
+  'email',
+  'address',
+  'terms_text',
+]);
 
 const view = loadView<BrandView>(import.meta.url, './views/brand.eta');
 
@@ -136,14 +138,17 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const details = readContactDetails(form);
+    const values = contactForm.read(form);
     return this.change(
       localization,
       userId,
       store,
       'contact',
-      () => this.commands.execute(new UpdateAccount(context, userId, details)),
-      toContactForm(details),
+      () => {
+        const changes = toAccountSettings(readFields(UpdateAccountDto, values));
+        return this.commands.execute(new UpdateAccount(context, userId, changes));
+      },
+      values,
     );
   }
 
@@ -154,7 +159,7 @@ export class BrandPagesController {
     store: EnteredStore,
     done: 'logo' | 'removed' | 'colors' | 'contact',
     execute: () => Promise<unknown>,
-    values?: ContactForm,
+    values?: ValuesOf<typeof contactForm>,
   ): Promise<PageResult> {
     try {
       await execute();
@@ -169,7 +174,11 @@ export class BrandPagesController {
     localization: Localization,
     userId: number,
     store: EnteredStore,
-    { done = '', errors, values }: Partial<Pick<BrandView, 'done' | 'values'>> & Rejectable,
+    {
+      done = '',
+      errors,
+      values,
+    }: Rejectable & { done?: string; values?: ValuesOf<typeof contactForm> },
   ): Promise<PageResult> {
     const { t } = localization;
     const account = await this.accounts.get(userId, store.id);
@@ -179,14 +188,13 @@ export class BrandPagesController {
       title: `${t.brand.title} · ${store.name}`,
       data: {
         done,
-        fields: CONTACT_FIELDS,
-        values: values ?? toValues(account),
         logos: logo === null ? null : await this.drawLogos(store.id, logo),
         storeName: account.display_store_name,
         proposals: logo === null ? [] : await this.logos.propose(store.id, logo),
         cards: logo === null ? [] : (await this.listCards(store.id)).map(toChoice),
       },
       errors,
+      inputs: contactForm.toInputs(values ?? contactForm.toValues(account)),
       width: 'form',
     });
   }
@@ -208,8 +216,4 @@ export class BrandPagesController {
 
 function toChoice({ id, name }: CardJson): BrandView['cards'][number] {
   return { value: String(id), text: name };
-}
-
-function toValues({ website, phone, email, address, terms_text }: AccountJson): ContactForm {
-  return toContactForm({ website, phone, email, address, termsText: terms_text });
 }

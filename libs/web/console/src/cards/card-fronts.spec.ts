@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
 import { createDraft } from './card-draft.js';
 import { createFronts, cutText, listPoints } from './card-fronts.js';
-import { createDesignForm } from './design-form.js';
+import { createDesignForm } from './design-form.dto.js';
 
 const english = getTranslations('en');
 const form = createDesignForm('coffee', english.t.cardPages.templates);

@@ -31,7 +31,8 @@ import type { DesignedCard } from './designed-card.js';
 import { CardLists } from './card-lists.service.js';
 import { createDraft } from './card-draft.js';
 import { isTemplate } from './card-templates.js';
-import { createDesignForm, readDesignForm, toDesignForm, type DesignForm } from './design-form.js';
+import { cardForm, createDesignForm, readDesignForm, toDesignForm } from './design-form.dto.js';
+import type { DesignForm } from './design-form.js';
 import { parseDesign } from './parsed-design.dto.js';
 import { createDesignView, DESIGN_SCRIPT, designView, type DesignState } from './design-view.js';
 import { createFronts, listPoints } from './card-fronts.js';
@@ -288,6 +289,7 @@ export class CardPagesController {
       title: designed?.card.name ?? localization.t.cardPages.newTitle,
       data,
       errors,
+      inputs: cardForm.toInputs(state.form.fields),
       scripts: [DESIGN_SCRIPT],
       allow: { 'connect-src': ["'self'"], 'img-src': ['blob:'] },
     });

@@ -21,7 +21,7 @@ import { type PageResult, showPublicPage } from '#pages/page-results.js';
 import { CardDesigns } from './card-designs.service.js';
 import { createDraft } from './card-draft.js';
 import { createFronts } from './card-fronts.js';
-import { toDesignForm } from './design-form.js';
+import { toDesignForm } from './design-form.dto.js';
 import { parseStripQuery } from './draft-strips.js';
 import type { FrontsView } from './fronts-view.js';
 import { CARD_STYLE } from './list-view.js';

@@ -5,7 +5,8 @@ import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { findCardWarnings } from '#cards/card-contrast.js';
 import { createDraft } from './card-draft.js';
 import { CARD_TEMPLATES } from './card-templates.js';
-import { createDesignForm, readDesignForm, withEmptyRow } from './design-form.js';
+import { createDesignForm, readDesignForm } from './design-form.dto.js';
+import { withEmptyRow } from './design-form.js';
 import { parseDesign } from './parsed-design.dto.js';
 
 const TEMPLATES = getTranslations('en').t.cardPages.templates;

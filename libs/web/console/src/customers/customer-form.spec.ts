@@ -5,7 +5,7 @@ import {
   readCustomerFields,
   toCustomerBody,
   toCustomerFields,
-} from './customer-form.js';
+} from './customer-form.dto.js';
 
 const ANNA = {
   first_name: 'Anna',

@@ -27,11 +27,12 @@ import { RewardsService } from '#rewards/rewards.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import {
+  customerForm,
   NO_FIELDS,
   readCustomerFields,
   toCustomerBody,
   type CustomerFields,
-} from './customer-form.js';
+} from './customer-form.dto.js';
 import {
   describeBalance,
   findLastChange,
@@ -242,6 +243,7 @@ export class CustomerListController {
       title: t.addTitle,
       width: 'form',
       errors,
+      inputs: customerForm.toInputs(state.values),
       data: {
         heading: t.addTitle,
         action: base,

@@ -34,11 +34,12 @@ import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import {
+  customerForm,
   findChangedFields,
   readCustomerFields,
   toCustomerFields,
   type CustomerFields,
-} from './customer-form.js';
+} from './customer-form.dto.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
@@ -278,6 +279,7 @@ export class CustomerPageController {
       title: heading,
       width: 'form',
       errors,
+      inputs: customerForm.toInputs(values),
       data: {
         heading,
         action: `${base}/edit`,

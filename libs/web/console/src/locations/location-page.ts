@@ -24,7 +24,6 @@ export type LocationListData = {
 /** The data of the form of a location; a new one has no pin yet. */
 export type LocationFormData = {
   title: string;
-  values: { name: string; address: string };
   save: string;
   back: string;
   done: string;

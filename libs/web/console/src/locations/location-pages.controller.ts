@@ -2,12 +2,16 @@ import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import { readBody } from '#http/dtos.js';
+import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { isAllowed } from '#identity/roles.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from '#locations/location.commands.js';
-import { CreateLocationDto } from '#locations/location.dto.js';
+import {
+  CreateLocationDto,
+  toLocationAttributes,
+  UpdateLocationDto,
+} from '#locations/location.dto.js';
 import type { Coordinates } from '#locations/location.events.js';
 import { isPrecise, type Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
@@ -22,6 +26,7 @@ import {
 } from '#pages/current-user.js';
 import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
+import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -45,9 +50,11 @@ const formView = loadView<LocationFormData>(import.meta.url, './views/location.e
 const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
 const PAGE_SIZE = 50;
 
+const locationForm = defineForm(CreateLocationDto, ['name', 'address']);
+
 /** What a form shows instead of what is stored. */
 type FormState = Rejectable & {
-  values?: LocationFormData['values'];
+  values?: ValuesOf<typeof locationForm>;
   pin?: Partial<PinData>;
   done?: unknown;
 };
@@ -98,17 +105,16 @@ export class LocationPagesController {
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
-    @Body() { name = '', address = '' }: Form,
+    @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
+    const values = locationForm.read(form);
     try {
-      const attributes = parseLocation({ name, address });
-      const { id } = await this.commands.execute(
-        new CreateLocation(context, { ...attributes, pin: null }),
-      );
+      const attributes = toLocationAttributes(readFields(CreateLocationDto, values));
+      const { id } = await this.commands.execute(new CreateLocation(context, attributes));
       return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const state = { values: { name, address }, errors: describeRejection(error, localization) };
+      const state = { values, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, null, state);
     }
   }
@@ -129,16 +135,17 @@ export class LocationPagesController {
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Body() { name = '', address = '' }: Form,
+    @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const location = await this.locations.getState(store.id, parsePathId(path));
+    const values = locationForm.read(form);
     try {
-      const changes = parseLocation({ name, address });
+      const changes = toLocationAttributes(readFields(UpdateLocationDto, values));
       await this.commands.execute(new UpdateLocation(context, location.id, changes));
       return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=saved`);
     } catch (error) {
-      const state = { values: { name, address }, errors: describeRejection(error, localization) };
+      const state = { values, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, location, state);
     }
   }
@@ -249,11 +256,11 @@ export class LocationPagesController {
       title: location?.name ?? t.newTitle,
       width: 'form',
       errors,
+      inputs: locationForm.toInputs(values ?? locationForm.toValues(location ?? {})),
       status: errors || state.pin ? 422 : 200,
       scripts: location ? [SCRIPT] : [],
       data: {
         title: location?.name ?? t.newTitle,
-        values: values ?? { name: location?.name ?? '', address: location?.address ?? '' },
         save: location ? `${base}/${location.id}` : base,
         back: base,
         done: findNotice(done, t.done),
@@ -301,15 +308,6 @@ function describeRejection(error: unknown, localization: Localization): FormErro
   const errors = toRefusal(error, localization);
   const isFull = error instanceof RejectedError && error.code === 'limit_reached';
   return isFull ? { ...errors, text: localization.t.locationPages.limitReached } : errors;
-}
-
-/** Parses the fields by the rules of the API. @throws InvalidFieldsError */
-function parseLocation(fields: { name: string; address: string }): {
-  name: string;
-  address: string;
-} {
-  const { name, address } = readBody(CreateLocationDto, { location: fields });
-  return { name, address };
 }
 
 function buildLocationsPath({ id }: EnteredStore): string {

@@ -2,8 +2,24 @@ import { InvalidFieldsError } from '#kernel/errors.js';
 import { readBody } from '#http/dtos.js';
 import type { NewPoster } from '#posters/poster.js';
 import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
-import type { PosterForm } from './poster-form.js';
+import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { ISSUES } from '#translations/issues.js';
+
+export const posterForm = defineForm(CreatePosterDto, [
+  'card_id',
+  'title',
+  'paper_size',
+  'primary_color',
+  'text_color',
+  'secondary_color',
+  'contact_collection_mode',
+  'minimum_age',
+  'require_email',
+  'require_phone',
+  'require_birthday',
+]);
+
+export type PosterForm = ValuesOf<typeof posterForm>;
 
 /**
  * Parses the form by the rules of the API.
