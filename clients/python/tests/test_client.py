@@ -163,6 +163,7 @@ class ClientTest(unittest.TestCase):
             "error": "name is required",
             "code": "validation_failed",
             "errors": {"name": ["is required"]},
+            "error_codes": {"name": ["required"]},
             "existing": {"type": "customer", "id": 31},
             "resume_after": "evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3",
             "resolution": "Give a name.",
@@ -175,6 +176,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(str(error), "name is required")
         self.assertEqual((error.status, error.code), (422, "validation_failed"))
         self.assertEqual(error.errors, {"name": ["is required"]})
+        self.assertEqual(error.error_codes, {"name": ["required"]})
         self.assertEqual(error.existing, {"type": "customer", "id": 31})
         self.assertEqual(error.resume_after, "evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3")
         self.assertEqual(error.resolution, "Give a name.")

@@ -25,6 +25,8 @@ export class InkpadError extends Error {
   readonly code: ErrorCode;
   /** On 422: messages by field; `base` is a fault of the whole record. */
   readonly errors: Record<string, string[]>;
+  /** On 422: the codes of the messages in `errors`, by field and in the same order. For programs. */
+  readonly errorCodes: Record<string, string[]>;
   /** With the code `taken`: the record that has the value. */
   readonly existing: ErrorSchema['existing'];
   /**
@@ -44,7 +46,7 @@ export class InkpadError extends Error {
 
   constructor(
     status: number,
-    { error, code, errors, existing, resume_after, ...advice }: ErrorBody,
+    { error, code, errors, error_codes, existing, resume_after, ...advice }: ErrorBody,
     { headers, cause }: { headers?: WebHeaders; cause?: unknown } = {},
   ) {
     super(typeof error === 'string' ? error : `Not a response of Inkpad (status ${status})`, {
@@ -53,6 +55,7 @@ export class InkpadError extends Error {
     this.status = status;
     this.code = code ?? 'unknown';
     this.errors = errors ?? {};
+    this.errorCodes = error_codes ?? {};
     this.existing = existing;
     this.resumeAfter = resume_after;
     this.resolution = advice.resolution;

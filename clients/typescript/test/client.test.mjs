@@ -147,6 +147,7 @@ test('words a refusal as an error with everything that the service said', async 
         error: 'name is required',
         code: 'validation_failed',
         errors: { name: ['is required'] },
+        error_codes: { name: ['required'] },
         existing: { type: 'customer', id: 31 },
         resume_after: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
         resolution: 'Give a name.',
@@ -160,6 +161,7 @@ test('words a refusal as an error with everything that the service said', async 
     assert.equal(error.status, 422);
     assert.equal(error.code, 'validation_failed');
     assert.deepEqual(error.errors, { name: ['is required'] });
+    assert.deepEqual(error.errorCodes, { name: ['required'] });
     assert.deepEqual(error.existing, { type: 'customer', id: 31 });
     assert.equal(error.resumeAfter, 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3');
     assert.equal(error.message, 'name is required');

@@ -282,6 +282,7 @@ def _create_error(response: urllib3.BaseHTTPResponse, body: Any) -> InkpadError:
         status=response.status,
         code=code,
         errors=fields.get("errors"),
+        error_codes=fields.get("error_codes"),
         existing=fields.get("existing"),
         resume_after=fields.get("resume_after"),
         resolution=fields.get("resolution"),

@@ -19,6 +19,9 @@ class InkpadError(Exception):
     service's own."""
     errors: dict[str, list[str]]
     """On 422: messages by field; `base` is for the whole record."""
+    error_codes: dict[str, list[str]]
+    """On 422: the codes of the messages in `errors`, by field and in the same order. For
+    programs."""
     existing: dict[str, Any] | None
     """With the code `taken`: `type` and `id` of the record that has the value."""
     resume_after: str | None
@@ -41,6 +44,7 @@ class InkpadError(Exception):
         status: int = 0,
         code: str = "unknown",
         errors: dict[str, list[str]] | None = None,
+        error_codes: dict[str, list[str]] | None = None,
         existing: dict[str, Any] | None = None,
         resume_after: str | None = None,
         resolution: str | None = None,
@@ -53,6 +57,7 @@ class InkpadError(Exception):
         self.status = status
         self.code = code
         self.errors = errors or {}
+        self.error_codes = error_codes or {}
         self.existing = existing
         self.resume_after = resume_after
         self.resolution = resolution
