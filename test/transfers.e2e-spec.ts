@@ -112,6 +112,18 @@ describe('the pages of imports', () => {
     expect([late.status, late.text]).toEqual([422, expect.stringContaining('in the meantime')]);
   });
 
+  it('say of a row that its customer was erased', async () => {
+    const customer = { first_name: 'Eva', email: 'eva@example.com' };
+    const { body } = await store.post<{ id: number }>(`${store.store}/customers`, { customer });
+    const id = findImport(await upload('email,first_name\neva@example.com,Evi'));
+    await waitFor(id, 'ready');
+    await store.post(`${store.store}/customers/${body.id}/erase`);
+    const { text } = await owner.get(`${page}/imports/${id}`);
+    expect(text).toContain('This person was erased.');
+    const csv = await owner.get(`${page}/imports/${id}/rows.csv`);
+    expect(csv.text).toContain('This customer was erased');
+  });
+
   it('read a file in the encoding that was chosen', async () => {
     // Łukasz
     const polish = Uint8Array.from('email,first_name\nl@example.com,\xa3ukasz\n', (one) =>

@@ -1077,4 +1077,16 @@ it('IMPORT-37 Rows have `error_codes` beside `errors`, as responses have (ERR-29
   ]);
   const [created] = await listRows(store, done, 'created');
   expect(created?.error_codes).toBeNull();
+
+  const [anna] = await listCustomers(store);
+  const update = 'first_name,email\nAnne,a@example.com\n';
+  const ready = await importFile(store, update, { query: { dry_run: true } });
+  await store.post(`${store.store}/customers/${anna?.id}/erase`);
+  expect(await listRows(store, ready)).toMatchObject([
+    {
+      status: 'failed',
+      errors: { base: ['This customer was erased'] },
+      error_codes: { base: ['customer_erased'] },
+    },
+  ]);
 });

@@ -67,7 +67,9 @@ begin
   -- what an uploaded file says about them
   update public.import_rows
   set sealed = null, state = case when state = 'pending' then 'failed' else state end,
-    errors = coalesce(errors, jsonb_build_object('base', jsonb_build_array('The customer was erased')))
+    errors = coalesce(errors, '{"base": [
+      {"code": "customer_erased", "params": {}, "message": "This customer was erased"}
+    ]}')
   where customer_id = any (p_subjects) and sealed is not null;
   if cardinality(p_subjects) > 0 then perform public.raise_account_versions(array[p_account]); end if;
 end $$;

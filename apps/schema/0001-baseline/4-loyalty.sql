@@ -501,7 +501,7 @@ create table import_rows (
     check (state in ('pending', 'created', 'updated', 'unchanged', 'failed', 'undone', 'refused')),
   -- the cells; gone once they are applied
   sealed bytea,
-  -- messages by field, which repeat nothing personal
+  -- issues by field (ADR-0149), which repeat nothing personal
   errors jsonb,
   customer_id bigint,
   customer_card_id bigint,
