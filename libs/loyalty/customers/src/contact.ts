@@ -25,7 +25,6 @@ const DIALLED = /^00(?=[1-9])/;
 const MAX_DIGITS = 32;
 /** Without the country code. */
 const MIN_DIGITS = 8;
-/** The message about a value that is no longer what somebody wrote. */
 const DASHES = /[\p{Pd}~～∼\u2212\u30FC]/gu;
 /** Matches numbers as spreadsheets show those of more than eleven digits, in any language, or as people copy them. */
 const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/;

@@ -15,7 +15,6 @@ import { ISSUES } from '#translations/issues.js';
 import { localizeRequest } from '#pages/localize.js';
 import { toRefusal } from '#pages/form-errors.js';
 
-/** For those who may have no password. */
 /** The request and the response that cookies belong to. */
 export type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
