@@ -35,13 +35,10 @@ const toIssue = (message: string) => ({ code: 'odd', params: {}, message });
 
 /** Returns the message of a failed check, as its decorator has it. */
 function getMessage(property: string, check: string, value: unknown): string | undefined {
-  const storage = getMetadataStorage();
-  const metadata = storage
+  const metadata = getMetadataStorage()
     .getTargetValidationMetadatas(Kinds, '', true, false)
-    .filter(({ propertyName }) => propertyName === property)
-    .find(({ constraintCls }) =>
-      storage.getTargetValidatorConstraints(constraintCls).some(({ name }) => name === check),
-    );
+    // a check without a name has that of its type
+    .find((one) => one.propertyName === property && (one.name || one.type) === check);
   const context = metadata?.context as Issue | ((value: unknown) => Issue | undefined) | undefined;
   return (typeof context === 'function' ? context(value) : context)?.message;
 }
