@@ -208,11 +208,13 @@ export type MessageArguments = {
   'issues.invitation_of_other': { email: string };
   'issues.too_many_tokens': { max: number };
   'issues.store_count': { max: number };
+  'issues.pin_length': { max: number; min: number };
   'issues.too_short': { min: number };
   'issues.too_many_attempts': { minutes: number };
   'issues.email_not_changeable_ask': { contact: string };
   'issues.too_many_links': { max: number };
   'issues.country_of_list_unknown': { code: string };
+  'issues.picture_unreadable': { megapixels: number };
   'issues.unknown_placeholder': { list: string };
   'issues.barcode_too_long': { max: number };
   'issues.too_many_references': { max: number };
@@ -244,7 +246,9 @@ export type MessageArguments = {
   'issues.threshold_stamps_away': { max: number };
   'issues.threshold_reward_unused': { max: number };
   'issues.threshold_inactive': { max: number };
+  'issues.send_at_too_late': { days: number };
   'issues.too_many_announcements': { max: number };
+  'issues.too_many_headers': { max: number };
   'issues.header_name_invalid': { max: number };
   'issues.header_reserved': { name: string };
   'issues.header_repeated': { name: string };
