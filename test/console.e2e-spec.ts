@@ -204,13 +204,21 @@ describe('the console’s API tokens', () => {
 });
 
 describe('the users of a store', () => {
-  it('are not invited by an incomplete address, which the page says', async () => {
-    const form = { email: 'name@shop', role: 'staff', current_password: PASSWORD };
-    const { status, text } = await owner.post(`${page}/users/invitations`, form);
-    expect(status).toBe(422);
-    expect(text).toContain('Please enter a complete e-mail address, such as name@shop.example.');
-    expect(text).not.toContain('must be a whole address');
-  });
+  it.each([
+    ['en', 'Please enter a complete e-mail address, such as name@shop.example.'],
+    ['de', 'Bitte eine vollständige E-Mail-Adresse eingeben, zum Beispiel name@laden.example.'],
+  ])(
+    'are not invited by an incomplete address, which the page says in %s',
+    async (language, sentence) => {
+      await owner.get(`${page}/users`);
+      const form = { email: 'name@shop', role: 'staff', current_password: PASSWORD };
+      const headers = { 'accept-language': language };
+      const { status, text } = await owner.post(`${page}/users/invitations`, form, headers);
+      expect(status).toBe(422);
+      expect(text).toContain(sentence);
+      expect(text).not.toContain('must be a whole address');
+    },
+  );
 
   it('join by an invitation link that works once, and choose a password', async () => {
     const email = `${randomUUID()}@new.example`;

@@ -138,6 +138,10 @@ describe('the customers of the console', () => {
     expect((await owner.submit(page, `${page}/cards`, expired)).text).toContain(
       'This card has expired: new customers no longer get it.',
     );
+    const german = { 'accept-language': 'de' };
+    expect((await owner.submit(page, `${page}/cards`, expired, german)).text).toContain(
+      'Diese Karte ist abgelaufen: Neue Kunden bekommen sie nicht mehr.',
+    );
     const link = `${page}/cards/${customerCard.id}/send_link`;
     expect((await owner.submit(page, link)).location).toBe(`${page}?done=sent`);
     expect((await owner.get(page)).text).toContain('Link to the card requested');

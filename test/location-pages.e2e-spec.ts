@@ -121,6 +121,23 @@ describe('the location pages of the console', () => {
     expect((await owner.get(page)).status).toBe(404);
   });
 
+  it('say in German to a German browser what is wrong with a name', async () => {
+    const form = { name: '\u3164\u200B', address: 'x'.repeat(501) };
+    const german = { 'accept-language': 'de' };
+    const { status, text } = await owner.submit(`${list}/new`, list, form, german);
+    expect(status).toBe(422);
+    expect(text).toContain('Name: Bitte dieses Feld ausfüllen.');
+    expect(text).toContain('Adresse: Bitte höchstens 500 Zeichen verwenden.');
+  });
+
+  it('leave out a NUL character of a name', async () => {
+    const form = { name: 'Ki\0osk', address: 'Kai 2', receipt: 'nul' };
+    const { location } = await owner.submit(`${list}/new`, list, form);
+    const id = Number(/(\d+)\?/.exec(location ?? '')?.[1]);
+    const { body } = await store.get<LocationJson>(`${store.store}/locations/${id}`);
+    expect(body.name).toBe('Kiosk');
+  });
+
   it('respond 404 to users of other stores', async () => {
     const location = await newLocation();
     const other = await service.newStore();

@@ -39,11 +39,13 @@ export class Console {
     page: string,
     action: string,
     fields: Record<string, string> = {},
+    headers: Record<string, string> = {},
   ): Promise<ConsolePage> {
     const hidden = readHiddenFields((await this.get(page)).text);
+    const type = 'application/x-www-form-urlencoded';
     return this.send(action, {
       method: 'POST',
-      headers: { origin: this.origin, 'content-type': 'application/x-www-form-urlencoded' },
+      headers: { origin: this.origin, 'content-type': type, ...headers },
       body: new URLSearchParams({ ...hidden, ...fields }).toString(),
     });
   }
