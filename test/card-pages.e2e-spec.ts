@@ -181,6 +181,18 @@ describe('the pages of cards', () => {
     expect(await readCard(id)).toMatchObject({ header_text: null });
   });
 
+  it('still names somebody else’s change after a save that had errors', async () => {
+    const id = await createDesign();
+    const page = `${list}/${id}`;
+    const { updated_at: seen } = await readCard(id);
+    await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
+    const refused = await owner.upload(page, page, { ...FIELDS, name: '', seen });
+    expect(refused.status).toBe(422);
+    const [, openedAt = ''] = /name="seen" value="([^"]+)"/.exec(refused.text) ?? [];
+    const corrected = await owner.upload(page, page, { ...FIELDS, seen: openedAt });
+    expect(corrected.text).toContain('Somebody else has changed this card');
+  });
+
   it('save once, although a form that is sent again finds the card changed', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;

@@ -188,6 +188,30 @@ describe('a form whose button is clicked twice', () => {
   );
 });
 
+describe('a page that the browser has kept', () => {
+  it('saves what is sent from it again, although it was sent from it before', async () => {
+    const page = await signInTo('/settings');
+    const save = async (name: string) => {
+      await page.locator('[name=name]').fill(name);
+      const form = page.locator('main form', { has: page.locator('[name=name]') });
+      await form.evaluate((it) => it.setAttribute('target', '_blank'));
+      const saved = page.waitForEvent('popup');
+      await form.locator('button[type=submit]').click();
+      await (await saved).waitForURL(/done=saved$/);
+      await (await saved).close();
+      await page.evaluate(
+        "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))",
+      );
+    };
+    await save('One');
+    await save('Two');
+    await save('One');
+    await page.reload();
+    expect(await page.locator('[name=name]').inputValue()).toBe('One');
+    await save(STORE_NAME);
+  });
+});
+
 describe('the buttons of the script', () => {
   it('copy a token, and show a password', async () => {
     const page = await signInTo('/tokens', { permissions: ['clipboard-read', 'clipboard-write'] });

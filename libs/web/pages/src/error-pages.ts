@@ -3,6 +3,7 @@ import type { Config } from '#configuration/config.js';
 import {
   DamagedHistoryError,
   EventStoreUnavailableError,
+  InProgressError,
   MaintenanceError,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
@@ -139,6 +140,9 @@ function describeError(
   }
   if (error instanceof DamagedHistoryError) {
     return { status, title: t.historyDamaged, text: t.historyDamagedWhy };
+  }
+  if (error instanceof InProgressError) {
+    return { status, title: t.stillRunning, text: t.stillRunningWhy };
   }
   if (status === 404 || status === 405) {
     return { status, title: t.notFound, text: t.notFoundWhy };

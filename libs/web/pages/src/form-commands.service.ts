@@ -52,19 +52,25 @@ export class FormCommands {
   }
 
   /**
-   * Executes a command, or returns what it has come to before.
+   * Executes a command, or returns its stored result.
    * @param step tells commands of one form apart that have the same class
+   * @param check throws what the command would not; a form that is sent again after the command does not meet it
    */
-  execute<R>(command: FormCommand<R>, step = ''): Promise<R> {
+  execute<R>(
+    command: FormCommand<R>,
+    step = '',
+    check: () => void | Promise<void> = () => undefined,
+  ): Promise<R> {
     const name = 'context' in command ? 'context' : 'by';
     const writer = 'context' in command ? command.context : command.by;
-    return this.executeOnce(writer, `${command.constructor.name} ${step}`, (own) =>
-      this.bus.execute(Object.assign(command, { [name]: own })),
-    );
+    return this.executeOnce(writer, `${command.constructor.name} ${step}`, async (own) => {
+      await check();
+      return this.bus.execute(Object.assign(command, { [name]: own }));
+    });
   }
 
   /**
-   * Executes what is no command once.
+   * Executes a function once.
    * @param execute passes its argument on, so that the result is written in the same transaction
    * @throws InProgressError when the first one takes too long
    */

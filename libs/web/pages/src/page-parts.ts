@@ -12,7 +12,7 @@ export class PageParts {
   inputs: Inputs = {};
   /** The errors of a form by its fields that no part has shown yet. */
   private pending: FieldErrors = {};
-  /** Whether the page has buttons of `actions.js`. */
+  /** Whether the page has buttons or forms of `actions.js`. */
   hasActions = false;
 
   /** Lists why a form was refused. The parts of its fields show their errors. */
@@ -58,7 +58,7 @@ export class PageParts {
     if (sentences.length > 0) this.errors.push({ id: null, text: sentences.join(' ') });
   }
 
-  /** Makes the page load the script of its buttons. */
+  /** Makes the page load the script of its buttons and forms. */
   addAction(): void {
     this.hasActions = true;
   }

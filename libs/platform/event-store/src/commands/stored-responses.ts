@@ -16,8 +16,11 @@ import type { PersonalKey } from '../personal-keys/personal-parts.js';
 import { toCommitError } from '../port/refusals.js';
 import { START_WITHIN_MS } from './lane.js';
 
-/** After this time without a response, another request with the same key takes over: at once if the process has died. */
-const LEASE_SECONDS = 10;
+/**
+ * After this time without a response, another request with the same key takes over: at once if the process has died.
+ * Longer than a command waits for another server, which is 10 seconds.
+ */
+const LEASE_SECONDS = 30;
 const RELEASE_AGAIN_MS = 250;
 const PRUNE_BATCH_SIZE = 1_000;
 const CLAIM_GROUP_SIZE = 64;

@@ -111,12 +111,12 @@ export class CardDesigns {
     seen: string = card.updatedAt,
   ): Promise<void> {
     const { context, design } = saving;
-    // Once, because a form that is sent again finds the card changed by the first.
-    await this.commands.executeOnce(context, 'compare', async () => {
+    const assertUnchanged = () => {
       if (seen !== card.updatedAt) throw new ChangedMeanwhileError();
-    });
+    };
     const picture = await this.storePicture(saving);
-    await this.commands.execute(new UpdateCard(context, card.id, design.attributes));
+    const command = new UpdateCard(context, card.id, design.attributes);
+    await this.commands.execute(command, '', assertUnchanged);
     await this.saveRest(saving, card.id, picture, rewards);
   }
 

@@ -162,7 +162,9 @@ export class CardPagesController {
       await this.designs.update({ context, design, picture }, designed, body['seen']);
       return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
     } catch (error) {
-      return this.showRejection(localizeRequest(request), store, form, designed, error);
+      // Unless the page says so, the person has not seen what others have changed since.
+      const seen = error instanceof ChangedMeanwhileError ? undefined : body['seen'];
+      return this.showRejection(localizeRequest(request), store, form, designed, error, seen);
     }
   }
 
@@ -242,6 +244,7 @@ export class CardPagesController {
     form: DesignForm,
     designed: DesignedCard | null,
     error: unknown,
+    seen = designed?.card.updatedAt,
   ): Promise<PageResult> {
     const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
@@ -264,6 +267,7 @@ export class CardPagesController {
     return this.showDesign(localization, store, {
       form,
       designed,
+      seen,
       errors: { fields, text: text || localization.t.words.rejected },
     });
   }

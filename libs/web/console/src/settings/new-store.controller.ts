@@ -82,14 +82,10 @@ export class NewStoreController {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      // Once, because a form that is sent again finds the store that the first has created.
-      await this.commands.executeOnce(by, 'limit', async () => {
-        await this.getNewestStore(user, localization);
-      });
       const attributes = { ...parseStoreSettings(values), personal: false };
-      accountId = (
-        await this.commands.execute(new CreateAccount(by, attributes, user.userId, true))
-      ).id;
+      const command = new CreateAccount(by, attributes, user.userId, true);
+      const assertRoom = async () => void (await this.getNewestStore(user, localization));
+      accountId = (await this.commands.execute(command, '', assertRoom)).id;
       await this.commands.executeOnce(by, 'quotas', (own) =>
         this.quotas.inherit(own, accountId, user.userId),
       );

@@ -1,4 +1,4 @@
-// Buttons that need a script. They are hidden without one.
+// Buttons that need a script, which are hidden without one, and forms that a browser shows again.
 const DONE_MS = 3000;
 
 if (navigator.clipboard) {
@@ -61,6 +61,11 @@ for (const form of forms) {
   });
 }
 // Also when the browser goes back to the page.
-addEventListener('pageshow', () => {
+addEventListener('pageshow', ({ persisted }) => {
   for (const form of forms) delete form.dataset.sent;
+  if (!persisted) return;
+  // Sent from a page that the browser has kept, a form is another request than the one before.
+  for (const input of document.querySelectorAll('input[name=receipt]')) {
+    input.value += '.';
+  }
 });
