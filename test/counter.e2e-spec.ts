@@ -295,6 +295,18 @@ describe('the counter', () => {
     expect([status, text.includes('native code')]).toEqual([200, false]);
   });
 
+  it('says why a card that has expired meanwhile is not given', async () => {
+    const browser = await signIn(store.email);
+    const { card } = await enrol(store);
+    const path = `${store.store}/cards/${card.id}`;
+    await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
+    await browser.get(counter());
+    const form = { q: 'late@mail.example', card_id: String(card.id) };
+    const { text } = await browser.post(counter('/enrol'), form);
+    expect(text).toContain('This card has expired: new customers no longer get it.');
+    expect(text).not.toContain('Please check the code');
+  });
+
   it('adds a customer once by a form that is sent twice, and finds one who is there', async () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { card } = await enrol(store);

@@ -14,6 +14,7 @@ import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.
 import { CustomerListQuery, toCustomerFilter } from '#customers/customer-list.dto.js';
 import { CustomersService } from '#customers/customers.service.js';
 import { FindOrCreateCustomer } from '#customers/find-or-create.commands.js';
+import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { GetPage, PostForm } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
@@ -79,14 +80,14 @@ export class CounterCustomersController {
       return redirectTo(`${visit.path}/cards/${id}?done=new`);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      const { find, problems } = visit.localization.t.counter;
+      const { find } = visit.localization.t.counter;
       const isContact = 'email' in error.errors || 'phone' in error.errors;
       const text =
         error.code === 'ambiguous'
           ? find.ambiguous
           : isContact
             ? find.badContact
-            : problems.invalid;
+            : listErrors(toRefusal(error, visit.localization));
       return this.showResults(visit, request, q, text);
     }
   }
