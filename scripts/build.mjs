@@ -67,7 +67,11 @@ function hashSources(root) {
 }
 
 function hashFiles(root, files) {
-  const tools = ['package.json', 'package-lock.json', 'scripts/guides.mjs'];
+  const tools = [
+    'package.json',
+    'package-lock.json',
+    ...['compile.mjs', 'guides.mjs', 'views.mjs'].map((name) => `scripts/${name}`),
+  ];
   const hash = crypto.createHash('sha256');
   for (const file of [...new Set([...files, ...tools])].sort()) {
     const content = fs.readFileSync(path.join(root, file));
@@ -140,6 +144,8 @@ export function watchBuild({ root, say, onRebuilt, signal }) {
     compile(root).then(onRebuilt, ({ message }) => {
       for (const line of message.split('\n')) say(line);
     });
+  // What is built from now on is not what the last build was made from: sources may return to that.
+  fs.rmSync(getStatePath(root), { force: true });
   watchViews(root, onRebuilt, signal);
   watchSources(root, onChanged, signal);
 }

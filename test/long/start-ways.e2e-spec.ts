@@ -130,7 +130,7 @@ describe('npm start', () => {
 });
 
 describe('npm run dev', () => {
-  it('serves what a changed source says, and names a source that does not compile', async () => {
+  it('serves what a changed source says, names one that does not compile, and leaves nothing of it behind', async () => {
     const { folder, remove } = copyProject();
     try {
       const command = [process.execPath, path.join(folder, 'scripts/start.mjs'), '--watch'];
@@ -150,6 +150,13 @@ describe('npm run dev', () => {
       );
       starter.process.kill('SIGINT');
       await starter.ended;
+
+      fs.writeFileSync(controller, source);
+      const restarted = installation.start({}, command.slice(0, -1));
+      await installation.isUp(restarted);
+      expect(await fetchStartPage()).not.toContain('changed_url');
+      restarted.process.kill('SIGINT');
+      await restarted.ended;
     } finally {
       remove();
     }
