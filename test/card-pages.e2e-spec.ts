@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
+import { CARD_FORM, REWARD_FORM } from './support/fixtures/card-form.js';
 import { quarters } from './support/fixtures/pictures.js';
 import { Console } from './support/browser/console-browser.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
@@ -18,25 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const FIELDS = {
-  name: 'Coffee <card>',
-  stamps_required: '8',
-  initial_stamps: '1',
-  card_color: '#224466',
-  text_color: '#ffffff',
-  stamp_color: '#224466',
-  stamp_background_color: '#ffffff',
-  stamp_icon: 'cup',
-  strip_type: 'preset',
-  strip_preset: 'coffee',
-  strip_color: '#224466',
-  strip_color_same: 'yes',
-  strip_opacity: '100',
-  show_member_field: 'yes',
-  expires_on: '2090-05-31',
-};
-const REWARD = { reward_0_id: '', reward_0_name: 'Free cup', reward_0_stamps: '8' };
-
 const readCard = async (id: number) =>
   (await store.get<CardJson>(`${store.store}/cards/${id}`)).body;
 const readRewards = async (id: number) =>
@@ -45,7 +27,7 @@ const findId = (location: string | null) => Number(/\/cards\/(\d+)/.exec(locatio
 
 async function createDesign(fields: Record<string, string> = {}): Promise<number> {
   const receipt = `receipt-${Math.random()}`;
-  const all = { ...FIELDS, ...REWARD, receipt, ...fields };
+  const all = { ...CARD_FORM, ...REWARD_FORM, receipt, ...fields };
   const { status, location } = await owner.upload(`${list}/new?template=coffee`, list, all);
   expect(status).toBe(303);
   return findId(location);
@@ -61,7 +43,7 @@ describe('the pages of cards', () => {
   });
 
   it('create a card with its rewards once, however often the form is sent', async () => {
-    const fields = { ...FIELDS, ...REWARD, receipt: 'the-same-receipt' };
+    const fields = { ...CARD_FORM, ...REWARD_FORM, receipt: 'the-same-receipt' };
     const first = await owner.upload(`${list}/new?template=coffee`, list, fields);
     const again = await owner.upload(`${list}/new?template=coffee`, list, fields);
     expect([first.status, again.status]).toEqual([303, 303]);
@@ -85,7 +67,7 @@ describe('the pages of cards', () => {
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { expires_at } });
     const [reward] = await readRewards(id);
     const fields = {
-      ...FIELDS,
+      ...CARD_FORM,
       name: 'Tea',
       reward_0_id: String(reward?.id),
       reward_0_name: 'Free cup',
@@ -109,14 +91,14 @@ describe('the pages of cards', () => {
     const page = await owner.get(path);
     expect(page.text).toContain('value="{missing} more to your free cup"');
     expect(page.text).toContain('<option value="code128" selected>');
-    const wrong = { ...FIELDS, ...texts, reward_message: 'Hello {name}' };
+    const wrong = { ...CARD_FORM, ...texts, reward_message: 'Hello {name}' };
     const refused = await owner.upload(path, path, wrong);
     expect(refused.status).toBe(422);
     expect(refused.text).toContain(
       'In braces, please write only {stamps}, {reward}, {card}, {store}.',
     );
     expect(refused.text).toMatch(/<details class="panel" id="messages" open>/);
-    expect((await owner.upload(path, path, { ...FIELDS, stamp_message: '' })).status).toBe(303);
+    expect((await owner.upload(path, path, { ...CARD_FORM, stamp_message: '' })).status).toBe(303);
     expect(await readCard(id)).toMatchObject({ barcode_format: 'qr', stamp_message: null });
   });
 
@@ -131,7 +113,7 @@ describe('the pages of cards', () => {
     const card = `${store.store}/customers/${body.id}/customer_cards/${body.customer_card.id}`;
     await store.post(`${card}/redeem`, { reward_id: reward?.id });
     const removal = {
-      ...FIELDS,
+      ...CARD_FORM,
       reward_0_id: String(reward?.id),
       reward_0_name: 'Free cup',
       reward_0_stamps: '1',
@@ -145,7 +127,7 @@ describe('the pages of cards', () => {
 
   it('show a form with errors again with links to the fields, and save nothing', async () => {
     const fields = {
-      ...FIELDS,
+      ...CARD_FORM,
       name: '',
       stamps_required: '22',
       reward_0_id: '',
@@ -172,12 +154,12 @@ describe('the pages of cards', () => {
     const page = `${list}/${id}`;
     const { updated_at: seen } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const rejected = await owner.upload(page, page, { ...FIELDS, seen });
+    const rejected = await owner.upload(page, page, { ...CARD_FORM, seen });
     expect(rejected.status).toBe(422);
     expect(rejected.text).toContain('Somebody else has changed this card');
     expect(await readCard(id)).toMatchObject({ header_text: 'Theirs' });
     const [, current = ''] = /name="seen" value="([^"]+)"/.exec(rejected.text) ?? [];
-    expect((await owner.upload(page, page, { ...FIELDS, seen: current })).status).toBe(303);
+    expect((await owner.upload(page, page, { ...CARD_FORM, seen: current })).status).toBe(303);
     expect(await readCard(id)).toMatchObject({ header_text: null });
   });
 
@@ -186,10 +168,10 @@ describe('the pages of cards', () => {
     const page = `${list}/${id}`;
     const { updated_at: seen } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const refused = await owner.upload(page, page, { ...FIELDS, name: '', seen });
+    const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', seen });
     expect(refused.status).toBe(422);
     const [, openedAt = ''] = /name="seen" value="([^"]+)"/.exec(refused.text) ?? [];
-    const corrected = await owner.upload(page, page, { ...FIELDS, seen: openedAt });
+    const corrected = await owner.upload(page, page, { ...CARD_FORM, seen: openedAt });
     expect(corrected.text).toContain('Somebody else has changed this card');
   });
 
@@ -198,8 +180,8 @@ describe('the pages of cards', () => {
     const page = `${list}/${id}`;
     const { updated_at: seen } = await readCard(id);
     const fields = {
-      ...FIELDS,
-      ...REWARD,
+      ...CARD_FORM,
+      ...REWARD_FORM,
       reward_0_name: 'Tea',
       name: 'Once',
       seen,
@@ -215,20 +197,20 @@ describe('the pages of cards', () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
     const picture = await quarters(400, 300).png().toBuffer();
-    expect((await owner.upload(page, page, FIELDS, { picture })).status).toBe(303);
+    expect((await owner.upload(page, page, CARD_FORM, { picture })).status).toBe(303);
     expect(await readCard(id)).toMatchObject({ strip_type: 'image' });
-    const bad = await owner.upload(page, page, FIELDS, { picture: Buffer.from('no picture') });
+    const bad = await owner.upload(page, page, CARD_FORM, { picture: Buffer.from('no picture') });
     expect(bad.status).toBe(422);
     expect(bad.text).toContain('This file is not a picture');
-    const large = await owner.upload(page, page, FIELDS, { picture: Buffer.alloc(3_000_000) });
+    const large = await owner.upload(page, page, CARD_FORM, { picture: Buffer.alloc(3_000_000) });
     expect(large.status).toBe(413);
-    const form = await owner.submit(page, page, FIELDS);
+    const form = await owner.submit(page, page, CARD_FORM);
     expect(form.status).toBe(415);
   });
 
   it('warn of colours that hide stamps and texts, in the previews of the form', async () => {
     const white = {
-      ...FIELDS,
+      ...CARD_FORM,
       card_color: '#ffffff',
       stamp_color: '#ffffff',
       strip_type: 'color',
@@ -244,13 +226,13 @@ describe('the pages of cards', () => {
     const { text: good } = await owner.submit(
       `${list}/new?template=bar`,
       `${list}/preview`,
-      FIELDS,
+      CARD_FORM,
     );
     expect(good).not.toContain('class="notice bad"');
   });
 
   it('draw previews of any input, and no pictures of other stores', async () => {
-    const rubbish = { ...FIELDS, stamps_required: '-5', card_color: 'red', stamp_icon: '<b>' };
+    const rubbish = { ...CARD_FORM, stamps_required: '-5', card_color: 'red', stamp_icon: '<b>' };
     const preview = await owner.submit(`${list}/new?template=bar`, `${list}/preview`, rubbish);
     expect(preview.status).toBe(200);
     const [, strip = ''] = /href="([^"]*card-strips[^"]*)"/.exec(preview.text) ?? [];
@@ -301,7 +283,7 @@ describe('the pages of cards', () => {
     expect((await stranger.get(`${list}/${id}`)).status).toBe(404);
     const theirs = `/app/stores/${other.accountId}/cards`;
     expect((await stranger.get(`${theirs}/${id}`)).status).toBe(404);
-    const saved = await stranger.upload(`${theirs}/new?template=bar`, `${theirs}/${id}`, FIELDS);
+    const saved = await stranger.upload(`${theirs}/new?template=bar`, `${theirs}/${id}`, CARD_FORM);
     expect(saved.status).toBe(404);
     expect(
       (await stranger.submit(`${theirs}/new?template=bar`, `${theirs}/${id}/archive`)).status,

@@ -9,6 +9,7 @@ import type { BodyConfig } from '#http/body-kinds.js';
 import type { RouteThrottle } from '#http/throttle.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import type { ConsoleRoute } from '#pages/current-user.js';
+import { CARD_FORM, REWARD_FORM } from './support/fixtures/card-form.js';
 import { Console, readReceipt, type ConsolePage } from './support/browser/console-browser.js';
 import { enrolWithPage } from './support/browser/web-card.js';
 import { eventually } from './support/jest/eventually.js';
@@ -264,26 +265,7 @@ describe('the forms of the pages', () => {
   it('go on where a process was killed in the middle', async () => {
     const { program, second } = await startSecondApi(service, store);
     const page = `${base}/cards`;
-    const fields = {
-      name: 'Killed',
-      stamps_required: '8',
-      initial_stamps: '0',
-      card_color: '#224466',
-      text_color: '#ffffff',
-      stamp_color: '#224466',
-      stamp_background_color: '#ffffff',
-      stamp_icon: 'cup',
-      strip_type: 'preset',
-      strip_preset: 'coffee',
-      strip_color: '#224466',
-      strip_color_same: 'yes',
-      strip_opacity: '100',
-      show_member_field: 'yes',
-      reward_0_id: '',
-      reward_0_name: 'Free cup',
-      reward_0_stamps: '8',
-      receipt: 'killed',
-    };
+    const fields = { ...CARD_FORM, ...REWARD_FORM, name: 'Killed', receipt: 'killed' };
     const victim = await Console.of(service, store.email, second.baseUrl);
     const locker = new pg.Client(service.database.ownerUrl);
     await locker.connect();

@@ -47,7 +47,7 @@ export function RunsOnce(): MethodDecorator {
 }
 
 /**
- * Declares that a form is executed as often as it is sent, because its result has a secret that is not stored anywhere.
+ * Declares that a form is executed as often as it is sent, because its result has a secret, which is never stored.
  * Stands above `@PostForm`.
  */
 export function ReturnsSecret(): MethodDecorator {
