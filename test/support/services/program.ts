@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
+import { createSocket } from 'node:dgram';
+import { once, type EventEmitter } from 'node:events';
 import { createServer } from 'node:net';
 
 export type Program = {
@@ -88,20 +89,38 @@ export async function findFreePorts(count: number): Promise<number> {
   for (;;) {
     const first = randomInt(11_000, 20_000);
     const ports = Array.from({ length: count }, (_, i) => first + i);
-    if ((await Promise.all(ports.map(isPortFree))).every((isFree) => isFree)) return first;
+    if ((await Promise.all(ports.map(reservePort))).every((isFree) => isFree)) return first;
   }
 }
 
-async function isPortFree(port: number): Promise<boolean> {
+/**
+ * Takes the UDP port of the same number until this process ends, so that no other one gives the port away before its
+ * program listens or while it is stopped.
+ */
+async function reservePort(port: number): Promise<boolean> {
+  const reservation = createSocket('udp4').unref();
   const server = createServer();
-  const isFree = await new Promise<boolean>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
-    );
-    server.listen(port, '127.0.0.1', () => resolve(true));
-  });
-  if (!isFree) return false;
+  if (
+    !(await isFree(reservation, () => reservation.bind(port, '127.0.0.1'))) ||
+    !(await isFree(server, () => server.listen(port, '127.0.0.1')))
+  ) {
+    reservation.close();
+    return false;
+  }
   server.close();
   await once(server, 'close');
   return true;
+}
+
+/** Tells whether the address that it asks for is free. */
+async function isFree(socket: EventEmitter, listen: () => void): Promise<boolean> {
+  const listening = once(socket, 'listening');
+  listen();
+  try {
+    await listening;
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    return false;
+  }
 }
