@@ -447,6 +447,15 @@ describe('the codes of a 422', () => {
     const redeem = { reward_id: rewards[0]?.id };
     const refused = await store.post<Failure>(`${path}/redeem`, redeem);
     expect(refused.body.error_codes).toEqual({ base: ['reward_too_expensive'] });
+    const query = new URLSearchParams({ mapping: '{"Mail":"email"}' });
+    const file = new Uint8Array(Buffer.from('first_name,first_name\nAnna,Anna\n'));
+    const several = await store.send<Failure>('POST', `${store.store}/imports?${query}`, file, {
+      'content-type': 'text/csv',
+    });
+    expectCodes(several.body.error_codes, several.body.errors);
+    expect(several.body.error_codes).toMatchObject({
+      mapping: ['column_unknown', 'column_repeated', 'column_ambiguous'],
+    });
     const { text } = await service.anonymous.get('/docs/errors.md');
     expect(text).toContain('- `too_long`: must have at most {max} characters');
   });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { ISSUE_TEXTS } from '#translations/issues.js';
 import type { TestDatabase } from '../database/database.js';
 import { createResponseChecker } from './openapi.js';
 import { Client, startService, type ApiResponse, type Service } from '../services/service.js';
@@ -215,12 +216,26 @@ export function expectRefused(
   expectCodes(codes, errors);
 }
 
-/** ERR-29: a code for each message. */
+/** ERR-29: for each message the code whose text it has, in the same order. */
 export function expectCodes(codes: Failure['error_codes'], errors: Failure['errors']): void {
-  const count = (lists: Failure['errors']) =>
-    Object.entries(lists ?? {}).map(([field, list]) => [field, list.length]);
-  expect(count(codes)).toEqual(count(errors));
-  for (const code of Object.values(codes ?? {}).flat()) expect(code).toMatch(/^[a-z][\da-z_]+$/);
+  const patterns = Object.entries(codes ?? {}).map(([field, list]) => [
+    field,
+    list.map((code) => expect.stringMatching(toPattern(code))),
+  ]);
+  expect(errors ?? {}).toEqual(Object.fromEntries(patterns));
+}
+
+/** Matches the messages of an issue, whatever its parameters and its place in the field. */
+function toPattern(code: string): RegExp {
+  const text = new Map(Object.entries(ISSUE_TEXTS)).get(code);
+  if (text === undefined) throw new Error(`${code} is not the code of an issue`);
+  return new RegExp(
+    text
+      .split(/\{[^}]+\}/)
+      .map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`))
+      .join('.*'),
+    's',
+  );
 }
 
 /** A failure with this status and code. */
