@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import { Console } from './support/browser/console-browser.js';
+import { changeQuotas } from './support/fixtures/quotas.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
@@ -128,6 +129,19 @@ describe('the location pages of the console', () => {
     expect(status).toBe(422);
     expect(text).toContain('Name: Bitte dieses Feld ausfüllen.');
     expect(text).toContain('Adresse: Bitte höchstens 500 Zeichen verwenden.');
+  });
+
+  it('say what to do where no more locations are possible', async () => {
+    const full = await service.newStore();
+    const location = { name: 'Kiosk', address: 'Kai 2, Hamburg' };
+    await full.post(`${full.store}/locations`, { location });
+    await changeQuotas(service, full, { locations: 1 });
+    const user = await Console.of(service, full.email);
+    const path = `/app/stores/${full.accountId}/locations`;
+    const german = { 'accept-language': 'de' };
+    const { status, text } = await user.submit(`${path}/new`, path, location, german);
+    expect(status).toBe(422);
+    expect(text).toContain('Mehr Standorte sind nicht möglich. Bitte wenden Sie sich an');
   });
 
   it('leave out a NUL character of a name', async () => {

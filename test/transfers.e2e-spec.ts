@@ -159,7 +159,7 @@ describe('the pages of imports', () => {
     const refused = await upload(file, { browser, at });
     expect([refused.status, refused.text]).toEqual([
       422,
-      expect.stringContaining('Ten imports are waiting'),
+      expect.stringContaining('Too many imports are waiting'),
     ]);
     expect(refused.text).not.toContain('POST');
   });

@@ -200,13 +200,14 @@ describe('announcements', () => {
     const { client } = await open();
     const send = (path: string, body: object) =>
       client.post<Failure>(`${client.store}${path}`, body);
-    for (const [path, body] of [
-      ['/announcements', DRAFT],
-      ['/message_rules', RULE],
+    for (const [path, body, code] of [
+      ['/announcements', DRAFT, 'too_many_unfinished_announcements'],
+      ['/message_rules', RULE, 'too_many_rules'],
     ] as const) {
       for (let i = 0; i < 20; i++) expect((await send(path, body)).status).toBe(201);
       const refused = await send(path, body);
       expect([refused.status, refused.body.code]).toEqual([422, 'limit_reached']);
+      expect(refused.body.error_codes).toEqual({ base: [code] });
     }
   });
 

@@ -11,6 +11,7 @@ import {
   expectRefused,
   useService,
   type ContractClient,
+  type Failure,
 } from '../support/http/contract.js';
 import { changeQuotas, createGuest, NEW_STORE, uploadGuests } from '../support/fixtures/quotas.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -191,12 +192,16 @@ describe('other quotas', () => {
     };
     for (const [list, body] of Object.entries(create)) {
       expect((await store.post(`${store.store}/${list}`, body)).status).toBe(201);
-      expectRefused(await store.post(`${store.store}/${list}`, body), 'base', 'limit_reached');
+      const refused = await store.post<Failure>(`${store.store}/${list}`, body);
+      expectRefused(refused, 'base', 'limit_reached');
+      expect(refused.body.error_codes).toEqual({ base: [`too_many_${list}`] });
     }
     const hook = { events: ['*'], target_url: 'https://1.1.1.1/hook' };
     const path = `${store.store}/webhook_subscriptions`;
     for (let i = 0; i < 26; i++) expect((await store.post(path, hook)).status).toBe(201);
-    expectRefused(await store.post(path, hook), 'base', 'limit_reached');
+    const refused = await store.post<Failure>(path, hook);
+    expectRefused(refused, 'base', 'limit_reached');
+    expect(refused.body.error_codes).toEqual({ base: ['too_many_subscriptions'] });
   });
 
   it('QUOTA-08 A quota below what exists deletes nothing, and everything but creating more works as before', async () => {

@@ -74,6 +74,10 @@ export const ISSUE_TEXTS = {
   logo_type: 'Please choose a PNG, JPEG or WebP picture',
   colors_missing: 'Please choose one of the suggestions',
   // Cards, rewards, posters.
+  too_many_cards: 'The number of cards of this store has reached its limit',
+  too_many_rewards: 'The number of rewards of this card has reached its limit',
+  too_many_posters: 'The number of posters of this store has reached its limit',
+  too_many_locations: 'The number of locations of this store has reached its limit',
   initial_stamps_too_many: 'must be less than stamps_required ({required, number})',
   initial_stamps_fill_card: 'must be less than stamps_required',
   too_many_pictures: 'A store can upload at most {max, number} different pictures',
@@ -89,6 +93,7 @@ export const ISSUE_TEXTS = {
   contact_not_collected: 'must be false: with {mode} it is not collected',
   age_needs_birthday: 'needs require_birthday, or must be null',
   // Customers.
+  too_many_customers: 'The number of customers of this store has reached its limit',
   email_expected: 'must be an e-mail address',
   phone_invalid: 'must be a phone number',
   not_phone_number: 'is not a phone number',
@@ -108,6 +113,7 @@ export const ISSUE_TEXTS = {
   response_erased: 'The customer of this request was erased, and its response with them',
   customer_merged: 'Customer {id, number} was merged into customer {into, number}',
   customer_not_merged: 'Customer {id, number} is not merged into customer {into, number}',
+  customer_being_merged: 'The customer is being merged',
   merged_later: 'Customer {id, number} was merged into customer {into, number} later',
   customer_without_contact:
     'Customer {id, number} would be left without an e-mail address and a phone number',
@@ -150,6 +156,9 @@ export const ISSUE_TEXTS = {
   range_too_long: 'is too long before to: at most {max, number} {interval}s are counted at once',
   unknown_actor: 'must be one of {types}, a colon and an id, as in token:5',
   // Imports.
+  too_many_imports: 'The number of unfinished imports of this store has reached its limit',
+  too_many_waiting_imports:
+    'The number of imports of this store that wait for a start has reached its limit',
   import_not_started: 'The import is {state}, so it cannot be started',
   import_not_changed: 'The import is {state}, so it can no longer be changed',
   import_not_discarded: 'The import is {state}, so it can no longer be discarded',
@@ -230,6 +239,9 @@ export const ISSUE_TEXTS = {
   quiet_times_equal: 'must differ from quiet_from',
   send_at_too_late: 'must be within the next {days, number} days',
   send_at_missing: 'Please enter a day and a time within a year',
+  too_many_unfinished_announcements:
+    'The number of unfinished announcements of this store has reached its limit',
+  too_many_rules: 'The number of message rules of this store has reached its limit',
   too_many_announcements: 'A store may send {max, number} announcements in 24 hours',
   announcement_cancelled: 'The announcement was cancelled: create another one',
   announcement_sent: 'The announcement is being sent already, or was sent',
@@ -250,6 +262,7 @@ export const ISSUE_TEXTS = {
   header_too_long: '{name} must have at most {max, number} characters',
   header_invalid: '{name} must be visible ASCII, with spaces only between other characters',
   header_without_value: '{name} has no value that could stay',
+  too_many_subscriptions: 'The number of webhook subscriptions of this store has reached its limit',
   not_list_of_events: 'must be a list of event names',
   no_event: 'must name at least one event',
   unknown_event_type: 'must each be one of {types}',

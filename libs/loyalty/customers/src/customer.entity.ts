@@ -3,6 +3,7 @@ import type { ClaimChanges, ReadModel } from '#event-store/read-models/read-mode
 import { decideMergedAway } from './merging.js';
 import { customer, findMovedValues, listUniqueValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
   aggregate: customer,
@@ -19,7 +20,7 @@ export const customerCap: CapKind = {
   countedCondition: 'r.merged_into is null and r.erased_at is null',
   keepsCount: true,
   code: 'quota_exceeded',
-  label: 'customers of this store',
+  issue: ISSUES.too_many_customers,
   resolution: 'Erase customers who are gone, or ask whoever runs the service for a larger quota.',
 };
 

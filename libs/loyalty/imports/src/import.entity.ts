@@ -7,6 +7,7 @@ import type { CustomerImport, StoredState } from './customer-import.js';
 import type { ImportColumn } from './import-columns.js';
 import type { ImportFormat } from './import-file.js';
 import type { Separator } from './text-encoding.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A stored import. Its file is in a column of its own, which only the check reads. */
 @Entity('imports')
@@ -48,7 +49,7 @@ export const importCap: CapKind = {
   table: importTable.table,
   ownerColumn: 'account_id',
   countedCondition: `(r.state in ('running', 'undoing') or r.state = 'checking' and not r.dry_run)`,
-  label: 'unfinished imports of this store',
+  issue: ISSUES.too_many_imports,
   resolution: 'Wait until one is done.',
 };
 
@@ -56,7 +57,7 @@ export const importCap: CapKind = {
 export const trialCap: CapKind = {
   ...importCap,
   countedCondition: `(r.state = 'ready' or r.state = 'checking' and r.dry_run)`,
-  label: 'imports of this store that wait for a start',
+  issue: ISSUES.too_many_waiting_imports,
   resolution: 'Discard those that you do not need (POST …/imports/:id/discard), or start them.',
 };
 

@@ -6,6 +6,7 @@ import {
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { location, type Location } from './location.js';
 import type { LocationEvent } from './location.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const locationReadModel: ReadModel<Location, LocationEvent> = {
   aggregate: location,
@@ -16,7 +17,7 @@ export const locationCap: CapKind = {
   table: locationReadModel.table,
   ownerColumn: 'account_id',
   countedCondition: 'r.deleted_at is null',
-  label: 'locations of this store',
+  issue: ISSUES.too_many_locations,
   resolution: 'Delete one first.',
 };
 

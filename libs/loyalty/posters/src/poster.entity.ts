@@ -6,6 +6,7 @@ import {
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { poster, type Poster } from './poster.js';
 import type { PosterEvent } from './poster.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const posterReadModel: ReadModel<Poster, PosterEvent> = {
   aggregate: poster,
@@ -20,7 +21,7 @@ export const posterCap: CapKind = {
   table: posterReadModel.table,
   ownerColumn: 'account_id',
   countedCondition: 'r.deleted_at is null',
-  label: 'posters of this store',
+  issue: ISSUES.too_many_posters,
   resolution: 'Delete one first.',
 };
 

@@ -2,6 +2,7 @@ import type { CapKind } from '#event-store/port/event-store.js';
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { reward, type Reward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const rewardReadModel: ReadModel<Reward, RewardEvent> = {
   aggregate: reward,
@@ -12,6 +13,6 @@ export const rewardCap: CapKind = {
   table: rewardReadModel.table,
   ownerColumn: 'card_id',
   countedCondition: 'r.deleted_at is null',
-  label: 'rewards of this card',
+  issue: ISSUES.too_many_rewards,
   resolution: 'Delete one first.',
 };

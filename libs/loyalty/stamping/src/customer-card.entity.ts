@@ -10,6 +10,7 @@ import { decideMergedCard } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type { CorrectionDetails, CustomerCardEvent } from './customer-card.events.js';
 import { findReceiptValues } from './receipt-numbers.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** The kind of the claim that prevents a second reversal of an event. */
 export const REVERSAL = 'reversal';
@@ -50,8 +51,8 @@ export const customerCardCap: CapKind = {
   table: customerCardReadModel.table,
   ownerColumn: 'customer_id',
   closedCondition: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
-  label: 'cards of this customer',
-  resolution: 'The customer is being merged: try again.',
+  issue: ISSUES.customer_being_merged,
+  resolution: 'Try again.',
 };
 
 /** Returns the values of `renderExtraColumn` with their types. */

@@ -16,6 +16,7 @@ import {
   type RecipientState,
 } from './message-recipient.js';
 import { MessageRecipients } from './message-recipients.service.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const announcementTable: PlainTable = { table: 'announcements' };
 
@@ -23,7 +24,7 @@ export const announcementCap: CapKind = {
   table: announcementTable.table,
   ownerColumn: 'account_id',
   countedCondition: `r.state in ('draft', 'scheduled', 'sending')`,
-  label: 'unfinished announcements of this store',
+  issue: ISSUES.too_many_unfinished_announcements,
   resolution: 'Cancel the drafts that you do not need, or wait until one is sent.',
 };
 

@@ -11,6 +11,7 @@ import { NO_MESSAGES, type MessageRecipient, type RecipientState } from './messa
 import { MessageRecipients } from './message-recipients.service.js';
 import { toMessageRuleJson, type MessageRuleJson } from './message-rule.dto.js';
 import type { MessageRule, RuleKind } from './message-rule.js';
+import { ISSUES } from '#translations/issues.js';
 
 export const messageRuleTable: PlainTable = { table: 'message_rules' };
 
@@ -18,7 +19,7 @@ export const messageRuleCap: CapKind = {
   table: messageRuleTable.table,
   ownerColumn: 'account_id',
   countedCondition: 'r.deleted_at is null',
-  label: 'message rules of this store',
+  issue: ISSUES.too_many_rules,
   resolution: 'Delete one that you do not need.',
 };
 

@@ -5,6 +5,7 @@ import type { PayloadFormat } from '#public-events/public-events.js';
 import { hideHeaderValues } from '#sending/webhook-headers.js';
 import type { SignatureKind } from '#sending/webhook-signature.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** A stored subscription. Its secrets and headers are sealed. */
 @Entity('webhook_subscriptions')
@@ -54,7 +55,7 @@ export const webhookSubscriptionTable: PlainTable = {
 export const webhookSubscriptionCap: CapKind = {
   table: webhookSubscriptionTable.table,
   ownerColumn: 'account_id',
-  label: 'webhook subscriptions of this store',
+  issue: ISSUES.too_many_subscriptions,
   resolution: 'Delete one first, or let one subscription have more events.',
 };
 

@@ -102,7 +102,6 @@ export const PLATFORM_ISSUE_TEXTS = {
   form_too_many_fields: 'The form has more than {max, number} fields',
   form_too_large: 'The texts of the form have more than {max, number} KiB',
   command_too_large: 'This would write more than 256 KiB to the history at once',
-  limit_reached: 'The number of {records} has reached its limit',
 } as const;
 
 export const PLATFORM_ISSUES = defineIssues(PLATFORM_ISSUE_TEXTS);

@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError } from '#kernel/errors.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -218,17 +218,12 @@ export class PostersConsoleController {
     state: { values: PosterForm; listed?: ListedPoster },
     error: unknown,
   ): Promise<PageResult> {
-    const { t } = localization;
     // The card may have been chosen by an address that somebody has edited.
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
     const errors = isOfCard
-      ? { fields: { card_id: [toSentence(ISSUES.unknown_choice, t)] }, text: '' }
+      ? { fields: { card_id: [toSentence(ISSUES.unknown_choice, localization.t)] }, text: '' }
       : toRefusal(error, localization);
-    const isFull = error instanceof RejectedError && error.code === 'limit_reached';
-    return this.showForm(localization, store, {
-      ...state,
-      errors: isFull ? { ...errors, text: t.posterConsole.limitReached } : errors,
-    });
+    return this.showForm(localization, store, { ...state, errors });
   }
 
   private async showForm(

@@ -1,7 +1,7 @@
 import { RejectedError } from '#kernel/errors.js';
 import { query, type Queryable } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
-import { PLATFORM_ISSUES } from '#kernel/issues.js';
+import type { Issue } from '#kernel/issues.js';
 
 /** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
 export type CapKind = {
@@ -16,8 +16,8 @@ export type CapKind = {
   keepsCount?: boolean;
   /** The error code; by default `limit_reached`. */
   code?: string;
-  /** Completes the refusal "The number of … has reached its limit". */
-  label: string;
+  /** What a rejection says. */
+  issue: Issue;
   resolution: string;
 };
 
@@ -38,8 +38,8 @@ export type Cap = {
 /** Reports that the owner has as many records of this kind as it may have; nothing was written. */
 export class CapReachedError extends RejectedError {
   constructor(readonly kind: CapKind) {
-    const { label, resolution, code = 'limit_reached' } = kind;
-    super({ base: [PLATFORM_ISSUES.limit_reached({ records: label })] }, code, resolution);
+    const { issue, resolution, code = 'limit_reached' } = kind;
+    super({ base: [issue] }, code, resolution);
   }
 }
 

@@ -1,7 +1,6 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
-import { RejectedError } from '#kernel/errors.js';
 import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -30,7 +29,7 @@ import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
+import { toRefusal, type Rejectable } from '#pages/form-errors.js';
 import { AddressPlaces } from './address-places.service.js';
 import { parseCoordinates } from './coordinates.js';
 import { formatDistance, isFar, measureDistance } from './distance.js';
@@ -114,7 +113,7 @@ export class LocationPagesController {
       const { id } = await this.commands.execute(new CreateLocation(context, attributes));
       return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const state = { values, errors: describeRejection(error, localization) };
+      const state = { values, errors: toRefusal(error, localization) };
       return this.showForm(localization, store, null, state);
     }
   }
@@ -145,7 +144,7 @@ export class LocationPagesController {
       await this.commands.execute(new UpdateLocation(context, location.id, changes));
       return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=saved`);
     } catch (error) {
-      const state = { values, errors: describeRejection(error, localization) };
+      const state = { values, errors: toRefusal(error, localization) };
       return this.showForm(localization, store, location, state);
     }
   }
@@ -301,13 +300,6 @@ export class LocationPagesController {
       ...entered,
     };
   }
-}
-
-/** Words a refusal. @throws every other error */
-function describeRejection(error: unknown, localization: Localization): FormErrors {
-  const errors = toRefusal(error, localization);
-  const isFull = error instanceof RejectedError && error.code === 'limit_reached';
-  return isFull ? { ...errors, text: localization.t.locationPages.limitReached } : errors;
 }
 
 function buildLocationsPath({ id }: EnteredStore): string {

@@ -1,11 +1,10 @@
-import { RejectedError, UnavailableError } from '#kernel/errors.js';
+import { UnavailableError } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
 import { parseCursor, takePage } from '#pages/page-query.js';
-import { toRefusal, type FormErrors } from '#pages/form-errors.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -177,13 +176,6 @@ export function listChannelBoxes(
     hint: t.channelHints[name],
     checked: chosen.includes(name),
   }));
-}
-
-/** Says why a form was refused. @throws every other error */
-export function describeRejection(error: unknown, localization: Localization): FormErrors {
-  const errors = toRefusal(error, localization);
-  const isFull = error instanceof RejectedError && error.code === 'limit_reached';
-  return isFull ? { ...errors, text: localization.t.messagePages.form.limitReached } : errors;
 }
 
 /** Awaits a count that a page only shows. @returns null while too many counts of the store wait */

@@ -227,9 +227,7 @@ export class ImportPagesController {
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const current = await this.imports.get(store.id, command.id);
-      const { t } = localization;
-      const isFull = error.code === 'limit_reached';
-      const errors = isFull ? { base: [t.transfers.notNow] } : toFieldSentences(error.issues, t);
+      const errors = toFieldSentences(error.issues, localization.t);
       return this.page.show(localization, store, current, { errors, status: 422 });
     }
     return redirectTo(buildTransfersPath(store) + path);
@@ -238,7 +236,6 @@ export class ImportPagesController {
 
 /** Describes why a file cannot be taken. */
 function describeUploadErrors(error: RejectedError, localization: Localization): FieldErrors {
-  if (error.code === 'limit_reached') return { file: [localization.t.transfers.tooManyWaiting] };
   const { card_id: card, ...others } = toFieldSentences(error.issues, localization.t);
   const file = Object.values(others).flat();
   return { ...(card && { card_id: card }), ...(file.length > 0 && { file }) };
