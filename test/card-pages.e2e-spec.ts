@@ -170,6 +170,8 @@ describe('the pages of cards', () => {
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
     const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', seen });
     expect(refused.status).toBe(422);
+    expect(refused.text).toContain('Name of the card: Please fill in this field.');
+    expect(refused.text).not.toContain('marked in red');
     const [, openedAt = ''] = /name="seen" value="([^"]+)"/.exec(refused.text) ?? [];
     const corrected = await owner.upload(page, page, { ...CARD_FORM, seen: openedAt });
     expect(corrected.text).toContain('Somebody else has changed this card');

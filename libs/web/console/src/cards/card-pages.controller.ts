@@ -258,18 +258,14 @@ export class CardPagesController {
         errors: { fields: {}, text },
       });
     }
-    const { fields, text } =
+    const errors =
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
         : toRefusal(error, localization);
+    const { fields } = errors;
     // The messages name the parts of a list, which the form does not show as one.
     if (fields['auxiliary_fields']) fields['auxiliary_fields'] = [t.textsWrong];
-    return this.showDesign(localization, store, {
-      form,
-      designed,
-      seen,
-      errors: { fields, text: text || localization.t.words.rejected },
-    });
+    return this.showDesign(localization, store, { form, designed, seen, errors });
   }
 
   private async showDesign(
