@@ -83,6 +83,13 @@ describe('the pages of cards', () => {
     expect(await readRewards(id)).toMatchObject([{ name: 'Biscuit', stamps_required: 4 }]);
   });
 
+  it('name each text of a pass that cannot be saved', async () => {
+    const fields = { ...CARD_FORM, ...REWARD_FORM, aux_label_2: 'Open', aux_value_2: '' };
+    const { status, text } = await owner.upload(`${list}/new?template=coffee`, list, fields);
+    expect(status).toBe(422);
+    expect(text).toContain('Text 2: Please fill in this field.');
+  });
+
   it('set the barcode and the words of a store, and say what may be in braces', async () => {
     const texts = { barcode_format: 'code128', stamp_message: '{missing} more to your free cup' };
     const id = await createDesign(texts);

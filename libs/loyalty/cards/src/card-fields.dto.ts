@@ -25,7 +25,7 @@ const AUXILIARY_DESCRIPTIONS = {
 };
 
 @Dto('AuxiliaryFieldInput')
-class AuxiliaryFieldDto {
+export class AuxiliaryFieldDto {
   @TextField({ optional: true, description: AUXILIARY_DESCRIPTIONS.label }) declare readonly label:
     | string
     | null;
@@ -83,7 +83,8 @@ export function messageField(name: keyof CardMessages, purpose: string, example:
   });
 }
 
-function isBlankField(element: unknown): boolean {
+/** Tells whether an element of the list has neither a label nor a value, so that it is dropped. */
+export function isBlankField(element: unknown): boolean {
   if (element === null) return true;
   if (typeof element !== 'object' || Array.isArray(element)) return false;
   const { label, value } = element as Record<string, unknown>;

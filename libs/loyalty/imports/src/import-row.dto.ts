@@ -1,11 +1,16 @@
 import { Check, Field, IntegerField, textKind } from '#http/fields.js';
-import { collectIssues, Dto, readFields } from '#http/dtos.js';
+import { Dto, readFields } from '#http/dtos.js';
+import { collectIssues } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
 import { isCardCode } from '#stamping/carry-over.js';
 import { MAX_ADJUSTMENT } from '#stamping/corrections.js';
 import type { CustomerChanges } from '#customers/customer.js';
-import { toCustomerChanges, UpdateCustomerDto } from '#customers/customer-input.dto.js';
+import {
+  ExternalReferenceDto,
+  toCustomerChanges,
+  UpdateCustomerDto,
+} from '#customers/customer-input.dto.js';
 import { parseBirthday, type DateOrder } from './birthdays.js';
 import { findDamage } from './cell-damage.js';
 import { IMPORT_FIELDS, type ImportColumn, type ImportField } from './import-columns.js';
@@ -14,6 +19,12 @@ import type { FieldIssues } from '#kernel/issues.js';
 
 /** The system that external ids are of, if no column names it. */
 const DEFAULT_SOURCE = 'import';
+
+/** The columns of the fields of a reference. */
+const REFERENCE_FIELDS: Readonly<Record<string, ImportField>> = {
+  source: 'external_source',
+  external_id: 'external_id',
+};
 
 /** How people write yes and no, in the languages of the headers. */
 const YES = new Set('1 true yes y x ja j wahr oui o vrai si s verdadero'.split(' '));
@@ -60,14 +71,12 @@ export function readEntry(
   if (texts.birthday !== undefined && birthday === undefined) {
     errors['birthday'] ??= [ISSUES.import_date_invalid];
   }
-  const { external_id: externalId, external_source: source = DEFAULT_SOURCE } = texts;
+  const references = findReferences(texts, errors);
   const input = {
     ...pick(texts, ['first_name', 'last_name', 'email', 'phone']),
     ...(birthday !== undefined && { birthday }),
     ...toConsents(texts, errors),
-    ...(externalId !== undefined && {
-      external_references: [{ source: source.toLowerCase(), external_id: externalId }],
-    }),
+    ...(references && { external_references: references }),
   };
   const changes = collectIssues(errors, () => readFields(UpdateCustomerDto, input));
   const ofCard = collectIssues(errors, () =>
@@ -92,6 +101,16 @@ function collectTexts(cells: readonly string[], columns: readonly ImportColumn[]
     if (field !== null && text !== '') texts[field] = text;
   }
   return texts;
+}
+
+/** Reads the parts of a reference one by one, because each has a column of its own. @returns undefined: there is none */
+function findReferences(texts: Texts, errors: FieldIssues): [ExternalReferenceDto] | undefined {
+  const { external_id: externalId, external_source: source = DEFAULT_SOURCE } = texts;
+  if (externalId === undefined) return undefined;
+  const reference = { source: source.toLowerCase(), external_id: externalId };
+  const read = () => readFields(ExternalReferenceDto, reference);
+  const valid = collectIssues(errors, read, (field) => REFERENCE_FIELDS[field] ?? field);
+  return valid && [valid];
 }
 
 function findDamages(texts: Texts): FieldIssues {

@@ -107,17 +107,6 @@ function getValue<T extends object>({ value, errors }: Reading): T {
   return value as T;
 }
 
-/** Adds the issues of invalid fields to those found so far, except where a field has some. @returns undefined with issues */
-export function collectIssues<T>(issues: FieldIssues, read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof InvalidFieldsError)) throw error;
-    for (const [field, list] of Object.entries(error.issues)) issues[field] ??= list;
-    return undefined;
-  }
-}
-
 class NoFields {}
 
 /** Returns the fields of a class, which are compiled once. @param dto null: there are none */

@@ -92,6 +92,25 @@ export class CursorAheadError extends RejectedError {
 /** Reports invalid fields. Not stored under an Idempotency-Key (RETRY-16). */
 export class InvalidFieldsError extends RejectedError {}
 
+/**
+ * Adds the issues of invalid fields to those found so far, except where a field has some.
+ * @param rename returns the name of a field where a form or a file has another one than the request
+ * @returns undefined with issues
+ */
+export function collectIssues<T>(
+  issues: FieldIssues,
+  read: () => T,
+  rename = (field: string) => field,
+): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof InvalidFieldsError)) throw error;
+    for (const [field, list] of Object.entries(error.issues)) issues[rename(field)] ??= list;
+    return undefined;
+  }
+}
+
 /** Reports that a request with the same Idempotency-Key is still running. */
 export class InProgressError extends CatalogueError {
   constructor(options?: ErrorOptions) {

@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
-
 import { findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import {
@@ -262,9 +261,6 @@ export class CardPagesController {
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
         : toRefusal(error, localization);
-    const { fields } = errors;
-    // The messages name the parts of a list, which the form does not show as one.
-    if (fields['auxiliary_fields']) fields['auxiliary_fields'] = [t.textsWrong];
     return this.showDesign(localization, store, { form, designed, seen, errors });
   }
 

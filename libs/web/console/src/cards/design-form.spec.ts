@@ -54,6 +54,7 @@ describe('parseDesign', () => {
   it('reports the errors of all fields at once', () => {
     const form = coffee();
     Object.assign(form.fields, { name: '', card_color: 'red', max_stamps_per_day: '0' });
+    Object.assign(form.fields, { aux_label_1: '', aux_value_1: '', aux_label_2: 'Open' });
     form.rewards = [{ id: '', name: 'x', stamps: 'many', description: '', isRemoved: false }];
     let error: unknown;
     try {
@@ -63,6 +64,7 @@ describe('parseDesign', () => {
     }
     expect(error).toBeInstanceOf(InvalidFieldsError);
     expect(Object.keys((error as InvalidFieldsError).errors).sort()).toEqual([
+      'aux_value_2',
       'card_color',
       'max_stamps_per_day',
       'name',

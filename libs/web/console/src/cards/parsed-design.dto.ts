@@ -1,6 +1,7 @@
-import { InvalidFieldsError } from '#kernel/errors.js';
-import { collectIssues, readBody } from '#http/dtos.js';
+import { collectIssues, InvalidFieldsError } from '#kernel/errors.js';
+import { readBody, readFields } from '#http/dtos.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
+import { AuxiliaryFieldDto, isBlankField } from '#cards/card-fields.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
@@ -13,6 +14,9 @@ import {
 } from './design-form.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#kernel/issues.js';
+
+/** The names in the form of the fields of a reward that have another one there. */
+const REWARD_FIELDS: Readonly<Record<string, string>> = { stamps_required: 'stamps' };
 
 /** A reward to create or update. @property id null: it is new @property row its place in the form */
 export type RewardInput = {
@@ -32,17 +36,26 @@ export type ParsedDesign = {
 /**
  * Parses the form by the rules of the API.
  * @param previous the expiry of the card before: the form shows only its day, and keeps its time while that is the same
- * @throws InvalidFieldsError with the errors of all fields; those of rewards are named `reward_0_name`
+ * @throws InvalidFieldsError with the errors of all fields; those of lists are named `reward_0_name` and `aux_label_1`
  */
 export function parseDesign(
   { fields, rewards }: DesignForm,
   { timeZone, previous }: { timeZone: string; previous: { expiresAt: string | null } | null },
 ): ParsedDesign {
   const errors: FieldIssues = {};
-  const attributes = collectIssues(errors, () => parseAttributes(fields, timeZone));
+  const auxiliary = [
+    { label: fields.aux_label_1, value: fields.aux_value_1 },
+    { label: fields.aux_label_2, value: fields.aux_value_2 },
+  ].flatMap((input, i) => {
+    if (isBlankField(input)) return [];
+    const read = () => readFields(AuxiliaryFieldDto, input);
+    return collectIssues(errors, read, (field) => `aux_${field}_${i + 1}`) ?? [];
+  });
+  const attributes = collectIssues(errors, () => parseAttributes(fields, auxiliary, timeZone));
   const inputs = rewards.flatMap((row, at) => {
     if (row.isRemoved || isEmptyRow(row)) return [];
-    return collectIssues(errors, () => parseReward(row, at)) ?? [];
+    const rename = (field: string) => `reward_${at}_${REWARD_FIELDS[field] ?? field}`;
+    return collectIssues(errors, () => parseReward(row, at), rename) ?? [];
   });
   if (!attributes || Object.keys(errors).length > 0) throw new InvalidFieldsError(errors);
   const isSameDay = previous && toLastDay(previous.expiresAt, timeZone) === fields.expires_on;
@@ -56,12 +69,12 @@ export function parseDesign(
   };
 }
 
-function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes {
+function parseAttributes(
+  fields: DesignFields,
+  auxiliary: AuxiliaryFieldDto[],
+  timeZone: string,
+): CardAttributes {
   const { strip_color_same: hasCardColor, expires_on: expiresOn, ...values } = fields;
-  const auxiliary = [
-    { label: fields.aux_label_1, value: fields.aux_value_1 },
-    { label: fields.aux_label_2, value: fields.aux_value_2 },
-  ];
   const body = {
     card: {
       ...values,
@@ -81,22 +94,7 @@ function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes
 
 function parseReward(row: RewardRow, at: number): RewardInput {
   const reward = { card_id: 1, name: row.name, stamps_required: row.stamps };
-  try {
-    const parsed = readBody(CreateRewardDto, {
-      reward: { ...reward, description: row.description },
-    });
-    const { name, stamps_required: stampsRequired, description } = parsed;
-    return { id: parsePositiveInteger(row.id), row: at, name, stampsRequired, description };
-  } catch (error) {
-    if (!(error instanceof InvalidFieldsError)) throw error;
-    const names = { name: 'name', stamps_required: 'stamps', description: 'description' };
-    throw new InvalidFieldsError(
-      Object.fromEntries(
-        Object.entries(error.issues).map(([field, issues]) => [
-          `reward_${at}_${names[field as keyof typeof names]}`,
-          issues,
-        ]),
-      ),
-    );
-  }
+  const parsed = readBody(CreateRewardDto, { reward: { ...reward, description: row.description } });
+  const { name, stamps_required: stampsRequired, description } = parsed;
+  return { id: parsePositiveInteger(row.id), row: at, name, stampsRequired, description };
 }

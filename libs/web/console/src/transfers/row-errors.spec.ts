@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { FieldIssues } from '#kernel/issues.js';
+import { readEntry } from '#imports/import-row.dto.js';
 import { ISSUES } from '#translations/issues.js';
 import { getTranslations } from '#translations/translations.js';
 import { describeRowErrors } from './row-errors.js';
@@ -18,6 +19,20 @@ it('describes the errors of a row in the language of the page, with their fields
   expect(describeIn('fr', { first_name: [ISSUES.name_length({ max: 255 })] })).toBe(
     'Prénom: Veuillez saisir de 1 à 255 caractères.',
   );
+});
+
+it('names the column of a part of a customer number', () => {
+  const columns = [
+    { name: 'Nummer', field: 'external_id' },
+    { name: 'Kasse', field: 'external_source' },
+  ] as const;
+  const describe = (...cells: string[]) =>
+    describeIn('de', readEntry(cells, columns, null).errors ?? {});
+  expect(describe('17', 'Meine Kasse!')).toBe(
+    'System der Kundennummer: Bitte nur Kleinbuchstaben, Ziffern und die Zeichen - und _ verwenden.',
+  );
+  expect(describe('1'.repeat(256), 'kasse')).toMatch(/^Kundennummer: .*255/);
+  expect(describe('17', 'Kasse')).toBe('');
 });
 
 it.each([
