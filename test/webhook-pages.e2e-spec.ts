@@ -168,6 +168,32 @@ describe('the webhooks of the console', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
+  it('are not tested while other tests are running, which the page says', async () => {
+    let respond = () => {};
+    const reply = new Promise<{ status: number }>((resolve) => {
+      respond = () => resolve({ status: 204 });
+    });
+    const receiver = await receive(() => reply);
+    const page = `${list}/${await create(receiver)}`;
+    const test = async () => {
+      const receipt = readReceipt((await owner.get(page)).text);
+      return owner.submit(page, `${page}/test`, { receipt });
+    };
+    const running = Array.from({ length: 4 }, test);
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 4,
+    );
+    const refused = await test();
+    respond();
+    expect([refused.status, refused.text]).toEqual([
+      422,
+      expect.stringContaining('Other tests are still running.'),
+    ]);
+    for (const { location } of await Promise.all(running))
+      expect(location).toBe(`${page}?done=tested`);
+  });
+
   it('show their deliveries with every attempt, and send them again', async () => {
     const receiver = await receive((_, nth) =>
       nth === 1 ? { status: 503, body: 'closed <now>' } : { status: 200 },

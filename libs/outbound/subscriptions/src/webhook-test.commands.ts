@@ -20,8 +20,13 @@ import { ISSUES } from '#translations/issues.js';
 
 const MAX_TESTS = 32;
 const MAX_TESTS_PER_STORE = 4;
-/** The message of the refusal beyond that. */
-export const TESTS_RUNNING = 'Other tests of this store are still running';
+
+/** Reports that a store has so many tests running that another one was not sent. */
+export class TestsRunningError extends UnavailableError {
+  constructor() {
+    super('Other tests of this store are still running');
+  }
+}
 
 export class TestWebhookSubscription extends Command<WebhookTestJson> {
   constructor(
@@ -110,15 +115,13 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     return { secret: opened, ...(previousSecret !== null && { previousSecret }), headers };
   }
 
-  /** Limits concurrent tests of a store. @throws UnavailableError when there are too many: nothing was sent */
+  /** Limits concurrent tests of a store. @throws TestsRunningError */
   private async limitTests(
     accountId: number,
     send: () => Promise<AttemptResult>,
   ): Promise<AttemptResult> {
     const runningCount = this.runningTests.get(accountId) ?? 0;
-    if (runningCount >= MAX_TESTS_PER_STORE) {
-      throw new UnavailableError(TESTS_RUNNING);
-    }
+    if (runningCount >= MAX_TESTS_PER_STORE) throw new TestsRunningError();
     this.runningTests.set(accountId, runningCount + 1);
     try {
       return await send();

@@ -13,8 +13,7 @@ import type {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
-import { TESTS_RUNNING } from '#subscriptions/webhook-test.commands.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { TestsRunningError } from '#subscriptions/webhook-test.commands.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
 import type { WebhookFields } from './webhook-form.js';
 import {
@@ -105,9 +104,10 @@ export class WebhookViews {
     id: number,
     error: unknown,
   ): Promise<PageResult> {
-    const errors = isBusy(error)
-      ? { fields: {}, text: localization.t.webhookPages.testsRunning }
-      : toRefusal(error, localization);
+    const errors =
+      error instanceof TestsRunningError
+        ? { fields: {}, text: localization.t.webhookPages.testsRunning }
+        : toRefusal(error, localization);
     const webhook = await this.webhooks.get(store.id, id);
     return this.showWebhook(localization, store, webhook, {}, errors);
   }
@@ -246,9 +246,4 @@ export class WebhookViews {
       records.map((record) => ({ value: String(record.id), text: record.name })),
     ) as [Choices, Choices];
   }
-}
-
-/** Tells whether other tests of the store are running; without its database the service is unavailable as well. */
-function isBusy(error: unknown): error is UnavailableError {
-  return error instanceof UnavailableError && error.message === TESTS_RUNNING;
 }
