@@ -121,7 +121,10 @@ describe('the pages of imports', () => {
     const { text } = await owner.get(`${page}/imports/${id}`);
     expect(text).toContain('This person was erased.');
     const csv = await owner.get(`${page}/imports/${id}/rows.csv`);
-    expect(csv.text).toContain('This customer was erased');
+    expect(csv.text).toContain(',failed,This person was erased.');
+    const german = { 'accept-language': 'de' };
+    const inGerman = await owner.get(`${page}/imports/${id}/rows.csv`, german);
+    expect(inGerman.text).toContain(',failed,Diese Person wurde gelöscht.');
   });
 
   it('read a file in the encoding that was chosen', async () => {
@@ -172,13 +175,14 @@ describe('the pages of imports', () => {
       `${page}?done=discarded`,
     );
     expect(await waitFor(id, 'failed')).toMatchObject({
-      error: expect.stringContaining('discarded'),
+      error: 'It was discarded before it was started',
     });
     const { rows } = await service.database.query('select from import_rows where import_id = $1', [
       id,
     ]);
     expect(rows).toEqual([]);
-    await owner.get(`${page}/imports/${id}`);
+    const german = await owner.get(`${page}/imports/${id}`, { 'accept-language': 'de' });
+    expect(german.text).toContain('<p class="error">Der Import wurde verworfen.</p>');
     expect((await owner.post(`${page}/imports/${id}/start`)).status).toBe(422);
   });
 

@@ -1064,7 +1064,7 @@ it("IMPORT-36 Stores take turns: files of one store, however many, do not keep a
   await Promise.all(uploads);
 });
 
-it('IMPORT-37 Rows have `error_codes` beside `errors`, as responses have (ERR-29)', async () => {
+it('IMPORT-37 Rows in JSON have `error_codes` beside `errors`, as responses have (ERR-29)', async () => {
   const store = await service.newStore();
   const file =
     'first_name,email,phone\nBen,ben(at)example.com,4.9E+12\nDora,,\nAnna,a@example.com,';

@@ -464,8 +464,8 @@ create table imports (
   failed int not null default 0,
   undone int not null default 0,
   refused int not null default 0,
-  -- why the whole import failed
-  error text,
+  -- issues by field: why the whole import failed
+  error jsonb,
   -- who asked for what is done now
   actor jsonb not null,
   created_at timestamptz not null,

@@ -162,6 +162,9 @@ export const ISSUE_TEXTS = {
   import_not_started: 'The import is {state}, so it cannot be started',
   import_not_changed: 'The import is {state}, so it can no longer be changed',
   import_not_discarded: 'The import is {state}, so it can no longer be discarded',
+  import_expired: 'The import was not finished within {days, number} days',
+  import_discarded: 'It was discarded before it was started',
+  import_failed: 'The service could not finish the import',
   import_rows_deleted: 'The rows of the import were deleted, so it cannot be undone',
   import_nothing_to_undo: 'The import is {state}, so there is nothing to undo',
   import_check_quota:

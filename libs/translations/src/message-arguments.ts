@@ -224,6 +224,7 @@ export type MessageArguments = {
   'issues.too_many_stamps_a_day': { max: number };
   'issues.too_many_stamps_today': { max: number };
   'issues.one_stamp_today': { max: number };
+  'issues.import_expired': { days: number };
   'issues.row_repeated': { row: number };
   'issues.date_order_mixed': { dayFirst: number; monthFirst: number };
   'issues.column_unknown': { name: string };

@@ -1,5 +1,6 @@
 import type { Actor, EventMeta } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
+import type { FieldIssues } from '#kernel/issues.js';
 import type { DateOrder } from './birthdays.js';
 import type { ImportColumn } from './import-columns.js';
 import type { ImportFormat } from './import-file.js';
@@ -45,7 +46,7 @@ export type CustomerImport = {
   dateOrder: DateOrder | null;
   rowsTotal: number;
   counts: RowCounts;
-  error: string | null;
+  error: FieldIssues | null;
   actor: Actor;
   createdAt: Date;
   startedAt: Date | null;

@@ -97,9 +97,6 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
   }
 }
 
-/** The error of an import that was discarded. */
-export const DISCARDED = 'It was discarded before it was started';
-
 /** Discards an import that waits for its start: its rows, which are personal, are deleted at once. */
 export class DiscardImport extends Command<ImportJson> {
   constructor(
@@ -133,7 +130,7 @@ export class DiscardImportHandler implements ICommandHandler<DiscardImport> {
         { id },
         {
           state: 'failed',
-          error: DISCARDED,
+          error: { base: [ISSUES.import_discarded] },
           rows_deleted_at: now,
           finished_at: now,
           updated_at: now,

@@ -59,7 +59,7 @@ export class ImportDispatch {
     } catch (error) {
       if (isTransient(error)) return { kind: 'failed', error: 'The database is unavailable' };
       if (error instanceof InvalidFieldsError)
-        return { kind: 'refused', error: getErrorMessage(error) };
+        return { kind: 'refused', error: error.message, issues: error.issues };
       this.log.error(
         `import ${job.id}: ${getErrorMessage(error)}`,
         error instanceof Error ? error.stack : undefined,

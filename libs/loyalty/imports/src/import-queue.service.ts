@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import type { FieldIssues } from '#kernel/issues.js';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
+import { ISSUES } from '#translations/issues.js';
 import type { StoredState } from './customer-import.js';
 
 const MINUTE_MS = 60_000;
@@ -75,18 +77,18 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   async enter(
     job: Job<QueuedImport>,
     state: 'done' | 'failed' | 'undone',
-    error: string | null = null,
+    error: FieldIssues | null = null,
   ): Promise<void> {
     const text = `
       update imports
       set state = $1, due_at = null, file = null, error = $2, attempts = 0, updated_at = now(), finished_at = now()
       where ${LEASED}`;
-    await this.change(job, 'enter', text, [state, error]);
+    await this.change(job, 'enter', text, [state, error && JSON.stringify(error)]);
   }
 
   /** A job is never removed: it is an import, whose result stays. */
   override async finish(job: Job<QueuedImport>, outcome: JobOutcome): Promise<void> {
-    const error = outcome.kind === 'done' ? null : outcome.error;
-    await this.enter(job, 'failed', error);
+    const issues = outcome.kind === 'refused' ? outcome.issues : undefined;
+    await this.enter(job, 'failed', issues ?? { base: [ISSUES.import_failed] });
   }
 }

@@ -6,6 +6,7 @@ import { inTransaction } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { LOCKS } from '#database/locks.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { ISSUES } from '#translations/issues.js';
 
 const LEADERSHIP = { name: 'imports', lock: LOCKS.importRetention };
 const IDLE_MS = 10 * 60_000;
@@ -23,7 +24,7 @@ const FORGET = {
   name: 'imports_forget',
   text: `update imports
          set rows_deleted_at = now(), file = null, due_at = null, updated_at = now(),
-           error = case when state in ('done', 'failed', 'undone') then error else $2 end,
+           error = case when state in ('done', 'failed', 'undone') then error else $2::jsonb end,
            finished_at = coalesce(finished_at, now()),
            state = case when state in ('done', 'failed', 'undone') then state else 'failed' end
          where id = $1`,
@@ -59,10 +60,8 @@ export class ImportRetention {
       const [expired] = rows;
       if (!expired) return false;
       await client.query('delete from import_rows where import_id = $1', [expired.id]);
-      await client.query({
-        ...FORGET,
-        values: [expired.id, `The import was not finished within ${days} days`],
-      });
+      const error = { base: [ISSUES.import_expired({ days })] };
+      await client.query({ ...FORGET, values: [expired.id, JSON.stringify(error)] });
       return true;
     });
   }

@@ -1,34 +1,31 @@
 import { BYTE_ORDER_MARK, renderCsvLine } from '#kernel/csv.js';
-import type { FieldErrors } from '#kernel/errors.js';
+import { renderMessages, type FieldIssues } from '#kernel/issues.js';
 import type { CustomerImport, RowState } from './customer-import.js';
 
 type ListedRow = {
   row: number;
-  status: RowState;
-  errors: FieldErrors | null;
-  data: Record<string, string> | null;
+  state: RowState;
+  errors: FieldIssues | null;
+  cells: string[] | null;
 };
 
 /**
  * Renders rows with their row number, state and errors after the columns of their own file, and with its separator. The
  * added columns are ignored when the file is imported again.
+ * @param describe renders the errors of a row: in English, unless a page has them in its language
  */
 export function renderRowsAsCsv(
   { columns, separator }: Pick<CustomerImport, 'columns' | 'separator'>,
   rows: readonly ListedRow[],
+  describe: (issues: FieldIssues) => string = renderMessages,
 ): string {
-  const names = columns.map(({ name }) => name);
   const lines = [
-    [...names, 'import_row', 'import_status', 'import_errors'],
-    ...rows.map(({ row, status, errors, data }) => [
-      ...names.map((name) => data?.[name] ?? ''),
+    [...columns.map(({ name }) => name), 'import_row', 'import_status', 'import_errors'],
+    ...rows.map(({ row, state, errors, cells }) => [
+      ...columns.map((_, i) => cells?.[i] ?? ''),
       row,
-      status,
-      Object.entries(errors ?? {})
-        .map(([field, messages]) =>
-          field === 'base' ? messages.join(', ') : `${field} ${messages.join(', ')}`,
-        )
-        .join('; '),
+      state,
+      describe(errors ?? {}),
     ]),
   ];
   return BYTE_ORDER_MARK + lines.map((cells) => renderCsvLine(cells, separator ?? ',')).join('');

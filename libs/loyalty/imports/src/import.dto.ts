@@ -24,7 +24,7 @@ import { IMPORT_FIELDS, type ImportField, type MappingRequest } from './import-c
 import { IMPORT_FORMATS, type ImportFormat } from './import-file.js';
 import { SEPARATORS, type Separator } from './text-encoding.js';
 import { ISSUES } from '#translations/issues.js';
-import type { Issue } from '#kernel/issues.js';
+import { renderMessages, type Issue } from '#kernel/issues.js';
 
 const DATE_ORDERS = ['dmy', 'mdy'] as const;
 /** Percent-encoded, it has to fit into the 16 KiB that Node.js reads of a header with its address. */
@@ -214,7 +214,7 @@ export function toImportJson(from: CustomerImport): ImportJson {
     failed: counts.failed,
     undone: counts.undone,
     refused: counts.refused,
-    error: from.error,
+    error: from.error && renderMessages(from.error),
     created_at: from.createdAt.toISOString(),
     started_at: from.startedAt?.toISOString() ?? null,
     finished_at: from.finishedAt?.toISOString() ?? null,

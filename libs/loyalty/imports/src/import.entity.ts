@@ -1,5 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
+import type { FieldIssues } from '#kernel/issues.js';
 import type { CapKind } from '#event-store/port/event-store.js';
 import type { PlainTable } from '#event-store/read-models/read-models.js';
 import type { DateOrder } from './birthdays.js';
@@ -31,7 +32,7 @@ export class ImportRecord {
   @Column('int') declare failed: number;
   @Column('int') declare undone: number;
   @Column('int') declare refused: number;
-  @Column('text', { nullable: true }) declare error: string | null;
+  @Column('jsonb', { nullable: true }) declare error: FieldIssues | null;
   /** Who asked for what is done now. */
   @Column('jsonb') declare actor: Actor;
   @Column('timestamptz') declare created_at: Date;

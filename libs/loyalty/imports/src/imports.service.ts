@@ -66,12 +66,12 @@ export class ImportsService {
   }
 
   /** Lists all rows for a download. */
-  async listAllRows(from: CustomerImport, state: RowState | null): Promise<ImportRowJson[]> {
-    const all: ImportRowJson[] = [];
+  async listAllRows({ id }: CustomerImport, state: RowState | null): Promise<StoredRow[]> {
+    const all: StoredRow[] = [];
     for (let isLast = false; !isLast;) {
       const last = all.at(-1)?.row;
       const after = last === undefined ? null : [last];
-      const rows = await this.listRows(from, state, { after, limit: DOWNLOAD_BATCH });
+      const rows = await this.rows.list(id, state, { after, limit: DOWNLOAD_BATCH });
       all.push(...rows);
       isLast = rows.length < DOWNLOAD_BATCH;
     }

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import type { FieldIssues } from '#kernel/issues.js';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import type { ProcessSession } from './process-session.js';
 
@@ -37,12 +38,12 @@ export type Job<Item> = Item & Claim;
 /**
  * - done: nothing is left to do, even if there was nothing to do at all
  * - failed: retried later, after the given time if the other side requests one
- * - refused: a retry would not help
+ * - refused: a retry would not help; with issues for a person where there are some
  */
 export type JobOutcome =
   | { kind: 'done' }
   | { kind: 'failed'; error: string; retryInMs?: number }
-  | { kind: 'refused'; error: string };
+  | { kind: 'refused'; error: string; issues?: FieldIssues };
 
 /** Stands in a statement for the condition that a claim's lease has not ended. */
 export const LEASED = ':leased';

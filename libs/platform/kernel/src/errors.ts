@@ -1,5 +1,5 @@
 import { ERRORS, fillPlaceholders, PLATFORM_ERRORS, type ErrorCode } from './error-catalogue.js';
-import { toFieldMessages, type FieldIssues } from './issues.js';
+import { renderMessages, toFieldMessages, type FieldIssues } from './issues.js';
 
 /** Messages by field name; `base` is an error of the whole record (ERR-07). */
 export type FieldErrors = Record<string, string[]>;
@@ -49,15 +49,8 @@ export class RejectedError extends Error {
     readonly code: string = 'validation_failed',
     readonly resolution?: string,
   ) {
-    const errors = toFieldMessages(issues);
-    super(
-      Object.entries(errors)
-        .flatMap(([field, messages]) =>
-          messages.map((message) => (field === 'base' ? message : `${field} ${message}`)),
-        )
-        .join('; '),
-    );
-    this.errors = errors;
+    super(renderMessages(issues));
+    this.errors = toFieldMessages(issues);
   }
 }
 

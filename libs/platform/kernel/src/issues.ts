@@ -52,6 +52,15 @@ export function toFieldMessages(issues: FieldIssues): Record<string, string[]> {
   return mapIssues(issues, ({ message }) => message);
 }
 
+/** Returns the messages of issues in one line, each after the name of its field. */
+export function renderMessages(issues: FieldIssues): string {
+  return Object.entries(issues)
+    .flatMap(([field, list]) =>
+      list.map(({ message }) => (field === 'base' ? message : `${field} ${message}`)),
+    )
+    .join('; ');
+}
+
 /** Returns the codes of issues, in the order of their messages. */
 export function toFieldCodes(issues: FieldIssues): Record<string, string[]> {
   return mapIssues(issues, ({ code }) => code);

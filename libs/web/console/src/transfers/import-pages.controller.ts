@@ -25,6 +25,7 @@ import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.j
 import { localizeRequest } from '#pages/localize.js';
 import { readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
+import { describeIssues } from './import-issues.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
 import { toFieldSentences } from '#pages/error-sentences.js';
 
@@ -93,15 +94,17 @@ export class ImportPagesController {
   async showRows(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
+    @Localized() { t }: Localization,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const current = await this.imports.get(store.id, parsePathId(path));
     const rows = await this.imports.listAllRows(current, 'failed');
+    const csv = renderRowsAsCsv(current, rows, (issues) => describeIssues(issues, t));
     await reply
       .type('text/csv; charset=utf-8')
       .header('cache-control', 'no-store')
       .header('content-disposition', `attachment; filename="import-${current.id}.csv"`)
-      .send(Buffer.from(renderRowsAsCsv(current, rows)));
+      .send(Buffer.from(csv));
   }
 
   @PostForm('imports.choose_columns', ':id/columns')

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { CustomerImport } from '#imports/customer-import.js';
-import { DISCARDED } from '#imports/draft-import.commands.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
@@ -22,7 +21,7 @@ import {
   type ColumnField,
   type Mood,
 } from './import-page.js';
-import { describeRowErrors } from './row-errors.js';
+import { describeIssues } from './import-issues.js';
 import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
 
 const EXAMPLE_ROWS = 5;
@@ -103,7 +102,7 @@ export class ImportPages {
         path: `${base}/imports/${current.id}`,
         back: base,
         notice,
-        error: current.error === DISCARDED ? t.transfers.done.discarded : (current.error ?? ''),
+        error: describeIssues(current.error ?? {}, t),
         errors,
         progress: isMoving(state)
           ? {
@@ -117,7 +116,7 @@ export class ImportPages {
         draft: state === 'ready' ? await this.describeDraft(store, current, localization) : null,
         wrongRows: wrong.map((row) => ({
           row: format.format(row.row),
-          problem: describeRowErrors(row.errors ?? {}, t),
+          problem: describeIssues(row.errors ?? {}, t),
         })),
         more: more > 0 ? t.transfers.more({ count: more }) : '',
         isUndoable: canUndoImport(current),

@@ -2,8 +2,8 @@ import type { FieldIssues } from '#kernel/issues.js';
 import type { Translations } from '#translations/translations.js';
 import { toFieldSentences } from '#pages/error-sentences.js';
 
-/** Describes why a row was refused: each field with its sentences. */
-export function describeRowErrors(issues: FieldIssues, t: Translations): string {
+/** Describes why a row or a whole import failed: each field with its sentences. */
+export function describeIssues(issues: FieldIssues, t: Translations): string {
   const { fields } = t.transfers;
   return Object.entries(toFieldSentences(issues, t))
     .map(([field, sentences]) => {

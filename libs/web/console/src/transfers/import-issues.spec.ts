@@ -3,10 +3,10 @@ import type { FieldIssues } from '#kernel/issues.js';
 import { readEntry } from '#imports/import-row.dto.js';
 import { ISSUES } from '#translations/issues.js';
 import { getTranslations } from '#translations/translations.js';
-import { describeRowErrors } from './row-errors.js';
+import { describeIssues } from './import-issues.js';
 
 const describeIn = (language: string, issues: FieldIssues) =>
-  describeRowErrors(issues, getTranslations(language).t);
+  describeIssues(issues, getTranslations(language).t);
 
 it('describes the errors of a row in the language of the page, with their fields', () => {
   const issues = {
