@@ -1072,7 +1072,7 @@ it('IMPORT-37 Rows in JSON have `error_codes` beside `errors`, as responses have
   const rows = await listRows(store, done, 'failed');
   for (const { errors, error_codes: codes } of rows) expectCodes(codes ?? {}, errors ?? {});
   expect(rows.map((row) => row.error_codes)).toEqual([
-    { email: ['email_expected'], phone: ['changed_by_spreadsheet'] },
+    { email: ['email_invalid'], phone: ['changed_by_spreadsheet'] },
     { base: ['contact_missing'] },
   ]);
   const [created] = await listRows(store, done, 'created');

@@ -2,13 +2,13 @@ import { defineIssues, PLATFORM_ISSUE_TEXTS } from '#kernel/issues.js';
 
 /**
  * Lists everything that a request can be rejected for, with the English message of the API. The files of texts have a
- * sentence for each, which pages show (ADR-0149).
+ * sentence for each code, which pages show (ADR-0149).
  */
 export const ISSUE_TEXTS = {
   ...PLATFORM_ISSUE_TEXTS,
   // Identity.
   email_invalid: 'is not an e-mail address',
-  email_incomplete: 'must be a whole address, such as name@shop.example',
+  email_incomplete: ['email_invalid', 'must be a whole address, such as name@shop.example'],
   email_in_use: 'is used by another user',
   email_changed_too_often: 'was changed too often. Try again in an hour',
   too_many_emails: 'has received too many e-mails today. Try again tomorrow',
@@ -23,8 +23,7 @@ export const ISSUE_TEXTS = {
   store_without_owner: 'The store has no owner to invite in the name of',
   unknown_user: 'is not the id of a user',
   unknown_role: 'is not a role',
-  role_missing: 'Please choose a role',
-  unknown_choice: 'is not a choice',
+  unknown_choice: ['not_choice', 'is not a choice'],
   too_many_tokens: 'There are {max, number} tokens already',
   token_of_other_stores: 'This token is used for other stores as well',
   user_outside_store: 'must be stores of the user, who does not belong to {id, number}',
@@ -52,24 +51,20 @@ export const ISSUE_TEXTS = {
   no_emails: 'This service sends no e-mails',
   too_many_links: 'The user got {max, number} links within the last hour',
   // Stores.
-  unknown_time_zone: 'is not a known time zone',
+  unknown_time_zone: ['time_zone_invalid', 'is not a known time zone'],
   time_zone_invalid: 'must be an IANA time zone such as Europe/Berlin',
   language_invalid: 'must be a BCP 47 language tag such as de or pt-BR',
-  unknown_language: 'is not a language tag',
+  unknown_language: ['language_invalid', 'is not a language tag'],
   country_invalid: 'must be an ISO 3166-1 country code such as DE or US',
-  unknown_country: 'is not an ISO 3166-1 country code such as DE',
+  unknown_country: ['country_invalid', 'is not an ISO 3166-1 country code such as DE'],
   country_of_list_unknown: 'has {code}, which is not a country code such as AT',
-  time_zone_missing: 'must be a time zone such as Europe/Berlin',
-  language_missing: 'must be a language',
-  country_missing: 'must be a country',
   address_form_invalid: 'must be a form of address',
-  nul: 'must not contain NUL',
   privacy_url_invalid:
     'must be an address that begins with https://, without spaces, backslashes and "#"',
   texts_too_long: 'The texts must come to at most 8 KiB together',
   website_invalid: 'must be a web address such as https://cafe.example, without spaces and "#"',
-  contact_phone_invalid: 'must be a phone number such as +49 721 123456',
-  contact_email_invalid: 'must be an e-mail address such as hello@cafe.example',
+  contact_phone_invalid: ['phone_invalid', 'must be a phone number such as +49 721 123456'],
+  contact_email_invalid: ['email_invalid', 'must be an e-mail address such as hello@cafe.example'],
   logo_missing: 'Please choose a picture',
   logo_type: 'Please choose a PNG, JPEG or WebP picture',
   colors_missing: 'Please choose one of the suggestions',
@@ -79,7 +74,6 @@ export const ISSUE_TEXTS = {
   too_many_posters: 'The number of posters of this store has reached its limit',
   too_many_locations: 'The number of locations of this store has reached its limit',
   initial_stamps_too_many: 'must be less than stamps_required ({required, number})',
-  initial_stamps_fill_card: 'must be less than stamps_required',
   too_many_pictures: 'A store can upload at most {max, number} different pictures',
   picture_type: 'must be a picture of the type {type}',
   picture_unreadable:
@@ -94,9 +88,9 @@ export const ISSUE_TEXTS = {
   age_needs_birthday: 'needs require_birthday, or must be null',
   // Customers.
   too_many_customers: 'The number of customers of this store has reached its limit',
-  email_expected: 'must be an e-mail address',
+  email_expected: ['email_invalid', 'must be an e-mail address'],
   phone_invalid: 'must be a phone number',
-  not_phone_number: 'is not a phone number',
+  not_phone_number: ['phone_invalid', 'is not a phone number'],
   changed_by_spreadsheet: 'looks like a spreadsheet has changed it',
   contact_missing: 'An e-mail address or a phone number is needed',
   used_by_other_customer: 'is already used by another customer',
@@ -136,11 +130,16 @@ export const ISSUE_TEXTS = {
   too_many_stamps_at_once: 'This card takes at most {max, number} stamps at once',
   stamped_too_soon: 'This card can be stamped only once in {seconds, number} seconds',
   too_many_stamps_a_day: 'This card takes at most {max, number} stamps a day',
-  too_many_stamps_today:
+  too_many_stamps_today: [
+    'too_many_stamps_a_day',
     'This card takes at most {max, number} stamps a day, and {stamps, number} are on it already',
-  one_stamp_today: 'This card takes at most {max, number} stamps a day, and 1 is on it already',
+  ],
+  one_stamp_today: [
+    'too_many_stamps_a_day',
+    'This card takes at most {max, number} stamps a day, and 1 is on it already',
+  ],
   before_card: 'must not be before the card was issued',
-  foreign_location: 'does not belong to this store',
+  foreign_location: ['foreign_record', 'does not belong to this store'],
   foreign_record: '{id, number} does not belong to this store',
   zero: 'must not be 0',
   receipt_used_differently: 'was already used for something else',
@@ -167,8 +166,10 @@ export const ISSUE_TEXTS = {
   import_failed: 'The service could not finish the import',
   import_rows_deleted: 'The rows of the import were deleted, so it cannot be undone',
   import_nothing_to_undo: 'The import is {state}, so there is nothing to undo',
-  import_check_quota:
+  import_check_quota: [
+    'import_quota',
     'The file has {rows, number} rows, and this store may check {left, number} more today, of {max, number} in 24 hours',
+  ],
   import_quota:
     'The file has {rows, number} rows, and this store may import {left, number} more today, of {max, number} in 24 hours',
   card_required_for_fields: 'is required, because the file has {fields}',
@@ -229,7 +230,7 @@ export const ISSUE_TEXTS = {
   // Messages.
   no_channel: 'must name at least one channel',
   not_list_of_channels: 'must be a list of channels',
-  too_many_channels: 'must have at most {max, number} channels',
+  too_many_channels: ['too_many_elements', 'must have at most {max, number} channels'],
   unknown_channel: 'must have only {channels}',
   channel_repeated: 'must not name a channel twice',
   threshold_stamps_away: 'must be from 1 to {max, number} stamps for stamps_away',
@@ -278,7 +279,7 @@ export const ISSUE_TEXTS = {
   signature_fixed: 'is changed by rotate_secret',
   not_list_of_ids: 'must be a list of ids',
   no_ids: 'must name at least one id',
-  too_many_ids: 'must have at most {max, number} ids',
+  too_many_ids: ['too_many_elements', 'must have at most {max, number} ids'],
   subscription_disabled: 'The subscription is disabled',
   replay_running: 'Another replay of this subscription is still running',
   event_not_kept: 'The event is no longer kept',

@@ -222,8 +222,6 @@ export type MessageArguments = {
   'issues.too_many_merged_cards': { max: number };
   'issues.too_many_stamps_at_once': { max: number };
   'issues.too_many_stamps_a_day': { max: number };
-  'issues.too_many_stamps_today': { max: number };
-  'issues.one_stamp_today': { max: number };
   'issues.import_expired': { days: number };
   'issues.row_repeated': { row: number };
   'issues.date_order_mixed': { dayFirst: number; monthFirst: number };
@@ -243,7 +241,6 @@ export type MessageArguments = {
   'issues.file_header_too_long': { max: number };
   'issues.file_too_many_columns': { max: number };
   'issues.file_too_many_rows': { max: number };
-  'issues.too_many_channels': { max: number };
   'issues.threshold_stamps_away': { max: number };
   'issues.threshold_reward_unused': { max: number };
   'issues.threshold_inactive': { max: number };
@@ -257,7 +254,6 @@ export type MessageArguments = {
   'issues.header_too_long': { max: number; name: string };
   'issues.header_invalid': { name: string };
   'issues.header_without_value': { name: string };
-  'issues.too_many_ids': { max: number };
   'issues.too_many_messages': { max: number };
   'issues.postcode_line_invalid': { line: number };
   'holderMessages.why': { store: string };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
+import { listTextsByCode } from '#kernel/issues.js';
 import { ISSUE_TEXTS } from '#translations/issues.js';
 import type { TestDatabase } from '../database/database.js';
 import { createResponseChecker } from './openapi.js';
@@ -225,17 +226,19 @@ export function expectCodes(codes: Failure['error_codes'], errors: Failure['erro
   expect(errors ?? {}).toEqual(Object.fromEntries(patterns));
 }
 
-/** Matches the messages of an issue, whatever its parameters and its place in the field. */
+const TEXTS = listTextsByCode(ISSUE_TEXTS);
+
+/** Matches the messages of a code, whatever their parameters and their place in the field. */
 function toPattern(code: string): RegExp {
-  const text = new Map(Object.entries(ISSUE_TEXTS)).get(code);
-  if (text === undefined) throw new Error(`${code} is not the code of an issue`);
-  return new RegExp(
+  const texts = TEXTS.get(code);
+  if (!texts) throw new Error(`${code} is not the code of an issue`);
+  const patterns = texts.map((text) =>
     text
       .split(/\{[^}]+\}/)
       .map((part) => part.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`))
       .join('.*'),
-    's',
   );
+  return new RegExp(patterns.join('|'), 's');
 }
 
 /** A failure with this status and code. */

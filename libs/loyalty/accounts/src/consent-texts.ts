@@ -45,7 +45,7 @@ export function findConsentTextErrors(texts: ConsentTexts): FieldIssues {
     if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {
       errors[FIELDS[name]] = [ISSUES.too_long({ max: MAX_CHARACTERS })];
     }
-    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = [ISSUES.nul];
+    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = [ISSUES.nul_character];
   }
   const { privacyUrl } = texts;
   if (privacyUrl !== null && !isWebAddress(privacyUrl)) {

@@ -89,7 +89,7 @@ function tidyWebsite(text: string): string {
 function findError(name: keyof ContactDetails, value: string): Issue | undefined {
   const max = MAX_CONTACT_LENGTHS[name];
   if (value.length > max && [...value].length > max) return ISSUES.too_long({ max });
-  if (value.includes('\0')) return ISSUES.nul;
+  if (value.includes('\0')) return ISSUES.nul_character;
   switch (name) {
     case 'website':
       return isWebsite(value) ? undefined : ISSUES.website_invalid;

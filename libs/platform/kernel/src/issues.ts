@@ -19,27 +19,50 @@ type Params<Text extends string> = Text extends `${string}{${infer Param}}${infe
       Params<Rest>
   : unknown;
 
+/** Messages by code. One that says the same as another one in other words has a name of its own, and that code. */
+export type IssueTexts = Readonly<Record<string, string | readonly [code: string, text: string]>>;
+
+type TextOf<Entry> = Entry extends readonly [string, infer Text] ? Text & string : Entry & string;
+
 type Issues<Texts> = {
-  readonly [Code in keyof Texts]: keyof Params<Texts[Code] & string> extends never
+  readonly [Name in keyof Texts]: keyof Params<TextOf<Texts[Name]>> extends never
     ? Issue
-    : (params: Params<Texts[Code] & string>) => Issue;
+    : (params: Params<TextOf<Texts[Name]>>) => Issue;
+};
+
+/** The parameters by code. A code with several messages has the parameters of one of them. */
+export type ParamsByCode<Texts extends IssueTexts> = {
+  readonly [
+    Name in keyof Texts as Texts[Name] extends readonly [infer Code extends string, string]
+      ? Code
+      : Name
+  ]: Params<TextOf<Texts[Name]>>;
 };
 
 const PARAM = /\{(\w+)(?:, number)?\}/g;
 
-/** Defines issues by their codes. Those whose texts have parameters take them, as in `too_long({ max: 255 })`. */
-export function defineIssues<const Texts extends Record<string, string>>(
-  texts: Texts,
-): Issues<Texts> {
-  const issues = Object.entries(texts).map(([code, text]) => {
+/** Defines issues by their names. Those whose texts have parameters take them, as in `too_long({ max: 255 })`. */
+export function defineIssues<const Texts extends IssueTexts>(texts: Texts): Issues<Texts> {
+  const issues = Object.entries(texts).map(([name, entry]) => {
+    const [code, text] = typeof entry === 'string' ? [name, entry] : entry;
     const create = (params: Issue['params']): Issue => ({
       code,
       params,
       message: text.replaceAll(PARAM, (_, name: string) => String(params[name])),
     });
-    return [code, text.includes('{') ? create : create({})];
+    return [name, text.includes('{') ? create : create({})];
   });
   return Object.fromEntries(issues) as Issues<Texts>;
+}
+
+/** Lists the texts of each code. */
+export function listTextsByCode(texts: IssueTexts): Map<string, string[]> {
+  const lists = new Map<string, string[]>();
+  for (const [name, entry] of Object.entries(texts)) {
+    const [code, text] = typeof entry === 'string' ? [name, entry] : entry;
+    lists.set(code, [...(lists.get(code) ?? []), text]);
+  }
+  return lists;
 }
 
 /** Returns an issue whose message says first which part of a field it is about. @param place ends with a space */

@@ -1,4 +1,5 @@
 import { fillPlaceholders } from '#kernel/error-catalogue.js';
+import { listTextsByCode } from '#kernel/issues.js';
 import { loadTemplate } from '#kernel/templates.js';
 import { ISSUE_TEXTS } from '#translations/issues.js';
 import { ERROR_CATALOGUE } from './error-catalogue.js';
@@ -10,7 +11,7 @@ const view = loadTemplate<{ entries: DocumentedError[] }>(
   './views/error-codes.eta',
 );
 
-type DocumentedIssue = { code: string; message: string };
+type DocumentedIssue = { code: string; messages: string };
 
 const issuesView = loadTemplate<{ issues: DocumentedIssue[] }>(
   import.meta.url,
@@ -41,9 +42,9 @@ export function renderIssueCodes(): string {
   return issuesView({ issues: listIssueCodes() });
 }
 
-/** Lists the codes of `error_codes`, each with its message. */
+/** Lists the codes of `error_codes`, each with its messages. */
 export function listIssueCodes(): DocumentedIssue[] {
-  return Object.entries(ISSUE_TEXTS)
-    .map(([code, text]) => ({ code, message: text.replaceAll(', number}', '}') }))
+  return [...listTextsByCode(ISSUE_TEXTS)]
+    .map(([code, texts]) => ({ code, messages: texts.join(' | ').replaceAll(', number}', '}') }))
     .sort((a, b) => (a.code < b.code ? -1 : 1));
 }

@@ -32,7 +32,7 @@ function renderErrorCodes(): string {
 
 function renderIssueCodes(): string {
   return listIssueCodes()
-    .map(({ code, message }) => `- \`${code}\`: ${message}`)
+    .map(({ code, messages }) => `- \`${code}\`: ${messages}`)
     .join('\n');
 }
 

@@ -1,16 +1,14 @@
 import type { FieldErrors } from '#kernel/errors.js';
-import type { FieldIssues, Issue } from '#kernel/issues.js';
+import type { FieldIssues, Issue, ParamsByCode } from '#kernel/issues.js';
 import type { Message } from '#translations/catalogues.js';
-import type { ISSUES } from '#translations/issues.js';
+import type { ISSUE_TEXTS } from '#translations/issues.js';
 import type { Translations } from '#translations/translations.js';
 
-/** What the texts of a language need, so that an issue without a sentence does not compile. */
+type ParamsOfIssues = ParamsByCode<typeof ISSUE_TEXTS>;
+
+/** What the texts of a language need, so that a code without a sentence does not compile. */
 type Sentences = {
-  readonly [Code in keyof typeof ISSUES]: (typeof ISSUES)[Code] extends (
-    params: infer Params,
-  ) => Issue
-    ? string | ((params: Params) => string)
-    : string;
+  readonly [Code in keyof ParamsOfIssues]: string | ((params: ParamsOfIssues[Code]) => string);
 };
 
 /** Returns the sentence for an issue in the language of a page. */

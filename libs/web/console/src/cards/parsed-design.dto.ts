@@ -86,9 +86,11 @@ function parseAttributes(
     },
   };
   const attributes = toCardAttributes(readBody(CreateCardDto, body, timeZone));
-  if (attributes.initialStamps >= attributes.stampsRequired) {
-    throw new InvalidFieldsError({ initial_stamps: [ISSUES.initial_stamps_fill_card] });
-  }
+  const { initialStamps, stampsRequired: required } = attributes;
+  if (initialStamps >= required)
+    throw new InvalidFieldsError({
+      initial_stamps: [ISSUES.initial_stamps_too_many({ required })],
+    });
   return attributes;
 }
 

@@ -128,9 +128,9 @@ export function parseStoreSettings(
     ...([...store_name].length > MAX_NAME && {
       store_name: [ISSUES.too_long({ max: MAX_NAME })],
     }),
-    ...(timeZone === undefined && { time_zone: [ISSUES.time_zone_missing] }),
-    ...(locale === undefined && { locale: [ISSUES.language_missing] }),
-    ...(country === undefined && { country: [ISSUES.country_missing] }),
+    ...(timeZone === undefined && { time_zone: [ISSUES.time_zone_invalid] }),
+    ...(locale === undefined && { locale: [ISSUES.language_invalid] }),
+    ...(country === undefined && { country: [ISSUES.country_invalid] }),
   };
   const hasErrors = Object.keys(errors).length > 0;
   if (timeZone === undefined || locale === undefined || country === undefined || hasErrors) {

@@ -195,7 +195,7 @@ export class StoreUsersController {
   ): Promise<PageResult> {
     try {
       const role = form['role'] ?? '';
-      if (!isRole(role)) throw new RejectedError({ base: [ISSUES.role_missing] });
+      if (!isRole(role)) throw new RejectedError({ base: [ISSUES.unknown_role] });
       const members = await this.members.listMembers(store.id);
       const member = members.find((one) => one.id === parsePathId(id));
       const exchange = { request, reply };
