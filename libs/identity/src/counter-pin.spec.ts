@@ -1,22 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
-import { findPinError, normalizePin } from './counter-pin.js';
+import { findPinIssue, normalizePin } from './counter-pin.js';
 
 describe('the PIN of a member', () => {
   it.each(['4071', '80352', '259047'])('may be %s', (pin) => {
-    expect(findPinError(pin)?.message).toBeUndefined();
+    expect(findPinIssue(pin)?.message).toBeUndefined();
   });
 
   it.each(['', '407', '4071852', '40a1', '-407', '４０７１'])(
     'must be 4 to 6 digits, unlike %p',
     (pin) => {
-      expect(findPinError(pin)?.message).toMatch('must be 4 to 6 digits');
+      expect(findPinIssue(pin)?.message).toMatch('must be 4 to 6 digits');
     },
   );
 
   it.each(['0000', '777777', '4747', '123123', '1234', '456789', '9876', '8901', '2468'])(
     'is not %s, which others would try first',
     (pin) => {
-      expect(findPinError(pin)?.message).toMatch('too easy to guess');
+      expect(findPinIssue(pin)?.message).toMatch('too easy to guess');
     },
   );
 

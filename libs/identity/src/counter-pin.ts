@@ -19,7 +19,7 @@ export function normalizePin(input: string): string {
 }
 
 /** Checks a new PIN. @returns why it is refused */
-export function findPinError(pin: string): Issue | undefined {
+export function findPinIssue(pin: string): Issue | undefined {
   if (!/^\d+$/.test(pin) || pin.length < MIN_PIN_LENGTH || pin.length > MAX_PIN_LENGTH) {
     return ISSUES.pin_length({ min: MIN_PIN_LENGTH, max: MAX_PIN_LENGTH });
   }

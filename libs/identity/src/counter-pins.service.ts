@@ -6,7 +6,7 @@ import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import {
-  findPinError,
+  findPinIssue,
   MAX_ALL_PIN_FAILURES,
   MAX_PIN_FAILURES,
   normalizePin,
@@ -87,7 +87,7 @@ export class CounterPins {
   /** Sets the PIN of a user, in place of the one before. @throws RejectedError */
   async set(by: AuditedWriter, userId: number, input: string): Promise<void> {
     const pin = normalizePin(input);
-    const error = findPinError(pin);
+    const error = findPinIssue(pin);
     if (error !== undefined) throw new RejectedError({ pin: [error] });
     const hash = await hashPassword(pin);
     await this.writes.write(by, async (transaction) => {

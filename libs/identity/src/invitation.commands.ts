@@ -172,8 +172,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     const name = isNew ? normalizeText(invitee.name) : '';
     if (isNew) {
       const { password } = invitee;
-      const passwordError = await this.passwords.findError(password, { email, name, accountId });
-      assertValidUser({ name }, passwordError);
+      const passwordIssue = await this.passwords.findIssue(password, { email, name, accountId });
+      assertValidUser({ name }, passwordIssue);
     }
     const password_hash = isNew ? await hashPassword(invitee.password) : '';
     const by: AuditedWriter = { ...createSystemWriter(requestSource), channel: 'owner' };

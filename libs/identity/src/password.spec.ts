@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { findPasswordError, MIN_PASSWORD_LENGTH } from './password.js';
+import { findPasswordIssue, MIN_PASSWORD_LENGTH } from './password.js';
 import { COMMON_PASSWORDS } from './passwords.service.js';
 
 const USER = {
@@ -16,7 +16,7 @@ const COMMON = new Set(
   }),
 );
 const findError = (password: string, user = USER) =>
-  findPasswordError(password, user, COMMON)?.message;
+  findPasswordIssue(password, user, COMMON)?.message;
 
 describe('a new password', () => {
   it('is compared with more than 3,000 common ones that are long enough (OWASP ASVS 5.0, 6.2.4)', () => {

@@ -40,7 +40,7 @@ export type CommonPasswords = Pick<ReadonlySet<string>, 'has'>;
  *
  * @returns why a new password is refused
  */
-export function findPasswordError(
+export function findPasswordIssue(
   input: string,
   owner: PasswordOwner,
   common: CommonPasswords,

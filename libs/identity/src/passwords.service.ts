@@ -7,7 +7,7 @@ import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import type { Issue } from '#kernel/issues.js';
 import { normalizePassword } from '#kernel/text.js';
-import { findPasswordError, type CommonPasswords } from './password.js';
+import { findPasswordIssue, type CommonPasswords } from './password.js';
 import { StoreProfiles } from './store-profiles.service.js';
 import { listStoreIds } from './user-audit.service.js';
 
@@ -63,12 +63,12 @@ export class Passwords {
 
   /** @throws RejectedError */
   async assertAcceptable(password: string, owner: NewPasswordOwner): Promise<void> {
-    const error = await this.findError(password, owner);
-    if (error !== undefined) throw new RejectedError({ password: [error] });
+    const issue = await this.findIssue(password, owner);
+    if (issue) throw new RejectedError({ password: [issue] });
   }
 
   /** @returns why a new password is refused */
-  async findError(
+  async findIssue(
     password: string,
     { email, name, userId, accountId }: NewPasswordOwner,
   ): Promise<Issue | undefined> {
@@ -79,7 +79,7 @@ export class Passwords {
     const stores = await this.profiles.findProfiles(
       accountId === undefined ? ids : [...ids, accountId],
     );
-    return findPasswordError(
+    return findPasswordIssue(
       password,
       { email, name, stores: stores.map((one) => one.name) },
       common,

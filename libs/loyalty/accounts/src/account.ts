@@ -2,9 +2,9 @@ import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js'
 import { pickChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
-import { findConsentTextErrors, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
+import { findConsentTextIssues, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import {
-  findContactDetailErrors,
+  findContactDetailIssues,
   NO_CONTACT_DETAILS,
   pickContactDetails,
   tidyContactDetails,
@@ -106,9 +106,9 @@ export function updateAccount(
   const smsCountries = input.smsCountries && tidySmsCountries(input.smsCountries);
   const contactDetails = tidyContactDetails(pickContactDetails(input));
   const errors = {
-    ...findContactDetailErrors(contactDetails),
-    ...(consentTexts && findConsentTextErrors(consentTexts)),
-    ...(smsCountries && findSmsCountryErrors(smsCountries)),
+    ...findContactDetailIssues(contactDetails),
+    ...(consentTexts && findConsentTextIssues(consentTexts)),
+    ...(smsCountries && findSmsCountryIssues(smsCountries)),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
   const tidy = {
@@ -132,7 +132,7 @@ export function removeLogo(state: Account | undefined): AccountEvent[] {
   return state.logo === null ? [] : [{ type: 'AccountLogoRemoved', data: {} }];
 }
 
-function findSmsCountryErrors(countries: string[]): FieldIssues {
+function findSmsCountryIssues(countries: string[]): FieldIssues {
   const unknown = findUnknownCountries(countries);
   if (unknown.length === 0) return {};
   const [first = ''] = unknown;

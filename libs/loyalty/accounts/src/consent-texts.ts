@@ -39,7 +39,7 @@ function tidyUrl(text: string): string {
 }
 
 /** Finds the errors of normalized texts, by field. */
-export function findConsentTextErrors(texts: ConsentTexts): FieldIssues {
+export function findConsentTextIssues(texts: ConsentTexts): FieldIssues {
   const errors: FieldIssues = {};
   for (const name of ['marketing', 'sms', 'privacy'] as const) {
     if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {

@@ -66,11 +66,11 @@ export function tidyContactDetails(details: Partial<ContactDetails>): Partial<Co
 }
 
 /** Finds the errors of normalized contact details, by field. */
-export function findContactDetailErrors(details: Partial<ContactDetails>): FieldIssues {
+export function findContactDetailIssues(details: Partial<ContactDetails>): FieldIssues {
   const errors: FieldIssues = {};
   for (const name of NAMES) {
     const value = details[name];
-    const error = value === undefined || value === null ? undefined : findError(name, value);
+    const error = value === undefined || value === null ? undefined : findIssue(name, value);
     if (error !== undefined) errors[FIELDS[name]] = [error];
   }
   return errors;
@@ -86,7 +86,7 @@ function tidyWebsite(text: string): string {
   return url?.href ?? text;
 }
 
-function findError(name: keyof ContactDetails, value: string): Issue | undefined {
+function findIssue(name: keyof ContactDetails, value: string): Issue | undefined {
   const max = MAX_CONTACT_LENGTHS[name];
   if (value.length > max && [...value].length > max) return ISSUES.too_long({ max });
   if (value.includes('\0')) return ISSUES.nul_character;

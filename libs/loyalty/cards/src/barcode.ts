@@ -28,7 +28,7 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 const LATIN_1 = /^[\x20-\x7e\xa0-\xff]+$/;
 
 /** Finds why a barcode of this format cannot hold a text; undefined: it can. */
-export function findBarcodeError(format: BarcodeFormat, text: string): Issue | undefined {
+export function findBarcodeIssue(format: BarcodeFormat, text: string): Issue | undefined {
   const characters = format === 'code128' ? PRINTABLE_ASCII : LATIN_1;
   if (!characters.test(text)) {
     return format === 'code128' ? ISSUES.not_ascii : ISSUES.not_latin1;

@@ -14,7 +14,7 @@ import { defineKind } from '#http/resource-fields.js';
 import { ObjectsProperty, TextProperty, TimestampProperty } from '#http/response-fields.js';
 import { STRIP_PRESETS } from './card-appearance.js';
 import type { AuxiliaryField, CardMessages } from './card.events.js';
-import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageError } from './card-messages.js';
+import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageIssue } from './card-messages.js';
 
 const MAX_AUXILIARY_FIELDS = 2;
 const PRESET = /^[a-z0-9_-]{1,64}$/;
@@ -71,7 +71,7 @@ export const expiryField = defineKind<string>((options) => {
 
 /** Declares a text that a store writes itself for a notification. @param purpose begins the description */
 export function messageField(name: keyof CardMessages, purpose: string, example: string) {
-  const check = Check((text: string) => findMessageError(text, name));
+  const check = Check((text: string) => findMessageIssue(text, name));
   const placeholders = PLACEHOLDERS[name].map((one) => `{${one}}`).join(', ');
   return defineKind<string>(
     (options) => Field(textKind(MAX_MESSAGE_LENGTH, check), options),

@@ -17,7 +17,7 @@ export type Placeholder = (typeof PLACEHOLDERS)[keyof CardMessages][number];
 const IN_BRACES = /\{([^{}]*)\}/g;
 
 /** Finds what is in braces and no placeholder of this text. @returns undefined when the text is in order */
-export function findMessageError(text: string, name: keyof CardMessages): Issue | undefined {
+export function findMessageIssue(text: string, name: keyof CardMessages): Issue | undefined {
   const placeholders: readonly string[] = PLACEHOLDERS[name];
   const inBraces = [...text.matchAll(IN_BRACES)].map(([, inner = '']) => inner);
   if (inBraces.every((inner) => placeholders.includes(inner))) return undefined;

@@ -181,9 +181,9 @@ export const emailKind = identifierKind(
 );
 
 /** A number as it is written: what it becomes depends on the store's country. */
-export const phoneKind = { ...textKind(64, Check(findPhoneError)), finish: readPhoneText };
+export const phoneKind = { ...textKind(64, Check(findPhoneIssue)), finish: readPhoneText };
 
-function findPhoneError(text: string): Issue | undefined {
+function findPhoneIssue(text: string): Issue | undefined {
   if (isChangedNumber(text)) return ISSUES.changed_by_spreadsheet;
   return normalizePhone(text, null) === undefined ? ISSUES.phone_invalid : undefined;
 }

@@ -1,6 +1,6 @@
 import { getNowMs } from '#kernel/clock.js';
 import type { Metadata } from '#kernel/metadata.js';
-import { findTextError, toIdentifier } from '#http/conversions.js';
+import { findTextIssue, toIdentifier } from '#http/conversions.js';
 import {
   BooleanField,
   Check,
@@ -46,7 +46,7 @@ const MAX_EXTERNAL_ID = 255;
 const externalIdKind: FieldKind = {
   schema: { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: MAX_EXTERNAL_ID },
   convert: (value) => (isExactNumber(value) ? String(value) : toIdentifier(value)),
-  validators: [Check(findExternalIdError)],
+  validators: [Check(findExternalIdIssue)],
 };
 
 @Dto('ExternalReferenceInput')
@@ -227,9 +227,9 @@ function isExactNumber(value: unknown): boolean {
   return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }
 
-function findExternalIdError(id: unknown): Issue | undefined {
+function findExternalIdIssue(id: unknown): Issue | undefined {
   if (typeof id === 'number') return ISSUES.external_id_too_large;
   const isValid =
-    typeof id === 'string' && id !== '' && !findTextError(id) && [...id].length <= MAX_EXTERNAL_ID;
+    typeof id === 'string' && id !== '' && !findTextIssue(id) && [...id].length <= MAX_EXTERNAL_ID;
   return isValid ? undefined : ISSUES.external_id_invalid;
 }

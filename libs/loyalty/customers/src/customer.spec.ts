@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { mergeMetadata, findMetadataError } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataIssue } from '#kernel/metadata.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { isEmail, normalizePhone } from './contact.js';
 import {
@@ -13,7 +13,7 @@ import {
   type Customer,
   type CustomerChanges,
 } from './customer.js';
-import { findReferencesError, sortReferences, upsertReferences } from './external-references.js';
+import { findReferencesIssue, sortReferences, upsertReferences } from './external-references.js';
 import { findCustomerSource } from './customer-source.js';
 import { parseSearchTerm } from './customer-list.dto.js';
 import type { CustomerEvent } from './customer.events.js';
@@ -280,8 +280,8 @@ describe('updateCustomer', () => {
       three.map((one, i) =>
         i === 0 ? { ...one, createdAt: one.createdAt + 'x'.repeat(more) } : one,
       );
-    expect(findReferencesError(createFilled(room))?.message).toBeUndefined();
-    expect(findReferencesError(createFilled(room + 1))?.message).toBe(
+    expect(findReferencesIssue(createFilled(room))?.message).toBeUndefined();
+    expect(findReferencesIssue(createFilled(room + 1))?.message).toBe(
       'must come to at most 32 KiB for one customer, metadata included',
     );
   });
@@ -500,10 +500,10 @@ describe('metadata', () => {
   it('has at most 50 keys and 16 KiB', () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
-    expect(findMetadataError(keys(50))?.message).toBeUndefined();
-    expect(findMetadataError(keys(51))?.message).toBe('must have at most 50 keys');
-    expect(findMetadataError({ a: 'é'.repeat(8_180) })?.message).toBeUndefined();
-    expect(findMetadataError({ a: 'é'.repeat(8_200) })?.message).toBe('must have at most 16 KiB');
+    expect(findMetadataIssue(keys(50))?.message).toBeUndefined();
+    expect(findMetadataIssue(keys(51))?.message).toBe('must have at most 50 keys');
+    expect(findMetadataIssue({ a: 'é'.repeat(8_180) })?.message).toBeUndefined();
+    expect(findMetadataIssue({ a: 'é'.repeat(8_200) })?.message).toBe('must have at most 16 KiB');
   });
 
   it('is merged shallowly, and a null removes its key', () => {

@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { getLocalDay } from '#kernel/zoned-time.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { mergeMetadata, findMetadataError } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataIssue } from '#kernel/metadata.js';
 import { createCustomerMergedError } from '#stamping/card-holder.js';
 import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import { normalizeOptionalPhone } from './contact.js';
 import {
   createReferenceKey,
-  findReferencesError,
+  findReferencesIssue,
   upsertReferences,
   type ReferenceInput,
 } from './external-references.js';
@@ -241,7 +241,7 @@ export function createCustomer(
     metadata: mergeMetadata({}, metadata),
     externalReferences: upsertReferences([], externalReferences, now),
   };
-  assertNoErrors(findErrors(personal, { changed: personal, timeZone, now }));
+  assertNoIssues(findIssues(personal, { changed: personal, timeZone, now }));
   return [{ type: 'CustomerCreated', data: { ...data, personal } }];
 }
 
@@ -277,7 +277,7 @@ export function updateCustomer(
     ...(smsConsent !== undefined && { smsConsent }),
   });
   if (Object.keys({ ...personal, ...consents }).length === 0) return [];
-  assertNoErrors(findErrors({ ...state, ...personal }, { changed: personal, timeZone, now }));
+  assertNoIssues(findIssues({ ...state, ...personal }, { changed: personal, timeZone, now }));
   const customerId = state.id;
   const { externalReferences: references, ...otherFields } = personal;
   if (references && Object.keys({ ...otherFields, ...consents }).length === 0) {
@@ -331,7 +331,7 @@ function pickChanged<T extends object>(current: T, changes: Partial<T>): Partial
 }
 
 /** Checks the customer as a whole and the new values; reports all errors at once. */
-function findErrors(
+function findIssues(
   person: PersonalFields,
   {
     changed: { birthday, metadata, externalReferences },
@@ -346,13 +346,13 @@ function findErrors(
   if (birthday && birthday > getLocalDay(timeZone, now.getTime())) {
     errors['birthday'] = [ISSUES.in_future];
   }
-  const metadataError = metadata && findMetadataError(metadata);
+  const metadataError = metadata && findMetadataIssue(metadata);
   if (metadataError) errors['metadata'] = [metadataError];
-  const referencesError = externalReferences && findReferencesError(externalReferences);
+  const referencesError = externalReferences && findReferencesIssue(externalReferences);
   if (referencesError) errors['external_references'] = [referencesError];
   return errors;
 }
 
-export function assertNoErrors(errors: FieldIssues): void {
+export function assertNoIssues(errors: FieldIssues): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }

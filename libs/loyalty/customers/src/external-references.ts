@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataIssue, type Metadata } from '#kernel/metadata.js';
 import type { ExternalReference } from './customer.events.js';
 import { ISSUES } from '#translations/issues.js';
 import { locateIssue, type Issue } from '#kernel/issues.js';
@@ -53,9 +53,9 @@ export function createReferenceKey({
   return `${source} ${externalId}`;
 }
 
-export function findReferencesError(references: ExternalReference[]): Issue | undefined {
+export function findReferencesIssue(references: ExternalReference[]): Issue | undefined {
   for (const { source, metadata } of references) {
-    const error = findMetadataError(metadata);
+    const error = findMetadataIssue(metadata);
     // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
     if (error) return locateIssue(`of ${source}: metadata `, error);
   }

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { findMetadataError } from '#kernel/metadata.js';
+import { findMetadataIssue } from '#kernel/metadata.js';
 import { createCustomerMergedError } from '#stamping/card-holder.js';
 import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import {
-  assertNoErrors,
+  assertNoIssues,
   MERGEABLE_FIELDS,
   type Customer,
   type Merge,
   type StoreRegion,
 } from './customer.js';
-import { createReferenceKey, findReferencesError, sortReferences } from './external-references.js';
+import { createReferenceKey, findReferencesIssue, sortReferences } from './external-references.js';
 import { isSamePhone, normalizePhone } from './contact.js';
 import { createEmailKey } from './search-keys.js';
 import type {
@@ -36,11 +36,11 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
   assertPresent(other);
   const personal = findTransferred(other, survivor);
   const errors = {
-    metadata: personal.metadata && findMetadataError(personal.metadata),
+    metadata: personal.metadata && findMetadataIssue(personal.metadata),
     external_references:
-      personal.externalReferences && findReferencesError(personal.externalReferences),
+      personal.externalReferences && findReferencesIssue(personal.externalReferences),
   };
-  assertNoErrors(
+  assertNoIssues(
     Object.fromEntries(
       Object.entries(errors).flatMap(([name, error]) =>
         error ? [[name, [locateIssue('of both customers together ', error)]]] : [],

@@ -61,8 +61,8 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     const columns = getColumns(resolveColumns(headers, choices.mapping));
     const fieldsOfCards = listFieldsOfCards(columns);
     if (cardId === null && fieldsOfCards.length > 0) {
-      const message = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
-      throw new InvalidFieldsError({ card_id: [message] });
+      const issue = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
+      throw new InvalidFieldsError({ card_id: [issue] });
     }
     const dateOrder =
       choices.dateOrder ??

@@ -31,8 +31,8 @@ export function findFormerValues(
   if (isRestored) return { changes: {} };
   const later = changed.filter(([, name]) => current[name] !== after[name]);
   if (later.length > 0) {
-    const message = ISSUES.changed_since_import;
-    return { errors: Object.fromEntries(later.map(([field]) => [field, [message]])) };
+    const issue = ISSUES.changed_since_import;
+    return { errors: Object.fromEntries(later.map(([field]) => [field, [issue]])) };
   }
   return { changes: Object.fromEntries(changed.map(([, name]) => [name, before[name]])) };
 }

@@ -23,7 +23,7 @@ import type { CustomerInput } from '#customers/customer-input.dto.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { CustomerMatches, type Match } from './customer-matches.service.js';
 import { createRowIds, type CustomerImport } from './customer-import.js';
-import { findRowErrors } from './import-checking.service.js';
+import { findRowIssues } from './import-checking.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
 import { runConcurrently } from './row-concurrency.js';
@@ -119,7 +119,7 @@ export class ImportApplying {
     const ids = createRowIds(running, row);
     const context = { accountId, actor, channel: IMPORT_CHANNEL, ...ids };
     for (let match = firstMatch, cards = firstCards, tries = 1; ; tries++) {
-      const errors = findRowErrors(entry, match, region);
+      const errors = findRowIssues(entry, match, region);
       if (errors) return { errors };
       const [existing] = match.customers;
       try {

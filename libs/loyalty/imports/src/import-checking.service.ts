@@ -101,7 +101,7 @@ export class ImportChecking {
     const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
       const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
       const repetition = findRepetition(fileRow.row, match, seen);
-      const errors = findRowErrors(entry, match, region) ?? repetition;
+      const errors = findRowIssues(entry, match, region) ?? repetition;
       const [customer] = match.customers;
       return {
         ...fileRow,
@@ -120,7 +120,7 @@ export class ImportChecking {
 }
 
 /** Finds why a row cannot be applied; null: it can. */
-export function findRowErrors(
+export function findRowIssues(
   { changes, code }: ImportEntry,
   { customers, codeHolderId }: Omit<Match, 'keys'>,
   { timeZone }: StoreRegion,

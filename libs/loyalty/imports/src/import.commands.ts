@@ -86,8 +86,8 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       : chooseColumns(file, options.mapping ?? {});
     const fieldsOfCards = listFieldsOfCards(columns);
     if (cardId === null && fieldsOfCards.length > 0) {
-      const message = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
-      throw new InvalidFieldsError({ card_id: [message] });
+      const issue = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
+      throw new InvalidFieldsError({ card_id: [issue] });
     }
     const dates: DateCell[] = [];
     const birthdayAt = findBirthdayColumn(columns);

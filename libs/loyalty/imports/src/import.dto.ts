@@ -47,7 +47,7 @@ export class ImportQuery {
   @Field(
     {
       schema: { type: 'string', maxLength: MAX_MAPPING_LENGTH },
-      validators: [Check(findMappingError)],
+      validators: [Check(findMappingIssue)],
       finish: (text: string) => JSON.parse(text) as MappingRequest,
     },
     {
@@ -222,7 +222,7 @@ export function toImportJson(from: CustomerImport): ImportJson {
   };
 }
 
-function findMappingError(text: unknown): Issue | undefined {
+function findMappingIssue(text: unknown): Issue | undefined {
   if (typeof text !== 'string' || text.length > MAX_MAPPING_LENGTH) {
     return ISSUES.mapping_too_long({ max: MAX_MAPPING_LENGTH });
   }

@@ -49,11 +49,11 @@ export const OCCASION_DAYS: Record<RuleKind, number> = {
 
 /** @throws InvalidFieldsError when the threshold does not suit the kind */
 export function assertThreshold(kind: RuleKind, threshold: number | null): void {
-  const error = findThresholdError(kind, threshold);
+  const error = findThresholdIssue(kind, threshold);
   if (error !== undefined) throw new InvalidFieldsError({ threshold: [error] });
 }
 
-function findThresholdError(kind: RuleKind, threshold: number | null): Issue | undefined {
+function findThresholdIssue(kind: RuleKind, threshold: number | null): Issue | undefined {
   if (kind === 'birthday') {
     return threshold === null ? undefined : ISSUES.threshold_of_birthday;
   }

@@ -1,4 +1,4 @@
-import { BARCODE_FORMATS, findBarcodeError } from '#cards/barcode.js';
+import { BARCODE_FORMATS, findBarcodeIssue } from '#cards/barcode.js';
 import type { BarcodeFormat } from '#cards/card.events.js';
 
 /**
@@ -213,7 +213,7 @@ function findBarcodeErrors(barcode: PassBarcode, at: string): string[] {
   const errors = findSchemaErrors(barcode, BARCODE, at);
   const format = findFormat(barcode?.format);
   if (errors.length > 0 || format === undefined) return errors;
-  const error = findBarcodeError(format, barcode.message);
+  const error = findBarcodeIssue(format, barcode.message);
   return error === undefined ? [] : [`${at}message: ${error.message}`];
 }
 

@@ -13,8 +13,6 @@ import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 import { ISSUES } from '#translations/issues.js';
 
 const DEFAULT_LIMIT = 100;
-const UNKNOWN_EVENT = ISSUES.unknown_event;
-const LOST_EVENT = ISSUES.lost_event;
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
@@ -71,12 +69,12 @@ export class EventsController {
 
   private async createUnknownError(accountId: number, after: string): Promise<RejectedError> {
     const resumption = await this.feed.findResumption(accountId, after);
-    if (!resumption) return new InvalidFieldsError({ after: [UNKNOWN_EVENT] });
+    if (!resumption) return new InvalidFieldsError({ after: [ISSUES.unknown_event] });
     const resolution =
       resumption.after === null
         ? 'Start again from here: leave after out.'
         : `Start again from here: continue with after=${resumption.after}.`;
-    return new CursorAheadError({ after: [LOST_EVENT] }, resolution, resumption.after);
+    return new CursorAheadError({ after: [ISSUES.lost_event] }, resolution, resumption.after);
   }
 }
 

@@ -6,20 +6,20 @@ import {
   isLocalName,
   parseLiteralAddress,
   PUBLIC_ONLY,
-  findTargetUrlError,
+  findTargetUrlIssue,
 } from './target-address.js';
 
 const NOT_A_URL =
   'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
 
-const strict = (url: string) => findTargetUrlError(url, PUBLIC_ONLY)?.message;
+const strict = (url: string) => findTargetUrlIssue(url, PUBLIC_ONLY)?.message;
 const DEVELOPMENT = { ...PUBLIC_ONLY, webhookAllowInsecureTargets: true };
 const allowing = (...ranges: string[]) => ({
   ...PUBLIC_ONLY,
   webhookAllowedCidrs: ranges.map((range) => ipaddr.parseCIDR(range)),
 });
 
-describe('findTargetUrlError', () => {
+describe('findTargetUrlIssue', () => {
   it.each([
     'https://127.0.0.1/',
     'https://127.1/',
@@ -212,7 +212,7 @@ describe('findTargetUrlError', () => {
       'http://[::1]:9000/',
       'http://example.com/',
     ]) {
-      expect([url, findTargetUrlError(url, DEVELOPMENT)?.message]).toEqual([url, undefined]);
+      expect([url, findTargetUrlIssue(url, DEVELOPMENT)?.message]).toEqual([url, undefined]);
     }
     for (const url of [
       'http://10.1.2.3/',
@@ -224,7 +224,7 @@ describe('findTargetUrlError', () => {
       'http://[fd00:ec2::254]/',
       'http://0.0.0.0/',
     ]) {
-      expect([url, findTargetUrlError(url, DEVELOPMENT)?.message]).toEqual([
+      expect([url, findTargetUrlIssue(url, DEVELOPMENT)?.message]).toEqual([
         url,
         'must be publicly reachable',
       ]);
@@ -247,7 +247,7 @@ describe('the ranges that the operator allows', () => {
     'https://[2606:4700::5efe:a01:203]/',
     'https://8.8.8.8/',
   ])('allow %s', (url) => {
-    expect(findTargetUrlError(url, rules)?.message).toBeUndefined();
+    expect(findTargetUrlIssue(url, rules)?.message).toBeUndefined();
   });
 
   it.each([
@@ -263,7 +263,7 @@ describe('the ranges that the operator allows', () => {
     ['http://10.1.2.3/', 'must start with https://'],
     ['https://a:b@10.1.2.3/', 'must not contain credentials'],
   ])('do not allow %s', (url, error) => {
-    expect(findTargetUrlError(url, rules)?.message).toBe(error);
+    expect(findTargetUrlIssue(url, rules)?.message).toBe(error);
   });
 
   it.each([
@@ -288,8 +288,8 @@ describe('the ranges that the operator allows', () => {
     'https://[::1]/',
   ])('never allow %s, which is a cloud service or this machine', (url) => {
     const open = allowing('0.0.0.0/0', '::/0', '169.254.169.254/32', '127.0.0.0/8', '::1/128');
-    expect(findTargetUrlError(url, open)?.message).toBe('must be publicly reachable');
-    expect(findTargetUrlError('https://10.1.2.3/', open)?.message).toBeUndefined();
+    expect(findTargetUrlIssue(url, open)?.message).toBe('must be publicly reachable');
+    expect(findTargetUrlIssue('https://10.1.2.3/', open)?.message).toBeUndefined();
   });
 
   const EMBEDDINGS = [
@@ -346,9 +346,9 @@ describe('the ranges that the operator allows', () => {
   it('do not allow private addresses behind a translator', () => {
     const open = allowing('64:ff9b::/96', '64:ff9b:1::/48', '2002::/16');
     for (const url of ['https://[64:ff9b::10.0.0.1]/', 'https://[2002:a00:1::1]/']) {
-      expect(findTargetUrlError(url, open)?.message).toBe('must be publicly reachable');
+      expect(findTargetUrlIssue(url, open)?.message).toBe('must be publicly reachable');
     }
-    expect(findTargetUrlError('https://[64:ff9b::8.8.8.8]/', open)?.message).toBeUndefined();
+    expect(findTargetUrlIssue('https://[64:ff9b::8.8.8.8]/', open)?.message).toBeUndefined();
   });
 
   it('do not allow delivery over http', () => {
@@ -390,9 +390,9 @@ describe('a name that leads nowhere on the public internet', () => {
 
   it.each(names)('is accepted where receivers inside are allowed: %s', (name) => {
     expect(
-      findTargetUrlError(`https://${name}/`, allowing('10.1.0.0/16'))?.message,
+      findTargetUrlIssue(`https://${name}/`, allowing('10.1.0.0/16'))?.message,
     ).toBeUndefined();
-    expect(findTargetUrlError(`http://${name}/`, DEVELOPMENT)?.message).toBeUndefined();
+    expect(findTargetUrlIssue(`http://${name}/`, DEVELOPMENT)?.message).toBeUndefined();
   });
 
   it.each(['internal.example', 'local.example', 'intranet.example.com', 'xn--intrnet-cxa.example'])(
@@ -416,7 +416,7 @@ describe('names that the proxy resolves', () => {
 
   it.each(['https://example.com/', 'https://example.com:443/x', 'https://example.com./'])(
     'include %s',
-    (url) => expect(findTargetUrlError(url, resolving)?.message).toBeUndefined(),
+    (url) => expect(findTargetUrlIssue(url, resolving)?.message).toBeUndefined(),
   );
 
   it.each([
@@ -428,13 +428,13 @@ describe('names that the proxy resolves', () => {
     'https://example.com:80/',
     'https://example.com.:5432/',
   ])('do not include %s', (url) => {
-    expect(findTargetUrlError(url, resolving)?.message).toBe('must be publicly reachable');
+    expect(findTargetUrlIssue(url, resolving)?.message).toBe('must be publicly reachable');
     expect(isBlockedHost(new URL(url), resolving)).toBe(true);
   });
 
   it('are none of its exceptions, which are looked up here', () => {
     for (const url of ['https://hooks.internal/', 'https://shop.example:8443/']) {
-      expect(findTargetUrlError(url, resolving)?.message).toBeUndefined();
+      expect(findTargetUrlIssue(url, resolving)?.message).toBeUndefined();
     }
   });
 });
@@ -449,7 +449,7 @@ describe('rules that name services', () => {
     'https://web.push.example/',
     'https://a.b.push.example/',
     'https://ｆcm。example/',
-  ])('allow %s', (url) => expect(findTargetUrlError(url, rules)?.message).toBeUndefined());
+  ])('allow %s', (url) => expect(findTargetUrlIssue(url, rules)?.message).toBeUndefined());
 
   it.each([
     'https://push.example/',
@@ -463,7 +463,7 @@ describe('rules that name services', () => {
     'https://10.0.0.1/',
     'https://localhost/',
   ])('refuse %s', (url) => {
-    expect(findTargetUrlError(url, rules)?.message).toBe(
+    expect(findTargetUrlIssue(url, rules)?.message).toBe(
       'must be an address of a service that this one sends to',
     );
     expect(isBlockedHost(new URL(url), rules)).toBe(true);

@@ -173,7 +173,7 @@ function isUsualPort({ protocol, port }: TargetHost): boolean {
  * Finds what is wrong with a target URL, as far as that is known without a resolver (HOOK-21). Never names an address,
  * so that the error does not help anybody to map our network.
  */
-export function findTargetUrlError(text: string, rules: TargetRules): Issue | undefined {
+export function findTargetUrlIssue(text: string, rules: TargetRules): Issue | undefined {
   if (text.length > MAX_URL_LENGTH) return ISSUES.too_long({ max: MAX_URL_LENGTH });
   const url = parseAbsoluteUrl(text);
   if (!url) return ISSUES.url_invalid;

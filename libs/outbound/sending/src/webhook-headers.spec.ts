@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { findHeadersError, hideHeaderValues, hideValuesIn } from './webhook-headers.js';
+import { findHeadersIssue, hideHeaderValues, hideValuesIn } from './webhook-headers.js';
 
-describe('findHeadersError', () => {
+describe('findHeadersIssue', () => {
   it.each([
     [{}],
     [{ 'X-Api-Key': 'a' }],
@@ -10,7 +10,7 @@ describe('findHeadersError', () => {
     [{ 'X-A': 'x'.repeat(1024), ['x'.repeat(64)]: 'y' }],
     [Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`X-${i}`, 'v']))],
   ])('accepts %j', (headers) => {
-    expect(findHeadersError(headers, false)?.message).toBeUndefined();
+    expect(findHeadersIssue(headers, false)?.message).toBeUndefined();
   });
 
   it.each([
@@ -36,7 +36,7 @@ describe('findHeadersError', () => {
     ['a list', { 'X-A': ['a'] }],
     ['a hidden value', { 'X-A': '•••' }],
   ])('refuses %s', (_case, headers) => {
-    expect(findHeadersError(headers, false)?.message).toEqual(expect.any(String));
+    expect(findHeadersIssue(headers, false)?.message).toEqual(expect.any(String));
   });
 
   it.each(
@@ -44,13 +44,13 @@ describe('findHeadersError', () => {
       ' ',
     ),
   )('refuses the reserved name %s', (name) => {
-    expect(findHeadersError({ [name]: 'v' }, false)?.message).toBe(`${name} cannot be set`);
-    expect(findHeadersError({ [name]: '•••' }, true)?.message).toBe(`${name} cannot be set`);
+    expect(findHeadersIssue({ [name]: 'v' }, false)?.message).toBe(`${name} cannot be set`);
+    expect(findHeadersIssue({ [name]: '•••' }, true)?.message).toBe(`${name} cannot be set`);
   });
 
   it('accepts a hidden value in an update, and names no value in an error', () => {
-    expect(findHeadersError({ 'X-A': '•••' }, true)?.message).toBeUndefined();
-    expect(findHeadersError({ 'X-A': 'secret\n' }, true)?.message).not.toContain('secret');
+    expect(findHeadersIssue({ 'X-A': '•••' }, true)?.message).toBeUndefined();
+    expect(findHeadersIssue({ 'X-A': 'secret\n' }, true)?.message).not.toContain('secret');
   });
 });
 

@@ -42,7 +42,7 @@ const MIN_WORD_LENGTH = 8;
  * Finds what is wrong with the headers of a request.
  * @param isUpdate whether a value may be `HIDDEN_VALUE`, which keeps the current one
  */
-export function findHeadersError(
+export function findHeadersIssue(
   headers: Record<string, unknown>,
   isUpdate: boolean,
 ): Issue | undefined {
@@ -50,7 +50,7 @@ export function findHeadersError(
   if (entries.length > MAX_HEADERS) return ISSUES.too_many_headers({ max: MAX_HEADERS });
   const names = new Set<string>();
   for (const [name, value] of entries) {
-    const error = findNameError(name) ?? findValueError(name, value, isUpdate);
+    const error = findNameIssue(name) ?? findValueIssue(name, value, isUpdate);
     if (error !== undefined) return error;
     if (names.has(name.toLowerCase())) return ISSUES.header_repeated({ name });
     names.add(name.toLowerCase());
@@ -58,7 +58,7 @@ export function findHeadersError(
   return undefined;
 }
 
-function findNameError(name: string): Issue | undefined {
+function findNameIssue(name: string): Issue | undefined {
   if (name.length > MAX_HEADER_NAME_LENGTH || !HEADER_NAME.test(name)) {
     return ISSUES.header_name_invalid({ max: MAX_HEADER_NAME_LENGTH });
   }
@@ -69,7 +69,7 @@ function findNameError(name: string): Issue | undefined {
   return isReserved ? ISSUES.header_reserved({ name }) : undefined;
 }
 
-function findValueError(name: string, value: unknown, isUpdate: boolean): Issue | undefined {
+function findValueIssue(name: string, value: unknown, isUpdate: boolean): Issue | undefined {
   if (isUpdate && value === HIDDEN_VALUE) return undefined;
   if (typeof value !== 'string') return ISSUES.header_not_text({ name });
   if (value.length > MAX_HEADER_VALUE_LENGTH) {

@@ -9,9 +9,9 @@ import {
   TextsProperty,
 } from '#http/response-fields.js';
 import { PUBLIC_EVENTS } from '#public-events/public-events.js';
-import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
+import { MOST_PERMISSIVE, findTargetUrlIssue } from '#sending/target-address.js';
 import {
-  findHeadersError,
+  findHeadersIssue,
   HEADER_NAME,
   HEADER_VALUE,
   HIDDEN_VALUE,
@@ -44,7 +44,7 @@ function TargetUrlField(options: FieldOptions): PropertyDecorator {
   const kind: FieldKind = {
     ...textKind(
       MAX_URL_LENGTH,
-      Check((text: string) => findTargetUrlError(text, MOST_PERMISSIVE)),
+      Check((text: string) => findTargetUrlIssue(text, MOST_PERMISSIVE)),
     ),
     schema: { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' },
     // Not trimmed: a URL with white space around it may have lost something else as well.
@@ -92,7 +92,7 @@ function HeadersField(options: FieldOptions): PropertyDecorator {
     },
     validators: [
       IsObject({ context: ISSUES.headers_not_object }),
-      Check((headers: Record<string, unknown>) => findHeadersError(headers, isUpdate)),
+      Check((headers: Record<string, unknown>) => findHeadersIssue(headers, isUpdate)),
     ],
     finish: (headers: CustomHeaders) => ({ ...headers }),
   };

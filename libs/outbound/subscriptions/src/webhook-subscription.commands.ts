@@ -21,7 +21,7 @@ import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   isBlockedAddress,
   parseLiteralAddress,
-  findTargetUrlError,
+  findTargetUrlIssue,
 } from '#sending/target-address.js';
 import { getGiveUpBefore } from './webhook-delivery.js';
 import type { SignatureKind } from '#sending/webhook-signature.js';
@@ -328,7 +328,7 @@ async function audit(
  * @throws InvalidFieldsError, RejectedError
  */
 async function assertTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
-  const error = findTargetUrlError(targetUrl, config);
+  const error = findTargetUrlIssue(targetUrl, config);
   if (error !== undefined) throw new InvalidFieldsError({ target_url: [error] });
   const { hostname } = new URL(targetUrl);
   if (parseLiteralAddress(hostname) !== undefined) return;

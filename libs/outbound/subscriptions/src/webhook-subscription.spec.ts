@@ -6,7 +6,7 @@ import {
   CreateWebhookSubscriptionDto,
   toSubscriptionAttributes,
 } from './webhook-subscription.dto.js';
-import { PUBLIC_ONLY, findTargetUrlError } from '#sending/target-address.js';
+import { PUBLIC_ONLY, findTargetUrlIssue } from '#sending/target-address.js';
 import {
   toAuditedChanges,
   changeSubscription,
@@ -26,7 +26,7 @@ function read(body: object) {
   try {
     const input = readBody(CreateWebhookSubscriptionDto, { target_url: TARGET_URL, ...body });
     // The rule that the commands apply, because it depends on the settings.
-    if (findTargetUrlError(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
+    if (findTargetUrlIssue(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
     return toSubscriptionAttributes(input);
   } catch (error) {
     if (error instanceof InvalidFieldsError) return Object.keys(error.errors);

@@ -1,4 +1,4 @@
-import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataIssue, type Metadata } from '#kernel/metadata.js';
 import { isBlankText, normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { findMomentOfDay, isCalendarDay, type MomentOfDay } from '#kernel/zoned-time.js';
 import { PLATFORM_ISSUES, type Issue } from '#kernel/issues.js';
@@ -19,12 +19,12 @@ function normalizeWith(normalize: (text: string) => string): Convert {
   return (value) => {
     if (typeof value !== 'string') return value;
     const text = normalize(value);
-    return text !== '' && text !== value && findTextError(value) ? value : text;
+    return text !== '' && text !== value && findTextIssue(value) ? value : text;
   };
 }
 
 /** Finds characters that neither JSON columns nor other systems can hold. */
-export function findTextError(value: string): Issue | undefined {
+export function findTextIssue(value: string): Issue | undefined {
   if (value.includes('\0')) return PLATFORM_ISSUES.nul_character;
   return value.isWellFormed() ? undefined : PLATFORM_ISSUES.invalid_unicode;
 }
@@ -98,12 +98,12 @@ export function toDay(value: unknown): unknown {
 const METADATA_DEPTH = 16;
 
 /** Finds an error. A null removes its key, so it does not count; the merged result is checked where it is merged. */
-export function findMetadataInputError(input: Metadata): Issue | undefined {
-  return findJsonError(input, METADATA_DEPTH) ?? findMetadataError(mergeMetadata({}, input));
+export function findMetadataInputIssue(input: Metadata): Issue | undefined {
+  return findJsonIssue(input, METADATA_DEPTH) ?? findMetadataIssue(mergeMetadata({}, input));
 }
 
-function findJsonError(value: unknown, depth: number): Issue | undefined {
-  if (typeof value === 'string') return findTextError(value);
+function findJsonIssue(value: unknown, depth: number): Issue | undefined {
+  if (typeof value === 'string') return findTextIssue(value);
   // 1e400 is parsed as Infinity and would be written as null.
   if (typeof value === 'number' && !Number.isFinite(value)) return PLATFORM_ISSUES.number_too_large;
   // Of more digits the last are lost by now: the number would be stored as another one.
@@ -112,7 +112,7 @@ function findJsonError(value: unknown, depth: number): Issue | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === 0) return PLATFORM_ISSUES.nested_too_deeply({ max: METADATA_DEPTH });
   for (const [key, inner] of Object.entries(value)) {
-    const nestedError = findTextError(key) ?? findJsonError(inner, depth - 1);
+    const nestedError = findTextIssue(key) ?? findJsonIssue(inner, depth - 1);
     if (nestedError) return nestedError;
   }
   return undefined;

@@ -24,8 +24,8 @@ import {
 import type { Metadata } from '#kernel/metadata.js';
 import { EARLIEST_TIME, isCalendarDay, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
 import {
-  findMetadataInputError,
-  findTextError,
+  findMetadataInputIssue,
+  findTextIssue,
   toBoolean,
   toColor,
   toDay,
@@ -149,7 +149,7 @@ export function textKind(max: number, ...validators: PropertyDecorator[]) {
       required,
       isString,
       IsNotEmpty({ context: PLATFORM_ISSUES.blank }),
-      Check(findTextError),
+      Check(findTextIssue),
       // Counting code points is slow; a text has at most as many as it has units.
       Check((text: string) =>
         text.length > max && [...text].length > max ? PLATFORM_ISSUES.too_long({ max }) : undefined,
@@ -321,14 +321,14 @@ export function TimeField({
 
 /** Declares a date that exists and is not after `today`. */
 export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
-  const findDayError = (day: string) => {
+  const findDayIssue = (day: string) => {
     if (!isCalendarDay(day)) return PLATFORM_ISSUES.not_date;
     return day > today() ? PLATFORM_ISSUES.in_future : undefined;
   };
   const kind: FieldKind = {
     schema: { type: 'string', format: 'date' },
     convert: toDay,
-    validators: [required, isString, Check(findDayError)],
+    validators: [required, isString, Check(findDayIssue)],
   };
   return Field(kind, options);
 }
@@ -341,7 +341,7 @@ export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
       additionalProperties: true,
       description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
     },
-    validators: [IsObject({ context: PLATFORM_ISSUES.not_object }), Check(findMetadataInputError)],
+    validators: [IsObject({ context: PLATFORM_ISSUES.not_object }), Check(findMetadataInputIssue)],
     finish: (input: Metadata) => ({ ...input }),
   };
   return Field(kind, options);

@@ -13,7 +13,7 @@ export function mergeMetadata(current: Metadata, changes: Metadata): Metadata {
 }
 
 /** Returns an error if merged metadata is too large (CUST-27, CUST-28). */
-export function findMetadataError(metadata: Metadata): Issue | undefined {
+export function findMetadataIssue(metadata: Metadata): Issue | undefined {
   if (Object.keys(metadata).length > MAX.keys)
     return PLATFORM_ISSUES.too_many_keys({ max: MAX.keys });
   return Buffer.byteLength(JSON.stringify(metadata)) > MAX.bytes

@@ -14,7 +14,7 @@ import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.
 import { CustomerListQuery, toCustomerFilter } from '#customers/customer-list.dto.js';
 import { CustomersService } from '#customers/customers.service.js';
 import { FindOrCreateCustomer } from '#customers/find-or-create.commands.js';
-import { listErrors, toRefusal } from '#pages/form-errors.js';
+import { listErrors, describeRejection } from '#pages/form-errors.js';
 import { GetPage, PostForm } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
@@ -87,7 +87,7 @@ export class CounterCustomersController {
           ? find.ambiguous
           : isContact
             ? find.badContact
-            : listErrors(toRefusal(error, visit.localization));
+            : listErrors(describeRejection(error, visit.localization));
       return this.showResults(visit, request, q, text);
     }
   }

@@ -4,7 +4,7 @@ import { RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
-import { findPinError, normalizePin } from '#identity/counter-pin.js';
+import { findPinIssue, normalizePin } from '#identity/counter-pin.js';
 import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
@@ -14,7 +14,7 @@ import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
 import type { FieldErrors } from '#kernel/errors.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 
 type PinView = { state: PinState; done: string; errors: FieldErrors };
 
@@ -53,13 +53,15 @@ export class PinController {
     const pin = normalizePin(form['pin'] ?? '');
     const field = 'current_password';
     try {
-      const error = findPinError(pin);
+      const error = findPinIssue(pin);
       if (error !== undefined) throw new RejectedError({ pin: [error] });
       await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       await this.pins.set(by, user.userId, pin);
     } catch (error) {
       const localization = localizeRequest(request);
-      return this.showForm(localization, user, { errors: toRefusal(error, localization).fields });
+      return this.showForm(localization, user, {
+        errors: describeRejection(error, localization).fields,
+      });
     }
     return redirectTo('/app/account/pin?done=set');
   }

@@ -9,7 +9,7 @@ export type Entered<V> = [NonNullable<V>] extends [boolean] ? boolean : string;
 /** The parameters that the part of a field takes from its form. */
 export type Inputs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-/** The entered values of a form, which it shows again when it was refused. */
+/** The entered values of a form, which it shows again when it was rejected. */
 export type ValuesOf<F extends { read(form: Form): unknown }> = ReturnType<F['read']>;
 
 const TYPES: Readonly<Record<string, string>> = { integer: 'number', email: 'email', uri: 'url' };

@@ -15,7 +15,7 @@ export class PageParts {
   /** Whether the page has buttons or forms of `actions.js`. */
   hasActions = false;
 
-  /** Lists why a form was refused. The parts of its fields show their errors. */
+  /** Lists the errors of a form. The parts of its fields show their errors. */
   addRejection({ fields, text }: FormErrors): void {
     this.pending = { ...fields };
     this.addErrors(text);

@@ -20,7 +20,7 @@ import { parsePositiveInteger } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import type { ListedPoster } from './listed-poster.js';
 import { PosterLists } from './poster-lists.service.js';
@@ -211,7 +211,7 @@ export class PostersConsoleController {
     return redirectTo(`${buildPath(store)}?done=removed`);
   }
 
-  /** Shows the form again with what was wrong. @throws what is no refusal */
+  /** Shows the form again with what was wrong. @throws every other error */
   private async showRejection(
     localization: Localization,
     store: EnteredStore,
@@ -222,7 +222,7 @@ export class PostersConsoleController {
     const isOfCard = error instanceof NotFoundError && state.listed === undefined;
     const errors = isOfCard
       ? { fields: { card_id: [toSentence(ISSUES.unknown_choice, localization.t)] }, text: '' }
-      : toRefusal(error, localization);
+      : describeRejection(error, localization);
     return this.showForm(localization, store, { ...state, errors });
   }
 

@@ -23,7 +23,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 
 type ListedSession = {
   id: number;
@@ -236,7 +236,7 @@ export class AccountController {
     user: SignedInUser,
     state: Pick<Partial<AccountView>, 'form' | 'values'>,
   ): Promise<PageResult> {
-    const { fields } = toRefusal(error, localization);
+    const { fields } = describeRejection(error, localization);
     return this.showAccount(localization, user, { ...state, errors: fields });
   }
 

@@ -13,7 +13,7 @@ import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 import { Reauthentication } from './reauthentication.service.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 
 type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
 
@@ -53,7 +53,7 @@ export class FirstPasswordController {
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
       const localization = localizeRequest(request);
-      return this.showForm(localization, toRefusal(error, localization).fields);
+      return this.showForm(localization, describeRejection(error, localization).fields);
     }
     return redirectTo('/app');
   }

@@ -13,7 +13,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 
 const forgotView = loadView<{
   isSent: boolean;
@@ -95,7 +95,7 @@ export class PasswordResetsController {
       this.sessionCookies.setTrustedBrowser(reply, browser);
     } catch (error) {
       const localization = localizeRequest(request);
-      const { fields } = toRefusal(error, localization);
+      const { fields } = describeRejection(error, localization);
       return this.showForm(localization, token, fields['password'] ?? []);
     }
     this.sessionCookies.clear(reply);

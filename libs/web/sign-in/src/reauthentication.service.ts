@@ -13,7 +13,7 @@ import type { ConsoleRequest } from '#pages/current-user.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { ISSUES } from '#translations/issues.js';
 import { localizeRequest } from '#pages/localize.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 
 /** The request and the response that cookies belong to. */
 export type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
@@ -55,7 +55,7 @@ export class Reauthentication {
       await this.requirePassword(signedIn, password, 'password', exchange);
       return [];
     } catch (error) {
-      const { fields } = toRefusal(error, localizeRequest(exchange.request));
+      const { fields } = describeRejection(error, localizeRequest(exchange.request));
       return fields['password'] ?? [];
     }
   }

@@ -27,7 +27,7 @@ const HEIGHT = 50;
 
 /**
  * Computes the bars of a Code 128 as one path. Each module is 1 wide, and `width` includes the quiet zone.
- * @param text printable ASCII, see `findBarcodeError`
+ * @param text printable ASCII, see `findBarcodeIssue`
  */
 export function findBars(text: string): { path: string; width: number; height: number } {
   const values = [...text].map((character) => (character.codePointAt(0) ?? 0) - FIRST_CHARACTER);

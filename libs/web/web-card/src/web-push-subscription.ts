@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { findTargetUrlError, type TargetRules } from '#sending/target-address.js';
+import { findTargetUrlIssue, type TargetRules } from '#sending/target-address.js';
 import { AUTH_BYTES, generateKeyPair, POINT_BYTES } from './web-push-message.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#kernel/issues.js';
@@ -38,7 +38,7 @@ export function parseUnsubscription(body: unknown): string {
 
 function parseEndpoint(value: unknown, rules: TargetRules, errors: FieldIssues): string {
   const text = typeof value === 'string' ? value : '';
-  const fault = findTargetUrlError(text, rules);
+  const fault = findTargetUrlIssue(text, rules);
   if (fault === undefined) return new URL(text).href;
   errors['endpoint'] = [fault];
   return text;

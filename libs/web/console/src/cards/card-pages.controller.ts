@@ -22,7 +22,7 @@ import {
   PostUpload,
 } from '#pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
-import { listErrors, toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { listErrors, describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { parsePositiveInteger } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { CardDesigns, ChangedMeanwhileError, PartlySavedError } from './card-designs.service.js';
@@ -236,7 +236,7 @@ export class CardPagesController {
     });
   }
 
-  /** Shows the form again with what was wrong. @throws what is no refusal */
+  /** Shows the form again with what was wrong. @throws every other error */
   private async showRejection(
     localization: Localization,
     store: EnteredStore,
@@ -248,7 +248,10 @@ export class CardPagesController {
     const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
       const current = await this.designs.get(store.id, error.cardId);
-      const text = [t.partlySaved, listErrors(toRefusal(error.rejection, localization))].join('\n');
+      const text = [
+        t.partlySaved,
+        listErrors(describeRejection(error.rejection, localization)),
+      ].join('\n');
       const { timeZone } = await this.designs.getStore(store.id);
       const saved = toDesignForm(current.card, current.rewards, timeZone);
       return this.showDesign(localization, store, {
@@ -260,7 +263,7 @@ export class CardPagesController {
     const errors =
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
-        : toRefusal(error, localization);
+        : describeRejection(error, localization);
     return this.showDesign(localization, store, { form, designed, seen, errors });
   }
 

@@ -20,7 +20,7 @@ import {
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -102,7 +102,7 @@ export class CorrectionPagesController {
       const errors =
         error instanceof ForbiddenError
           ? { fields: {}, text: localization.t.customerPages.tooLate }
-          : toRefusal(error, localization);
+          : describeRejection(error, localization);
       return this.showUndo(localization, store, user, path, { reason, other, errors });
     }
     return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
@@ -139,7 +139,7 @@ export class CorrectionPagesController {
       const correction = { stamps: body.stamps, reason: body.reason, externalRef: null };
       await this.commands.execute(new AdjustCustomerCard(context, ids, correction));
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       const values = { direction, stamps, reason };
       return this.renderForm(localization, store, path, { values, errors });
     }

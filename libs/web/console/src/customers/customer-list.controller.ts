@@ -22,7 +22,7 @@ import { FormCommands } from '#pages/form-commands.service.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -195,7 +195,7 @@ export class CustomerListController {
       if (error instanceof TakenError && error.existing?.type === 'customer') {
         return redirectTo(`${base}/${error.existing.id}?done=known`);
       }
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       const cards = await listCards(this.cards, store.id, 'active');
       return this.renderForm(localization, store, cards, { values, cardId, sendsLink, errors });
     }

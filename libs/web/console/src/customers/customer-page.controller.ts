@@ -28,7 +28,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { describeRejection, type FormErrors } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
@@ -112,7 +112,7 @@ export class CustomerPageController {
         new UpdateCustomer(context, customer.id, toCustomerChanges(body)),
       );
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.renderForm(localization, store, customer, values, errors);
     }
     return this.redirect(store, customer.id, 'saved');
@@ -256,7 +256,7 @@ export class CustomerPageController {
       error,
     }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
   ): Promise<PageResult> {
-    const errors = toRefusal(error, localization);
+    const errors = describeRejection(error, localization);
     const customer = await this.customers.get(store.id, id);
     return this.view.show(localization, { store, user, customer, errors });
   }

@@ -14,7 +14,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import type { Localization } from '#translations/translations.js';
@@ -127,7 +127,7 @@ export class MergePagesController {
     try {
       await this.commands.execute(new MergeCustomers(context, pair));
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showMergePreview(localization, store, path, { errors });
     }
     const { survivorId } = pair;
@@ -172,7 +172,7 @@ export class MergePagesController {
     try {
       await this.commands.execute(new UnmergeCustomers(context, pair));
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showMergePreview(localization, store, path, { errors });
     }
     return redirectTo(`${base}?done=unmerged`);
@@ -225,7 +225,7 @@ export class MergePagesController {
     try {
       return { preview: await this.previews.preview(store.id, parsePair(path)) };
     } catch (error) {
-      return { preview: null, errors: toRefusal(error, localization) };
+      return { preview: null, errors: describeRejection(error, localization) };
     }
   }
 }

@@ -29,7 +29,7 @@ import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { AddressPlaces } from './address-places.service.js';
 import { parseCoordinates } from './coordinates.js';
 import { formatDistance, isFar, measureDistance } from './distance.js';
@@ -113,7 +113,7 @@ export class LocationPagesController {
       const { id } = await this.commands.execute(new CreateLocation(context, attributes));
       return redirectTo(`${buildLocationsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const state = { values, errors: toRefusal(error, localization) };
+      const state = { values, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, null, state);
     }
   }
@@ -144,7 +144,7 @@ export class LocationPagesController {
       await this.commands.execute(new UpdateLocation(context, location.id, changes));
       return redirectTo(`${buildLocationsPath(store)}/${location.id}?done=saved`);
     } catch (error) {
-      const state = { values, errors: toRefusal(error, localization) };
+      const state = { values, errors: describeRejection(error, localization) };
       return this.showForm(localization, store, location, state);
     }
   }

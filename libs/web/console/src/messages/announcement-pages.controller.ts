@@ -27,7 +27,7 @@ import { loadView } from '#pages/view.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { parseCursor, takePage } from '#pages/page-query.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { listMonths } from '../customers/customer-list.controller.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
@@ -146,7 +146,7 @@ export class AnnouncementPagesController {
       );
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showForm(localization, store, { ...state, errors });
     }
   }
@@ -184,7 +184,7 @@ export class AnnouncementPagesController {
       await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
       return redirectTo(`${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showForm(localization, store, { ...state, errors });
     }
   }
@@ -233,7 +233,7 @@ export class AnnouncementPagesController {
       );
       return { reach: reach && toReachView(reach, channels, null, localization) };
     } catch (error) {
-      return { reach: null, errors: toRefusal(error, localization) };
+      return { reach: null, errors: describeRejection(error, localization) };
     }
   }
 }

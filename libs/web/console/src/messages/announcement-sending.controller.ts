@@ -24,7 +24,7 @@ import { findNotice, parseCursor } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { buildAnnouncementsPath } from './announcement-pages.controller.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
@@ -183,7 +183,7 @@ export class AnnouncementSendingController {
       await execute();
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=${done}`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.send(localization, store, current, {
         errors,
         ...(sendAt !== undefined && { sendAt }),

@@ -18,7 +18,7 @@ import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 
 type SettingsForm = Record<'quiet_from' | 'quiet_to' | 'max_per_week', string>;
@@ -74,7 +74,7 @@ export class MessageSettingsPageController {
       await this.commands.execute(new UpdateMessageSettings(context, changes));
       return redirectTo(`${buildMessagesPath(store)}/settings?done=saved`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.render(localization, store, { values, errors });
     }
   }

@@ -19,7 +19,7 @@ import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { toRefusal, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
 import {
   createRuleForm,
@@ -131,7 +131,7 @@ export class RulePagesController {
       const { id } = await this.commands.execute(new CreateMessageRule(context, kind, attributes));
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showForm(localization, store, { current: null, values, errors });
     }
   }
@@ -161,7 +161,7 @@ export class RulePagesController {
       await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
       return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showForm(localization, store, { current, values, errors });
     }
   }

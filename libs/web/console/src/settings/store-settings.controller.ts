@@ -3,7 +3,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import type { Form } from '#http/body-kinds.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';
-import { findConsentTextErrors, tidyConsentTexts } from '#accounts/consent-texts.js';
+import { findConsentTextIssues, tidyConsentTexts } from '#accounts/consent-texts.js';
 import { Quotas, type Quota } from '#accounts/quotas.service.js';
 import {
   ConsoleContext,
@@ -109,7 +109,7 @@ export class StoreSettingsController {
       const smsCountries = parseSmsCountries(values);
       const addressForm = parseAddressForm(values);
       const otherErrors = {
-        ...findConsentTextErrors(tidyConsentTexts(consentTexts)),
+        ...findConsentTextIssues(tidyConsentTexts(consentTexts)),
         ...(addressForm === undefined && { address_form: [ISSUES.address_form_invalid] }),
       };
       const settings = {

@@ -17,7 +17,7 @@ import { FormCommands } from '#pages/form-commands.service.js';
 import { createTimeFormats, isDay, parseLocalTime, renderLocalTime } from '#pages/local-time.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type FormErrors, type Rejectable } from '#pages/form-errors.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 import { WebhookDeliveriesService } from '#subscriptions/webhook-deliveries.service.js';
 import {
@@ -167,7 +167,7 @@ export class WebhookDeliveriesPageController {
         this.deliveries.redeliver(own, id, deliveryId),
       );
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.showDelivery(localization, store, path, '', errors);
     }
     const base = `${buildWebhooksPath(store)}/${id}/deliveries/${deliveryId}`;
@@ -216,7 +216,7 @@ export class WebhookDeliveriesPageController {
         this.deliveries.replay(own, id, body),
       );
     } catch (error) {
-      const errors = toRefusal(error, localization);
+      const errors = describeRejection(error, localization);
       return this.renderReplay(localization, store, path, { values, errors });
     }
     return redirectTo(`${buildWebhooksPath(store)}/${id}?replayed=${replayed.matched}`);

@@ -16,7 +16,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
 import {
@@ -73,7 +73,7 @@ export class WebhookSecretsPageController {
         new RotateWebhookSecret(context, webhook.id, grace, body.signature),
       );
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
+      const errors = describeRejection(error, localizeRequest(request));
       return this.views.showRotation(localizeRequest(request), store, webhook, errors);
     }
     const until = grace === 0 ? null : new Date(getNowMs() + grace * 1_000);

@@ -4,7 +4,7 @@ import { LocationsService } from '#locations/locations.service.js';
 import type { EnteredStore } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { toRefusal, type FormErrors, type Rejectable } from '#pages/form-errors.js';
+import { describeRejection, type FormErrors, type Rejectable } from '#pages/form-errors.js';
 import { findNotice } from '#pages/page-query.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
@@ -97,7 +97,7 @@ export class WebhookViews {
     private readonly times: StoreTimes,
   ) {}
 
-  /** Sends the page of a webhook with the reason of a refusal. @throws every other error */
+  /** Sends the page of a webhook with why a command was rejected. @throws every other error */
   async showRejection(
     localization: Localization,
     store: EnteredStore,
@@ -107,7 +107,7 @@ export class WebhookViews {
     const errors =
       error instanceof TestsRunningError
         ? { fields: {}, text: localization.t.webhookPages.testsRunning }
-        : toRefusal(error, localization);
+        : describeRejection(error, localization);
     const webhook = await this.webhooks.get(store.id, id);
     return this.showWebhook(localization, store, webhook, {}, errors);
   }

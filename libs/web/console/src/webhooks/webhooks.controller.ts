@@ -17,7 +17,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { toRefusal } from '#pages/form-errors.js';
+import { describeRejection } from '#pages/form-errors.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import {
   CreateWebhookSubscription,
@@ -145,7 +145,7 @@ export class WebhooksController {
         new CreateWebhookSubscription(context, toSubscriptionAttributes(body)),
       );
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
+      const errors = describeRejection(error, localizeRequest(request));
       return this.views.showForm(localizeRequest(request), store, null, { values, errors });
     }
     return this.views.showSecret(localizeRequest(request), store, created, null);
@@ -192,7 +192,7 @@ export class WebhooksController {
         new UpdateWebhookSubscription(context, webhook.id, toSubscriptionChanges(body), false),
       );
     } catch (error) {
-      const errors = toRefusal(error, localizeRequest(request));
+      const errors = describeRejection(error, localizeRequest(request));
       return this.views.showForm(localizeRequest(request), store, webhook.id, {
         values,
         errors,
