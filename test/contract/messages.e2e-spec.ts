@@ -212,7 +212,7 @@ describe('card links', () => {
        order by channel`,
       [stores],
     );
-    const reason = 'too many messages went to this address today';
+    const reason = 'too_many_to_address';
     expect(rows).toEqual([
       { channel: 'email', reason },
       { channel: 'sms', reason },
@@ -248,8 +248,8 @@ describe('card links', () => {
       [other.accountId],
     );
     expect(rows).toEqual([
-      { reason: 'the store has sent too many SMS', count: 5 },
-      { reason: 'the store has sent too many e-mails', count: 6 },
+      { reason: 'too_many_emails', count: 6 },
+      { reason: 'too_many_sms', count: 5 },
     ]);
   });
 

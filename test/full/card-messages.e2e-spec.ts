@@ -309,7 +309,7 @@ describe('a card link', () => {
     await ownFollower.waitUntilSettled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
     expect(await readMessages(again)).toMatchObject([
-      { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
+      { state: 'held', channel: 'sms', reason: 'too_many_sms' },
     ]);
   });
 
@@ -319,10 +319,10 @@ describe('a card link', () => {
     const satellite = await enrolCustomer({ phone: '+8816412345678' });
     const ownFollower = follow();
     await ownFollower.waitUntilSettled();
-    const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
+    const reason = 'country_not_allowed AT';
     expect(await readMessages(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
     expect(await readMessages(satellite)).toMatchObject([
-      { state: 'dropped', reason: 'the phone number is of a kind that gets no SMS' },
+      { state: 'dropped', reason: 'number_without_sms' },
     ]);
     const [message] = (
       await service.database.query<{ id: string }>(

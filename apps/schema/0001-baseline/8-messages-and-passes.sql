@@ -41,7 +41,7 @@ create table card_messages (
   -- of a message that is being sent, the end of the lease
   due_at timestamptz,
   finished_at timestamptz,
-  -- why it was not sent, without anybody's address
+  -- why it was not sent, without anybody's address: a code while it is held or dropped
   reason text,
   -- what the SMS provider calls it
   provider_id text,

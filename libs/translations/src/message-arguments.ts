@@ -281,9 +281,7 @@ export type MessageArguments = {
   'outbox.dropped': { reason: string };
   'outbox.forAdministrator': { details: string };
   'outbox.errorCode': { code: string };
-  'outbox.reasons.the store sends no SMS to {country} (Settings, Other countries)': {
-    country: string;
-  };
+  'outbox.reasons.country_not_allowed': { country: string };
   'signIn.passwordHint': { length: number };
   'signIn.minutes': { count: number };
   'signIn.support': { contact: string };

@@ -5,7 +5,7 @@ import type { JobHandler } from '#database/job-runner.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { GIVE_UP_SECONDS, type MailOutcome } from './mail.js';
-import { chooseRoute, type MessageChannel, type Route } from './card-message.js';
+import { chooseRoute, type MessageChannel, type Route, type UnsentReason } from './card-message.js';
 import {
   renderCardMail,
   renderCardSms,
@@ -27,14 +27,7 @@ const CONCURRENCY = 4;
 /** The delay after a message went out of date before it was sent, because its recipient may have been erased. */
 const REWRITE_DELAY_MS = 1_000;
 
-const SHARE_USED_UP =
-  'too many people signed up from the same network today, or at this store in all';
-const STORE_LIMIT: Record<MessageChannel, string> = {
-  email: 'the store has sent too many e-mails',
-  sms: 'the store has sent too many SMS',
-};
-const ADDRESS_LIMIT = 'too many messages went to this address today';
-const PHONE_MISSING = 'no phone number was entered when signing up';
+const STORE_LIMIT = { email: 'too_many_emails', sms: 'too_many_sms' } as const;
 
 /** Sends card links to customers. Each message is looked up, addressed and rendered when it is sent. */
 @Injectable()
@@ -72,29 +65,24 @@ export class CardMessageSending {
   ): Promise<JobOutcome | void> {
     const readAt = performance.now();
     const content = await this.contents.find(message.customerCardId);
-    if (!content) return this.messages.record(message, 'dropped', { reason: 'erased' });
+    if (!content) return this.recordUnsent(message, 'dropped', 'erased');
     const route = this.routeTo(content, message.mailRefused);
-    if (route.kind === 'drop') {
-      return this.messages.record(message, 'dropped', { reason: route.reason });
-    }
+    if (route.kind === 'drop') return this.recordUnsent(message, 'dropped', route.reason);
     const { channel } = route;
-    if (route.kind === 'hold') {
-      return this.messages.record({ ...message, channel }, 'held', { reason: route.reason });
-    }
+    if (route.kind === 'hold')
+      return this.recordUnsent({ ...message, channel }, 'held', route.reason);
     if (channel !== message.channel) {
       return this.messages.redirect(message, channel, message.mailRefused);
     }
-    if (message.heldChannels.includes(channel)) {
-      return this.messages.record(message, 'held', { reason: SHARE_USED_UP });
-    }
-    if (channel === 'sms' && message.phoneMissing) {
-      return this.messages.record(message, 'held', { reason: PHONE_MISSING });
-    }
+    if (message.heldChannels.includes(channel))
+      return this.recordUnsent(message, 'held', 'too_many_signups');
+    if (channel === 'sms' && message.phoneMissing)
+      return this.recordUnsent(message, 'held', 'phone_not_entered');
     const limits = await findLimits(this.overrides, this.config, message.accountId, channel);
     const reachedLimit = await this.messages.reserve(message, route, limits);
     if (reachedLimit !== null) {
-      const reason = reachedLimit === 'store' ? STORE_LIMIT[channel] : ADDRESS_LIMIT;
-      return this.messages.record(message, 'held', { reason });
+      const reason = reachedLimit === 'store' ? STORE_LIMIT[channel] : 'too_many_to_address';
+      return this.recordUnsent(message, 'held', reason);
     }
     const pictures =
       channel === 'email' ? await this.pictures.drawIfPossible(content.pictured) : null;
@@ -124,6 +112,14 @@ export class CardMessageSending {
     this.log.debug(`message ${message.id} was sent`);
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
     return this.messages.record(message, 'sent', { providerId });
+  }
+
+  private recordUnsent(
+    message: Job<QueuedMessage>,
+    state: 'held' | 'dropped',
+    reason: UnsentReason,
+  ): Promise<void> {
+    return this.messages.record(message, state, { reason });
   }
 
   private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {

@@ -110,13 +110,13 @@ describe('chooseRoute', () => {
     const byMail = {
       kind: 'hold',
       channel: 'email',
-      reason: 'no mail server is set up (SMTP_URL)',
+      reason: 'mail_not_set_up',
     };
     expect(chooseRoute({ email, phone }, none, false)).toEqual(byMail);
     expect(chooseRoute({ email: null, phone }, none, false)).toEqual({
       kind: 'hold',
       channel: 'sms',
-      reason: 'no SMS provider is set up (SMS_URL)',
+      reason: 'sms_not_set_up',
     });
     expect(chooseRoute({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
   });
@@ -126,7 +126,7 @@ describe('chooseRoute', () => {
     const expectedHold = {
       kind: 'hold',
       channel: 'sms',
-      reason: 'the store sends no SMS to Jamaica (Settings, Other countries)',
+      reason: 'country_not_allowed JM',
     };
     expect(chooseRoute(abroad, both, false)).toEqual(expectedHold);
     expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(expectedHold);
@@ -135,7 +135,7 @@ describe('chooseRoute', () => {
     });
     expect(chooseRoute({ email: null, phone: '+881641234567' }, both, false)).toEqual({
       kind: 'drop',
-      reason: 'the phone number is of a kind that gets no SMS',
+      reason: 'number_without_sms',
     });
     // A message that cannot go by SMS waits for the mail server.
     const noMail = { ...both, email: false };
@@ -146,7 +146,7 @@ describe('chooseRoute', () => {
   it('drops a message to a customer without a usable address or number', () => {
     expect(chooseRoute({ email: null, phone: '015112345678' }, both, false)).toEqual({
       kind: 'drop',
-      reason: 'the phone number has no country code',
+      reason: 'no_country_code',
     });
     expect(chooseRoute({ email, phone: null }, both, true)).toMatchObject({ kind: 'drop' });
     expect(chooseRoute({ email: null, phone: null }, both, false)).toMatchObject({ kind: 'drop' });

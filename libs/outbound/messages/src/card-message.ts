@@ -25,6 +25,7 @@ export type OutboxEntry = {
   /** The time of the next attempt. */
   dueAt: Date | null;
   attempts: number;
+  /** An `UnsentReason` while it is held or dropped, else what a server said; null: nothing went wrong. */
   reason: string | null;
   providerId: string | null;
   /** The later report of the SMS provider; null: none. @property code the provider's error code */
@@ -118,22 +119,32 @@ function isRepeat(later: MessageRequest, earlier: MessageRequest): boolean {
 /** The current addresses of a customer. */
 export type Contact = { email: string | null; phone: string | null };
 
+/** Why a message is not sent. A country that the store sends no SMS to stands behind: ISO 3166-1 alpha-2. */
+export type UnsentReason =
+  | 'erased'
+  | 'no_address'
+  | 'no_country_code'
+  | 'number_without_sms'
+  | 'mail_not_set_up'
+  | 'sms_not_set_up'
+  | 'phone_not_entered'
+  | 'too_many_signups'
+  | 'too_many_emails'
+  | 'too_many_sms'
+  | 'too_many_to_address'
+  | `country_not_allowed ${string}`;
+
 export type Route =
   | { kind: 'send'; channel: MessageChannel; to: string }
   /** No channel can reach the customer now. */
-  | { kind: 'hold'; channel: MessageChannel; reason: string }
-  | { kind: 'drop'; reason: string };
+  | { kind: 'hold'; channel: MessageChannel; reason: UnsentReason }
+  | { kind: 'drop'; reason: UnsentReason };
 
 /**
  * The channels that are set up.
  * @property smsCountries the countries that the store sends SMS to, ISO 3166-1 alpha-2
  */
 export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonly string[] };
-
-const MISSING: Record<MessageChannel, string> = {
-  email: 'no mail server is set up (SMTP_URL)',
-  sms: 'no SMS provider is set up (SMS_URL)',
-};
 
 /**
  * Chooses the channel of a message: e-mail first. SMS go to phones of people in the store's countries only.
@@ -148,25 +159,21 @@ export function chooseRoute(
   if (byMail !== null && channels.email) return { kind: 'send', channel: 'email', to: byMail };
   const bySms = phone === null ? null : routeBySms(phone, channels);
   if (bySms?.kind === 'send') return bySms;
-  if (byMail !== null) return { kind: 'hold', channel: 'email', reason: MISSING.email };
-  return bySms ?? { kind: 'drop', reason: 'there is no address' };
+  if (byMail !== null) return { kind: 'hold', channel: 'email', reason: 'mail_not_set_up' };
+  return bySms ?? { kind: 'drop', reason: 'no_address' };
 }
 
 function routeBySms(phone: string, { sms, smsCountries }: Channels): Route {
-  if (!phone.startsWith('+'))
-    return { kind: 'drop', reason: 'the phone number has no country code' };
+  if (!phone.startsWith('+')) return { kind: 'drop', reason: 'no_country_code' };
   const destination = judgeSmsNumber(phone, smsCountries);
   switch (destination.kind) {
     case 'allowed':
       return sms
         ? { kind: 'send', channel: 'sms', to: phone }
-        : { kind: 'hold', channel: 'sms', reason: MISSING.sms };
-    case 'foreign': {
-      const country = new Intl.DisplayNames('en', { type: 'region' }).of(destination.country);
-      const reason = `the store sends no SMS to ${country} (Settings, Other countries)`;
-      return { kind: 'hold', channel: 'sms', reason };
-    }
+        : { kind: 'hold', channel: 'sms', reason: 'sms_not_set_up' };
+    case 'foreign':
+      return { kind: 'hold', channel: 'sms', reason: `country_not_allowed ${destination.country}` };
     case 'unsuitable':
-      return { kind: 'drop', reason: 'the phone number is of a kind that gets no SMS' };
+      return { kind: 'drop', reason: 'number_without_sms' };
   }
 }

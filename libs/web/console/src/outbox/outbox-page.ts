@@ -106,13 +106,12 @@ export function explainState(
   }
 }
 
-/** Says why a message was not sent. Any other reason than those with a text stays in English, without names of settings. */
-function describeReason(reason: string, { t }: Localization): string {
-  for (const [name, text] of Object.entries(t.outbox.reasons)) {
-    if (typeof text === 'string' && name === reason) return text;
-    const [before = '', after = ''] = name.split('{country}');
-    if (typeof text === 'string' || !reason.startsWith(before) || !reason.endsWith(after)) continue;
-    return text({ country: reason.slice(before.length, reason.length - after.length) });
-  }
-  return reason.replace(/ \([A-Z][A-Z_]+\)/g, '');
+/** Says why a message was not sent. */
+function describeReason(reason: string, { t, locale }: Localization): string {
+  const [code = '', country = ''] = reason.split(' ');
+  const text = t.outbox.reasons[code as keyof typeof t.outbox.reasons];
+  if (typeof text === 'string') return text;
+  return text({
+    country: new Intl.DisplayNames(locale, { type: 'region' }).of(country) ?? country,
+  });
 }
