@@ -36,6 +36,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+const PASSWORD = 'correct horse';
+
 type Fields = Record<string, string>;
 
 type FormRoute = { route: string } & BodyConfig & ConsoleRoute & RouteThrottle;
@@ -188,6 +190,22 @@ describe('the forms of the pages', () => {
     expect(changes).toEqual(['LocationDeleted']);
   });
 
+  it('find their session, although they ask for the password', async () => {
+    const email = 'raised@forms.example';
+    const { userId } = await service.execute(new CreateUser(cli, email, 'Mira', PASSWORD));
+    await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
+    const role = { role: 'manager', sure: 'yes', current_password: PASSWORD };
+    const done = `${base}/users?done=role`;
+    const changes = await listChanges(async () => {
+      const locations = await submitThrice(`${base}/users`, `${base}/users/${userId}/role`, role);
+      expect(locations).toEqual([done, done, done]);
+    });
+    expect(changes).toEqual(['member.role_changed']);
+    const rule = { required: 'no', current_password: PASSWORD };
+    const page = `${base}/users/second-factor`;
+    expect(await submitThrice(page, page, rule)).toEqual(Array(3).fill(`${base}/users`));
+  });
+
   it('erase a customer once', async () => {
     const { customerId } = await enrolWithPage(store);
     const page = `${base}/customers/${customerId}/erase`;
@@ -246,7 +264,7 @@ describe('the forms of the pages', () => {
   it('run once for the same user in two browsers, and for another user again', async () => {
     const page = `${base}/locations`;
     const email = 'manager@forms.example';
-    await service.execute(new CreateUser(cli, email, 'Manager', 'correct horse'));
+    await service.execute(new CreateUser(cli, email, 'Manager', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'manager'));
     const fields = { name: 'Shared', address: 'Kai 1, Hamburg', receipt: 'shared' };
     const browsers = [

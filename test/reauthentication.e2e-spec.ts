@@ -93,6 +93,7 @@ const steps: Record<string, Step> = {
     action: (formPage) => `${formPage}/${memberId}/role`,
     fields: { role: 'owner', sure: 'yes' },
     count: `select count(*)::int from memberships where role = 'owner'`,
+    keepsCookie: true,
   },
   'a new webhook': {
     formPage: () => `${page}/webhooks/new`,

@@ -209,9 +209,12 @@ export class AccountController {
     session: ListedSession | null,
   ): Promise<PageResult | undefined> {
     const password = form['current_password'];
-    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
-    if (errors.length === 0) return undefined;
-    return this.askToEnd(localizeRequest(exchange.request), session, errors);
+    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange.request);
+    if (errors.length > 0) {
+      return this.askToEnd(localizeRequest(exchange.request), session, errors);
+    }
+    await this.reauthentication.renewSession(user, exchange);
+    return undefined;
   }
 
   /** Lists the sessions, with times in the time zone of the user's first store. */

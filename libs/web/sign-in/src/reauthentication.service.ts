@@ -31,7 +31,8 @@ export class Reauthentication {
   ) {}
 
   /**
-   * Asserts the password and renews the session token, which locks out anybody with a copied cookie.
+   * Asserts the password and renews the session token, which locks out anybody with a copied cookie. Only for forms that
+   * are not executed once.
    * @param field of the form that asks for it
    * @throws RejectedError
    */
@@ -45,17 +46,17 @@ export class Reauthentication {
     await this.renewSession(signedIn, { request, reply });
   }
 
-  /** Requires the password where nothing but its errors is shown. @returns them; empty: it is right */
+  /** Asserts the password where nothing but its errors is shown. @returns them; empty: it is right */
   async findPasswordErrors(
     signedIn: SignedInUser,
     password: string | undefined,
-    exchange: HttpExchange,
+    request: FastifyRequest,
   ): Promise<readonly string[]> {
     try {
-      await this.requirePassword(signedIn, password, 'password', exchange);
+      await this.assertPassword(signedIn, password, 'password', request);
       return [];
     } catch (error) {
-      const { fields } = describeRejection(error, localizeRequest(exchange.request));
+      const { fields } = describeRejection(error, localizeRequest(request));
       return fields['password'] ?? [];
     }
   }

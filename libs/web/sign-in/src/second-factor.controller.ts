@@ -127,9 +127,12 @@ export class SecondFactorController {
     form: string,
     exchange: HttpExchange,
   ): Promise<PageResult | undefined> {
-    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
-    if (errors.length === 0) return undefined;
-    return this.showCodes(localizeRequest(exchange.request), user, { form, errors });
+    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange.request);
+    if (errors.length > 0) {
+      return this.showCodes(localizeRequest(exchange.request), user, { form, errors });
+    }
+    await this.reauthentication.renewSession(user, exchange);
+    return undefined;
   }
 
   private async showCodes(

@@ -1,5 +1,5 @@
-import { Body, Controller, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Body, Controller, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import type { Form } from '#http/body-kinds.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
@@ -41,13 +41,11 @@ export class SecondFactorRuleController {
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const exchange = { request, reply };
     const password = form['current_password'];
-    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
+    const errors = await this.reauthentication.findPasswordErrors(user, password, request);
     if (errors.length > 0) return this.showQuestion(localizeRequest(request), store, errors);
     await this.commands.executeOnce(by, 'rule', (own) =>
       this.factors.require(own, store.id, form['required'] === 'yes'),

@@ -17,7 +17,7 @@ import { Members, type Member } from '#identity/members.service.js';
 import { isRole, limitRole, type Role } from '#identity/roles.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { StoreProfiles } from '#identity/store-profiles.service.js';
-import { Reauthentication, type HttpExchange } from '#sign-in/reauthentication.service.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   ConsoleWriter,
@@ -189,7 +189,6 @@ export class StoreUsersController {
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
@@ -198,8 +197,7 @@ export class StoreUsersController {
       if (!isRole(role)) throw new RejectedError({ base: [ISSUES.unknown_role] });
       const members = await this.members.listMembers(store.id);
       const member = members.find((one) => one.id === parsePathId(id));
-      const exchange = { request, reply };
-      const question = member && (await this.askForRole(form, user, exchange, store, member, role));
+      const question = member && (await this.askForRole(form, user, request, store, member, role));
       if (question) return question;
       await this.commands.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
@@ -271,7 +269,7 @@ export class StoreUsersController {
   private async askForRole(
     form: Form,
     user: SignedInUser,
-    exchange: HttpExchange,
+    request: FastifyRequest,
     store: EnteredStore,
     member: Member,
     role: Role,
@@ -280,11 +278,11 @@ export class StoreUsersController {
     const isRaised = isRaise(member.role, role);
     const passwordErrors =
       isRaised && isSure
-        ? await this.reauthentication.findPasswordErrors(user, form['current_password'], exchange)
+        ? await this.reauthentication.findPasswordErrors(user, form['current_password'], request)
         : [];
     const isAsked = isRaised || givesUpOwnership(user, member.id, role);
     if (!isAsked || (isSure && passwordErrors.length === 0)) return undefined;
-    const { console, signIn } = localizeRequest(exchange.request).t;
+    const { console, signIn } = localizeRequest(request).t;
     const { users: t, roles } = console;
     const inText = roles.inText[role];
     return askToConfirm({

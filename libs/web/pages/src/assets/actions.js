@@ -48,7 +48,7 @@ for (const button of document.querySelectorAll('[data-reveal]')) {
   });
 }
 
-// The second click of a double click would arrive with the cookie that the first one has replaced.
+// Where a password renews the session, a second click would arrive with the cookie that the first one has replaced.
 const forms = [...document.querySelectorAll('form')].filter((form) =>
   form.querySelector('input[type=password]'),
 );
