@@ -128,9 +128,6 @@ describe('the forms of the pages', () => {
       'app/sign-in',
       'app/sign-in/code',
       'app/sign-out',
-      // Show a secret that is not stored.
-      'app/stores/:account_id/tokens',
-      'app/stores/:account_id/users/invitations',
       // Find whom they have signed up.
       'join/:slug',
       // Sent by programs.
@@ -204,6 +201,32 @@ describe('the forms of the pages', () => {
     const rule = { required: 'no', current_password: PASSWORD };
     const page = `${base}/users/second-factor`;
     expect(await submitThrice(page, page, rule)).toEqual(Array(3).fill(`${base}/users`));
+  });
+
+  it('show the secret of the first one, which is the only one', async () => {
+    const secrets = {
+      [`${base}/tokens`]: { action: `${base}/tokens`, fields: { name: 'till', lifetime: '30' } },
+      [`${base}/users`]: {
+        action: `${base}/users/invitations`,
+        fields: { email: 'invited@forms.example', role: 'staff' },
+      },
+    };
+    for (const [page, { action, fields }] of Object.entries(secrets)) {
+      const receipt = readReceipt((await owner.get(page)).text);
+      const send = () =>
+        owner.submit(page, action, { ...fields, receipt, current_password: PASSWORD });
+      const responses: ConsolePage[] = [];
+      const changes = await listChanges(async () => {
+        responses.push(...(await Promise.all([send(), send()])), await send());
+      });
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+      const secrets = responses.map(({ text }) => /class="secret"[^>]*>([^<]+)</.exec(text)?.[1]);
+      expect(secrets[0]).toMatch(/./);
+      expect(secrets).toEqual(Array(3).fill(secrets[0]));
+      expect(changes).toHaveLength(1);
+      const wrong = { ...fields, receipt, current_password: 'not it' };
+      expect((await owner.submit(page, action, wrong)).status).toBe(422);
+    }
   });
 
   it('erase a customer once', async () => {

@@ -75,18 +75,21 @@ const steps: Record<string, Step> = {
     action: (formPage) => formPage,
     fields: { name: 'till', lifetime: '' },
     count: 'select count(*)::int from api_tokens',
+    keepsCookie: true,
   },
   'an invitation of an owner': {
     formPage: () => `${page}/users`,
     action: (formPage) => `${formPage}/invitations`,
     fields: { email: 'new@owner.example', role: 'owner' },
     count: 'select count(*)::int from invitations',
+    keepsCookie: true,
   },
   'an invitation of staff': {
     formPage: () => `${page}/users`,
     action: (formPage) => `${formPage}/invitations`,
     fields: { email: 'new@staff.example', role: 'staff' },
     count: 'select count(*)::int from invitations',
+    keepsCookie: true,
   },
   'a higher role': {
     formPage: () => `${page}/users`,

@@ -26,7 +26,10 @@ import {
 import { auditChange, listStoreIds } from './user-audit.service.js';
 import { ISSUES } from '#translations/issues.js';
 
-export class CreateToken extends Command<{ tokenId: number; token: string }> {
+/** Holds a token right after its creation. Only its hash is stored. */
+type CreatedToken = { tokenId: number; token: string; expiresAt: string | null };
+
+export class CreateToken extends Command<CreatedToken> {
   constructor(
     readonly by: AuditedWriter,
     readonly user: UserRef,
@@ -46,15 +49,16 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
     private readonly keys: MasterKeys,
   ) {}
 
-  async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
-    const { by, user, expiresAt } = command;
+  async execute(command: CreateToken): Promise<CreatedToken> {
+    const { by, user } = command;
+    const expiresAt = command.expiresAt?.toISOString() ?? null;
     const { name, restrictions } = parseNewToken(command, getNow());
     const token = toToken(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
     const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
       const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
-      if (existing) return { tokenId: existing.id, token };
+      if (existing) return { tokenId: existing.id, token, expiresAt };
       const userId = await getUserId(manager, user);
       await assertMemberOf(manager, userId, restrictions.accountIds ?? []);
       await assertBelowLimit(manager, userId);
@@ -63,23 +67,22 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
         name,
         sha256,
         created_at: () => 'now()',
-        expires_at: expiresAt,
+        expires_at: command.expiresAt,
         role: restrictions.role,
         account_ids: restrictions.accountIds,
         read_only: restrictions.isReadOnly,
       });
       const tokenId = Number(identifiers[0]?.['id']);
-      const expiry = expiresAt && { expires_at: expiresAt.toISOString() };
       const subject = {
         token_id: tokenId,
         user_id: userId,
         name,
-        ...expiry,
+        ...(expiresAt && { expires_at: expiresAt }),
         ...toRestrictionsJson(restrictions),
       };
       const stores = await listReachableStoreIds(manager, tokenId);
       await auditChange(transaction, 'token.created', stores, subject);
-      return { tokenId, token };
+      return { tokenId, token, expiresAt };
     });
   }
 }

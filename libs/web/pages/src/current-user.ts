@@ -47,15 +47,6 @@ export function RunsOnce(): MethodDecorator {
 }
 
 /**
- * Declares that a form is executed as often as it is sent, because its result has a secret, which is never stored.
- * Stands above `@PostForm`.
- */
-export function ReturnsSecret(): MethodDecorator {
-  const config: ConsoleRoute = { runsOnce: false };
-  return setRouteConfig(config);
-}
-
-/**
  * Declares where a form of a store is sent to. Sent twice, it is executed once.
  * @param path after that of the controller
  * @param limit of requests a minute

@@ -1,5 +1,5 @@
-import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Body, Controller, Param, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNowMs } from '#kernel/clock.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
@@ -20,7 +20,6 @@ import {
   Localized,
   GetPage,
   PostForm,
-  ReturnsSecret,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { readFormText } from '#sign-in/form-text.js';
@@ -118,35 +117,38 @@ export class StoreTokensController {
     return this.render(localization, user, store, { done: findNotice(done, { revoked }) });
   }
 
-  @ReturnsSecret()
   @PostForm('tokens.create', '', 30)
   async create(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const values = readTokenFields(form);
-    const expiresAt = parseExpiry(values.lifetime);
     const localization = localizeRequest(request);
     try {
       const restrictions = parseRestrictions(values, store);
       const field = 'current_password';
-      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
-      const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
-      const { token } = await this.commands.execute(command);
+      await this.reauthentication.assertPassword(user, form[field], field, request);
+      const command = new CreateToken(
+        by,
+        user.userId,
+        values.name,
+        parseExpiry(values.lifetime),
+        restrictions,
+      );
+      const { token, expiresAt } = await this.commands.execute(command);
       const { day } = await this.times.createFormats(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
-      // In this response, because a redirect would require storing the token.
+      // In this response, so that the token is in no address and no cookie.
       return showPage({
         view: newTokenView,
         title: localization.t.console.newToken.title,
         data: {
           name: values.name,
           token,
-          expires: expiresAt ? day(expiresAt) : '',
+          expires: expiresAt ? day(new Date(expiresAt)) : '',
           access: describeAccess(restrictions, store.id, localization),
           example: `curl -H "Authorization: Bearer ${token}" ${url}`,
         },
@@ -154,7 +156,7 @@ export class StoreTokensController {
       });
     } catch (error) {
       const errors = toFormErrors(error, localization);
-      return this.render(localizeRequest(request), user, store, { values, errors });
+      return this.render(localization, user, store, { values, errors });
     }
   }
 

@@ -28,7 +28,6 @@ import {
   Localized,
   GetPage,
   PostForm,
-  ReturnsSecret,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
@@ -90,7 +89,6 @@ export class StoreUsersController {
     return this.showUsers(localization, user, store, { done: findNotice(done, notices) });
   }
 
-  @ReturnsSecret()
   @PostForm('users.invite', 'invitations', 30)
   async invite(
     @Body() form: Form,
@@ -113,7 +111,7 @@ export class StoreUsersController {
     let invited: CreatedInvitation;
     try {
       const field = 'current_password';
-      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
+      await this.reauthentication.assertPassword(user, form[field], field, request);
       invited = await this.commands.execute(
         new InviteUser(
           by,
@@ -129,13 +127,13 @@ export class StoreUsersController {
       if (error instanceof RateLimitedError) {
         const errors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
         reply.header('retry-after', error.retryAfterSeconds);
-        return this.showUsers(localizeRequest(request), user, store, { values, errors }, 429);
+        return this.showUsers(localization, user, store, { values, errors }, 429);
       }
       const errors = toFormErrors(error, localization);
-      return this.showUsers(localizeRequest(request), user, store, { values, errors });
+      return this.showUsers(localization, user, store, { values, errors });
     }
     if (this.config.mail !== null) return this.redirectWithNotice(store, 'invited');
-    // Without e-mail, the inviting user has to pass on the link, which is shown this once.
+    // Without e-mail, the inviting user has to pass on the link, which no other page shows.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     return showPage({
       view: linkView,
