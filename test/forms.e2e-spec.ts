@@ -3,7 +3,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { CreateToken } from '#identity/token.commands.js';
-import { AddMember } from '#identity/member.commands.js';
+import { AddMember, ChangeRole } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { BodyConfig } from '#http/body-kinds.js';
 import type { RouteThrottle } from '#http/throttle.js';
@@ -227,6 +227,29 @@ describe('the forms of the pages', () => {
       const wrong = { ...fields, receipt, current_password: 'not it' };
       expect((await owner.submit(page, action, wrong)).status).toBe(422);
     }
+  });
+
+  it('lead to where the first one led, although it has ended the rights of its user', async () => {
+    const email = `${store.accountId}@leaving.example`;
+    const { userId } = await service.execute(new CreateUser(cli, email, 'Mira', PASSWORD));
+    await service.execute(new AddMember(cli, store.accountId, email, 'owner'));
+    const browser = await Console.of(service, email);
+    const receipt = readReceipt((await browser.get(`${base}/users`)).text);
+    const send = (step: string, fields: Fields = {}) =>
+      browser.submit('/app/account', `${base}/users/${userId}/${step}`, { ...fields, receipt });
+    const giveUp = () => send('role', { role: 'staff', sure: 'yes' });
+    const responses = [await giveUp(), await giveUp()];
+    expect(responses.map(({ status, location }) => [status, location])).toEqual([
+      [303, base],
+      [303, base],
+    ]);
+    await service.execute(new ChangeRole(cli, store.accountId, userId, 'owner'));
+    const left = [await send('remove'), await send('remove')];
+    expect(left.map(({ status, location }) => [status, location])).toEqual([
+      [303, '/app'],
+      [303, '/app'],
+    ]);
+    expect((await browser.get(base)).status).toBe(404);
   });
 
   it('erase a customer once', async () => {

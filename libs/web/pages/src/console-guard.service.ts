@@ -90,19 +90,23 @@ export class ConsoleGuard {
     } else if (isOpen && taskPath !== null && !withoutSession) {
       return reply.header('cache-control', 'no-store').redirect(this.root + taskPath, 303);
     } else if (!withoutSession) return this.redirectToSignIn(request, reply);
-    if (operation !== undefined) await this.admitToStore(request, operation);
-    return undefined;
+    return operation === undefined ? undefined : this.admitToStore(request, reply, operation);
   }
 
   /** Admits the user to the store of the path. @throws NotFoundError also without a membership, PageError */
-  private async admitToStore(request: ConsoleRequest, operation: Operation): Promise<void> {
+  private async admitToStore(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    operation: Operation,
+  ): Promise<FastifyReply | undefined> {
     const { signedIn, params } = request;
     if (!signedIn) throw new Error('a page without a session must not have an operation');
     const { account_id } = params as { account_id?: string };
-    if (account_id === undefined) return;
+    if (account_id === undefined) return undefined;
     const { counterAccountId } = signedIn;
     const membership = await this.findStore(signedIn.userId, parsePathId(account_id));
     if (!membership || (counterAccountId !== null && counterAccountId !== membership.id)) {
+      if (isAboutOwnRole(request)) return reply.redirect(`${this.root}/app`, 303);
       throw new NotFoundError('Store');
     }
     const store =
@@ -114,10 +118,13 @@ export class ConsoleGuard {
     // The page of a refusal has the menu of the store too.
     request.store = store;
     if (!isAllowed(store.role, operation)) {
+      if (isAboutOwnRole(request))
+        return reply.redirect(`${this.root}/app/stores/${store.id}`, 303);
       request.refusal = 'role';
       const { errors } = localizeRequest(request).t.console;
       throw new PageError(403, errors.forbidden, errors.forbiddenWhy);
     }
+    return undefined;
   }
 
   private async findStore(userId: number, accountId: number): Promise<EnteredStore | undefined> {
@@ -166,6 +173,16 @@ function isOpenToCounter(request: ConsoleRequest): boolean {
 function isTaskRoute(request: ConsoleRequest, taskPath: string): boolean {
   const route = getRoute(request);
   return route === taskPath || route.startsWith(`${taskPath}/`) || route === '/app/sign-out';
+}
+
+/** Tells whether a form is about the role of its user, which has gone when the form that gave it up is sent again. */
+function isAboutOwnRole(request: ConsoleRequest): boolean {
+  const { id } = request.params as { id?: string };
+  const isOwn = id === String(request.signedIn?.userId);
+  const route = getRoute(request);
+  return (
+    isOwn && request.method === 'POST' && route.startsWith('/app/stores/:account_id/users/:id/')
+  );
 }
 
 function getPathAndQuery(url: string): string {
