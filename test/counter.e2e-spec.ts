@@ -307,6 +307,21 @@ describe('the counter', () => {
     expect(text).not.toContain('Please check the code');
   });
 
+  it('gives a card once, and confirms one, by a form that is sent twice', async () => {
+    const browser = await signIn((await member('staff', 'Mira')).email);
+    const { card } = await enrol(store);
+    const { customer, customerCard } = await enrol(store);
+    await browser.get(counter());
+    const enrolment = { customer_id: String(customer.id), card_id: String(card.id) };
+    const { location } = await browser.post(counter('/enrol'), enrolment);
+    expect(location).toMatch(/[/]cards[/]\d+\?done=new$/);
+    expect((await browser.post(counter('/enrol'), enrolment)).location).toBe(location);
+    const confirm = { customer_card_id: String(customerCard.id), code: customerCard.code };
+    const confirmed = await browser.post(counter('/confirm'), confirm);
+    expect(confirmed.location).toContain('done=confirmed');
+    expect((await browser.post(counter('/confirm'), confirm)).location).toBe(confirmed.location);
+  });
+
   it('adds a customer once by a form that is sent twice, and finds one who is there', async () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { card } = await enrol(store);

@@ -128,6 +128,13 @@ describe('the forms of the pages', () => {
       'app/sign-in',
       'app/sign-in/code',
       'app/sign-out',
+      // Of the counter: stampings and redemptions count once by their receipt number, the others change nothing twice.
+      'counter/:account_id/confirm',
+      'counter/:account_id/enrol',
+      'counter/:account_id/people',
+      'counter/:account_id/redeem',
+      'counter/:account_id/stamp',
+      'counter/:account_id/undo',
       // Find whom they have signed up.
       'join/:slug',
       // Sent by programs.

@@ -15,7 +15,7 @@ import { CustomerListQuery, toCustomerFilter } from '#customers/customer-list.dt
 import { CustomersService } from '#customers/customers.service.js';
 import { FindOrCreateCustomer } from '#customers/find-or-create.commands.js';
 import { listErrors, describeRejection } from '#pages/form-errors.js';
-import { GetPage, PostForm } from '#pages/current-user.js';
+import { GetPage, PostRepeatableForm } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
@@ -64,7 +64,7 @@ export class CounterCustomersController {
   }
 
   /** Gives a card to a customer on file, or to one who is found or made by what was typed. */
-  @PostForm('createCustomer', 'enrol', 300)
+  @PostRepeatableForm('createCustomer', 'enrol', 300)
   async enrol(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,

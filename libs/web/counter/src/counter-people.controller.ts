@@ -7,7 +7,7 @@ import {
   type ConsoleRequest,
   type SignedInUser,
   GetPage,
-  PostForm,
+  PostRepeatableForm,
 } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
@@ -47,7 +47,7 @@ export class CounterPeopleController {
     return this.showPeople(visit, request, { chosen: 0, error: '' });
   }
 
-  @PostForm('counter.use', '', PER_ADDRESS)
+  @PostRepeatableForm('counter.use', '', PER_ADDRESS)
   async change(
     @AtCounter() visit: CounterVisit,
     @CurrentUser() present: SignedInUser,

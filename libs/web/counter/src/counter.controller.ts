@@ -12,7 +12,7 @@ import {
   type EnteredStore,
   type SignedInUser,
   GetPage,
-  PostForm,
+  PostRepeatableForm,
 } from '#pages/current-user.js';
 import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
@@ -131,7 +131,7 @@ export class CounterController {
     return showJson({ results }, operations ? 200 : 422);
   }
 
-  @PostForm('stampByCode', 'counter/:account_id/stamp', PER_ADDRESS)
+  @PostRepeatableForm('stampByCode', 'counter/:account_id/stamp', PER_ADDRESS)
   async stamp(
     @AtCounter() visit: CounterVisit,
     @CurrentStore() store: EnteredStore,
@@ -149,7 +149,7 @@ export class CounterController {
     return this.leadToCard(visit, result, form['code']);
   }
 
-  @PostForm('redeemByCode', 'counter/:account_id/redeem', PER_ADDRESS)
+  @PostRepeatableForm('redeemByCode', 'counter/:account_id/redeem', PER_ADDRESS)
   async redeem(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
@@ -164,7 +164,7 @@ export class CounterController {
     return this.leadToCard(visit, result);
   }
 
-  @PostForm('reverseCardEvent', 'counter/:account_id/undo', PER_ADDRESS)
+  @PostRepeatableForm('reverseCardEvent', 'counter/:account_id/undo', PER_ADDRESS)
   async undo(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
@@ -187,7 +187,7 @@ export class CounterController {
   }
 
   /** Confirms that whoever shows a second card is its customer. */
-  @PostForm('confirmCustomerCardByCode', 'counter/:account_id/confirm', PER_ADDRESS)
+  @PostRepeatableForm('confirmCustomerCardByCode', 'counter/:account_id/confirm', PER_ADDRESS)
   async confirm(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,

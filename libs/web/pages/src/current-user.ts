@@ -47,18 +47,21 @@ export function RunsOnce(): MethodDecorator {
 }
 
 /**
- * Declares where a form of a store is sent to. Sent twice, it is executed once.
+ * Declares where a form of a store is sent to that is executed as often as it is sent: a second time changes nothing.
  * @param path after that of the controller
  * @param limit of requests a minute
  */
+export function PostRepeatableForm(
+  operation: Operation,
+  path: string,
+  limit: number,
+): MethodDecorator {
+  return applyDecorators(Post(path), TakesForm(), RequiresOperation(operation), Throttle(limit));
+}
+
+/** Declares where a form of a store is sent to. Sent twice, it is executed once. */
 export function PostForm(operation: Operation, path = '', limit = 60): MethodDecorator {
-  return applyDecorators(
-    Post(path),
-    TakesForm(),
-    RequiresOperation(operation),
-    Throttle(limit),
-    RunsOnce(),
-  );
+  return applyDecorators(PostRepeatableForm(operation, path, limit), RunsOnce());
 }
 
 /** Declares where a form with a file is sent to. Sent twice, it is executed once. */
