@@ -1,7 +1,6 @@
 import { Body, Controller, Param, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { getNowMs } from '#kernel/clock.js';
 import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -76,7 +75,7 @@ export class WebhookSecretsPageController {
       const errors = describeRejection(error, localizeRequest(request));
       return this.views.showRotation(localizeRequest(request), store, webhook, errors);
     }
-    const until = grace === 0 ? null : new Date(getNowMs() + grace * 1_000);
+    const until = grace === 0 ? null : new Date(Date.parse(rotated.updated_at) + grace * 1_000);
     return this.views.showSecret(localizeRequest(request), store, rotated, until);
   }
 }
