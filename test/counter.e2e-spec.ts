@@ -287,6 +287,17 @@ describe('the counter', () => {
     expect([unknown.status, unknown.text.includes('No card of this store')]).toEqual([422, true]);
   });
 
+  it('has a page for times without a connection that names nobody, not even a form', async () => {
+    const browser = await signIn((await member('staff', 'Mira')).email);
+    const { text } = await browser.get(counter('/offline'));
+    const hidden = [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)];
+    expect(hidden.map(([, name, value]) => [name, value])).toEqual([
+      ['_csrf', ''],
+      ['external_ref', expect.stringMatching(/^counter-/)],
+    ]);
+    expect(text).not.toContain('Mira');
+  });
+
   it('shows no notice for names that every object has', async () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { customerCard } = await enrol(store);
