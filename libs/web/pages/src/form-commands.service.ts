@@ -19,6 +19,14 @@ const IGNORED_FIELDS = new Set(['_csrf', 'current_password']);
 /** The author of a change, whose `keyed` is the key of the form. */
 type Writer = { keyed?: KeyedRequest };
 
+/** A result that JSON does not change: the second request gets it from there. */
+type Storable<R> = { [K in keyof R]: JsonValue<R[K]> };
+type JsonValue<T> = unknown extends T
+  ? T
+  : T extends Date
+    ? never
+    : { [K in keyof T]: JsonValue<T[K]> };
+
 type FormCommand<R> = Command<R> & ({ context: Writer } | { by: Writer });
 
 /**
@@ -56,7 +64,7 @@ export class FormCommands {
    * @param step tells commands of one form apart that have the same class
    * @param check throws what the command would not; a form that is sent again after the command does not meet it
    */
-  execute<R>(
+  execute<R extends Storable<R>>(
     command: FormCommand<R>,
     step = '',
     check: () => void | Promise<void> = () => undefined,
@@ -74,7 +82,7 @@ export class FormCommands {
    * @param execute passes its argument on, so that the result is written in the same transaction
    * @throws InProgressError when the first one takes too long
    */
-  async executeOnce<W extends Writer, R>(
+  async executeOnce<W extends Writer, R extends Storable<R>>(
     writer: W,
     step: string,
     execute: (writer: W) => Promise<R>,
