@@ -286,6 +286,12 @@ describe('the forms of the pages', () => {
     expect(second.location).toBe(first.location);
   });
 
+  it('are refused without their receipt', async () => {
+    const page = `${base}/locations`;
+    const fields = { name: 'Nowhere', address: 'Kai 1, Hamburg', receipt: '' };
+    expect((await owner.submit(`${page}/new`, page, fields)).status).toBe(403);
+  });
+
   it('run again after they were refused', async () => {
     const page = `${base}/locations`;
     const fields = { name: '', address: 'Kai 1, Hamburg', receipt: 'refused' };

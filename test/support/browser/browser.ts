@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Service } from '../services/service.js';
 
 export type BrowserResponse = {
@@ -25,13 +25,13 @@ export class Browser {
     return this.sendRequest('GET', path, headers);
   }
 
-  /** Sends the token of the page shown before it. */
+  /** Sends the token of the page shown before it. Each form counts as one that was not sent before. */
   post(
     path: string,
     fields: Record<string, string> = {},
     headers: Record<string, string> = {},
   ): Promise<BrowserResponse> {
-    const body = new URLSearchParams({ _csrf: this.csrf, ...fields });
+    const body = new URLSearchParams({ _csrf: this.csrf, receipt: randomUUID(), ...fields });
     return this.sendRequest(
       'POST',
       path,

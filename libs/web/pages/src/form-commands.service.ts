@@ -10,6 +10,8 @@ import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { uploadedFiles, type Form } from '#http/body-kinds.js';
 import type { RequestSubjects } from '#http/idempotency.js';
 import type { ConsoleRequest, ConsoleRoute } from './current-user.js';
+import { localizeRequest } from './localize.js';
+import { PageError } from './page-error.js';
 
 const WAIT_MS = 10_000;
 const POLL_MS = 100;
@@ -50,11 +52,7 @@ export class FormCommands {
       if (!(route.config as ConsoleRoute | undefined)?.runsOnce) return;
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
-        (request, _reply, done) => {
-          const form = (request.body ?? {}) as Form;
-          if (form['receipt']) this.addKey(request as ConsoleRequest, form, subjects);
-          done();
-        },
+        async (request) => this.addKey(request as ConsoleRequest, subjects),
       ];
     });
   }
@@ -109,7 +107,13 @@ export class FormCommands {
     return result;
   }
 
-  private addKey(request: ConsoleRequest, form: Form, subjects: RequestSubjects): void {
+  /** @throws PageError without a receipt, which stands beside the CSRF token in each form */
+  private addKey(request: ConsoleRequest, subjects: RequestSubjects): void {
+    const form = (request.body ?? {}) as Form;
+    if (!form['receipt']) {
+      const { errors } = localizeRequest(request).t.console;
+      throw new PageError(403, errors.expired, errors.expiredWhy);
+    }
     const files = uploadedFiles.get(request) ?? new Map<string, Buffer>();
     const fields = [
       ...Object.entries(form).filter(([name]) => !IGNORED_FIELDS.has(name)),
