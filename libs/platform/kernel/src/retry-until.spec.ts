@@ -36,6 +36,17 @@ it('retryUntil repeats work until it has a result, even undefined', async () => 
   expect(results).toEqual([]);
 });
 
+it('retryUntil waits no longer once its signal is aborted', async () => {
+  const stopping = new AbortController();
+  const work = jest.fn(() => {
+    stopping.abort();
+    return Promise.resolve(RETRY);
+  });
+  const options = { withinMs: 60_000, delayMs: 60_000, signal: stopping.signal };
+  await expect(retryUntil(options, work, () => new Error('stopped'))).rejects.toThrow('stopped');
+  expect(work).toHaveBeenCalledTimes(1);
+});
+
 it('retryUntil tries at least once, and throws the created error after the deadline', async () => {
   const work = jest.fn(() => Promise.reject<boolean>(new Error('busy')));
   const options = { withinMs: -1, delayMs: 1, isRetriable: () => true };

@@ -1,25 +1,28 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError } from './errors.js';
+import { pause } from './pause.js';
 
 /** The result of work that has to be repeated. */
 export const RETRY = Symbol('retry');
 
+const NEVER = new AbortController().signal;
+
 /**
  * Repeats work until it has a result. Goes by a clock that nobody sets back.
  * @param options delayMs: the time between two tries; isRetriable: tells which errors mean the same as `RETRY`, by
- *   default none
- * @param createError creates what is thrown when the last try ends after the deadline
+ *   default none; signal: ends the waiting
+ * @param createError creates what is thrown when the last try ends after the deadline, or the waiting was ended
  */
 export async function retryUntil<R>(
   options: {
     withinMs: number;
     delayMs: number;
     isRetriable?: (error: unknown) => boolean;
+    signal?: AbortSignal;
   },
   work: () => Promise<R | typeof RETRY>,
   createError: (cause: unknown) => unknown,
 ): Promise<R> {
-  const { withinMs, delayMs, isRetriable = () => false } = options;
+  const { withinMs, delayMs, isRetriable = () => false, signal = NEVER } = options;
   const deadline = performance.now() + withinMs;
   for (;;) {
     let cause: unknown;
@@ -30,8 +33,8 @@ export async function retryUntil<R>(
       if (!isRetriable(error)) throw error;
       cause = error;
     }
-    if (performance.now() > deadline) throw createError(cause);
-    await wait(delayMs);
+    if (performance.now() > deadline || signal.aborted) throw createError(cause);
+    await pause(delayMs, signal);
   }
 }
 

@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { FastifyInstance } from 'fastify';
 import { createHash } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { KeyedRequest } from '#kernel/aggregate.js';
-import { InProgressError, NotFoundError } from '#kernel/errors.js';
+import { NotFoundError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { uploadedFiles, type Form } from '#http/body-kinds.js';
@@ -13,8 +12,6 @@ import type { ConsoleRequest, ConsoleRoute } from './current-user.js';
 import { localizeRequest } from './localize.js';
 import { PageError } from './page-error.js';
 
-const WAIT_MS = 10_000;
-const POLL_MS = 100;
 /** What differs between two clicks: a session that was renewed, and a password that is never stored. */
 const IGNORED_FIELDS = new Set(['_csrf', 'current_password']);
 
@@ -94,17 +91,9 @@ export class FormCommands {
       isStored: false,
       subjectId: form.subjectId,
     };
-    const stored = await this.claim(keyed);
-    if (stored) return stored.body as R;
-    let result: R;
-    try {
-      result = await execute({ ...writer, keyed });
-    } catch (error) {
-      await this.responses.release(keyed);
-      throw error;
-    }
-    if (!keyed.isStored) await this.responses.save(keyed, { status: keyed.status, body: result });
-    return result;
+    const result = await this.responses.executeKeyed(keyed, () => execute({ ...writer, keyed }));
+    if (!result) throw new NotFoundError('Customer');
+    return result.body;
   }
 
   /** @throws PageError without a receipt, which stands beside the CSRF token in each form */
@@ -130,19 +119,5 @@ export class FormCommands {
       isStored: false,
       subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
     };
-  }
-
-  /** Claims the key, and waits while another request holds it. @returns the stored response, if there is one */
-  private async claim(keyed: KeyedRequest): Promise<{ body: unknown } | undefined> {
-    const deadline = performance.now() + WAIT_MS;
-    const request = this.responses.fingerprint('form');
-    for (;;) {
-      const reservation = await this.responses.claimKey(keyed, request);
-      if (reservation.state === 'ours') return undefined;
-      if (reservation.state === 'done') return { body: reservation.body };
-      if (reservation.state === 'erased') throw new NotFoundError('Customer');
-      if (performance.now() > deadline) throw new InProgressError();
-      await wait(POLL_MS);
-    }
   }
 }

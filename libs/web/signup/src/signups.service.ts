@@ -5,9 +5,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNow } from '#kernel/clock.js';
 import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
-import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import { createMeta } from '#event-store/commands/decide-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -28,9 +27,6 @@ import { DecoyCards } from './decoy-cards.service.js';
 
 /** The ids of decoy cards begin here (see the sequence `decoy_cards_id`). */
 const FIRST_DECOY_ID = 2 ** 52;
-/** How long a form that is sent again waits for the first one. */
-const MAX_WAIT_MS = 10_000;
-const POLL_INTERVAL_MS = 100;
 /**
  * The minimum time of a response, so that timing does not reveal who is a customer. Both ways take far less unless the
  * database is busy.
@@ -114,34 +110,18 @@ export class Signups {
     // The key includes the form's content: a visitor may go back and sign up another person.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
-    const idempotency = await retryUntil(
-      { withinMs: MAX_WAIT_MS, delayMs: POLL_INTERVAL_MS },
-      async () => {
-        const claimed = await this.responses.claimKey(keyed, key);
-        return claimed.state === 'running' ? RETRY : claimed;
-      },
-      () => new UnavailableError('The first signup has not ended yet'),
-    );
-    if (idempotency.state === 'done') {
-      const { customer_card: card, held_channels: heldChannels } = idempotency.body as StoredSignup;
-      return { uuid: card.uuid, heldChannels, isOwn: false };
-    }
-    // The customer was erased since: the link leads nowhere.
-    if (idempotency.state !== 'ours') return { uuid: randomUUID(), heldChannels: [], isOwn: false };
-    try {
+    const result = await this.responses.executeKeyed<StoredSignup>(keyed, async () => {
       const causationId = createId();
       const accountId = at.store.id;
       const heldChannels = await this.holds.hold({ accountId, causationId, ip: visit.ip }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };
       const uuid = await this.signUpNewOrKnown(at, signup, { ...visit, causationId }, keyed);
-      if (!keyed.isStored) {
-        await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
-      }
-      return { uuid, heldChannels, isOwn: false };
-    } catch (error) {
-      if (!keyed.isStored) await this.responses.release(keyed);
-      throw error;
-    }
+      return { customer_card: { uuid }, held_channels: heldChannels };
+    });
+    // The customer was erased since: the link leads nowhere.
+    if (!result) return { uuid: randomUUID(), heldChannels: [], isOwn: false };
+    const { customer_card: card, held_channels: heldChannels } = result.body;
+    return { uuid: card.uuid, heldChannels, isOwn: false };
   }
 
   private async signUpNewOrKnown(

@@ -2,8 +2,9 @@ import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common
 import { Pool } from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
 import type { Awaitable } from '#kernel/awaitable.js';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getErrorMessage, InProgressError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
 import { Batcher } from '#database/batcher.js';
 import { awaitQuery, query, queryForGroup, type Queryable } from '#database/connection.js';
@@ -21,6 +22,9 @@ import { START_WITHIN_MS } from './lane.js';
  * Longer than a command waits for another server, which is 10 seconds.
  */
 const LEASE_SECONDS = 30;
+/** How long a request waits for another one with its key. */
+const MAX_WAIT_MS = 10_000;
+const POLL_INTERVAL_MS = 100;
 const RELEASE_AGAIN_MS = 250;
 const PRUNE_BATCH_SIZE = 1_000;
 const CLAIM_GROUP_SIZE = 64;
@@ -272,6 +276,37 @@ export class StoredResponses implements OnModuleDestroy {
         () => false,
         () => true,
       );
+    }
+  }
+
+  /**
+   * Executes a function once for a key, which says everything about its request, and saves the result. While another
+   * request holds the key, it waits.
+   * @returns undefined when the result was about a person who has been erased since
+   * @throws InProgressError when the other request takes too long, or the service stops
+   */
+  async executeKeyed<R>(
+    keyed: KeyedRequest,
+    execute: () => Promise<R>,
+  ): Promise<{ body: R } | undefined> {
+    const { signal } = this.stopping;
+    const claimed = await retryUntil(
+      { withinMs: MAX_WAIT_MS, delayMs: POLL_INTERVAL_MS, signal },
+      async () => {
+        const state = await this.claimKey(keyed, keyed.key);
+        return state.state === 'running' ? RETRY : state;
+      },
+      () => new InProgressError(),
+    );
+    if (claimed.state === 'done') return { body: claimed.body as R };
+    if (claimed.state !== 'ours') return undefined;
+    try {
+      const body = await execute();
+      if (!keyed.isStored) await this.save(keyed, { status: keyed.status, body });
+      return { body };
+    } catch (error) {
+      if (!keyed.isStored) await this.release(keyed);
+      throw error;
     }
   }
 
