@@ -547,11 +547,11 @@ describe('the console', () => {
     const text = async (path: string) => (await owner.get(path)).text;
     const first = await text(`${page}/audit`);
     expect(first).toContain('API token revoked');
-    const older = /audit\?before=(\d+)/.exec(first)?.[1];
-    const pages = first + (older ? await text(`${page}/audit?before=${older}`) : '');
+    const older = /audit\?after=(\d+)/.exec(first)?.[1];
+    const pages = first + (older ? await text(`${page}/audit?after=${older}`) : '');
     expect(pages).toContain('Joined the store');
     expect(pages).toMatch(/Invited[^@]*@new\.example/);
-    expect((await owner.get(`${page}/audit?before=x`)).status).toBe(200);
+    expect((await owner.get(`${page}/audit?after=x`)).status).toBe(200);
   });
 });
 

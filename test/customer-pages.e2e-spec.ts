@@ -315,8 +315,8 @@ describe('the history of the console', () => {
     expect(await find(`location_id=${location.id}`)).toContain('2 stamps added');
     expect(await find('actor=system:0')).not.toContain('2 stamps added');
     expect(await find('to=2020-01-01')).toContain('Nothing found');
-    expect(await find('type=%00%27&before=9999999999999999-1')).toContain('Nothing found');
-    expect(await find('from=2020-01-01&to=nonsense&before=x')).toContain('2 stamps added');
+    expect(await find('type=%00%27&after=9999999999999999-1')).toContain('Nothing found');
+    expect(await find('from=2020-01-01&to=nonsense&after=x')).toContain('2 stamps added');
   });
 
   it('has pages that lead to everything once', async () => {

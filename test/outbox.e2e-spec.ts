@@ -143,7 +143,7 @@ describe('the outbox of a store', () => {
     ]) {
       expect((await owner.get(wrong)).status).toBe(404);
     }
-    expect((await owner.get(`${toOutboxPath(store)}?before=${id}`)).text).toContain(
+    expect((await owner.get(`${toOutboxPath(store)}?after=${id}`)).text).toContain(
       'No messages yet',
     );
   });
@@ -173,7 +173,7 @@ describe('the outbox of a store', () => {
       const links = parseLinks(text, toOutboxPath(busyStore));
       paths.push(...links);
       sizes.push(links.length);
-      [, next] = /href="([^"]+\?before=[^"]+)">Next page/.exec(text) ?? [];
+      [, next] = /href="([^"]+\?after=[^"]+)">Next page/.exec(text) ?? [];
     }
     expect(sizes).toEqual([50, 50, 20]);
     const { rows } = await service.database.query<{ id: string }>(

@@ -230,8 +230,8 @@ describe('the webhooks of the console', () => {
       'No deliveries',
     );
     expect((await owner.get(`${deliveries}?to=2020-01-01`)).text).toContain('No deliveries');
-    expect((await owner.get(`${deliveries}?before=${'9'.repeat(19)}`)).status).toBe(200);
-    expect((await owner.get(`${deliveries}?before=1`)).text).toContain('No deliveries');
+    expect((await owner.get(`${deliveries}?after=${'9'.repeat(19)}`)).status).toBe(200);
+    expect((await owner.get(`${deliveries}?after=1`)).text).toContain('No deliveries');
   });
 
   it('send the events of a period again, once', async () => {

@@ -42,12 +42,15 @@ export class PosterLists {
     private readonly cards: CardsService,
   ) {}
 
-  /** @param after the id of the last poster of the page before, or 0 */
+  /** @param after the cursor of the page; null: the first one */
   async list(
     accountId: number,
-    after: number,
+    after: number[] | null,
   ): Promise<{ posters: ListedPoster[]; next: number | null }> {
-    const rows = await query<ListedPoster>(this.pool, { ...LIST, values: [accountId, after] });
+    const rows = await query<ListedPoster>(this.pool, {
+      ...LIST,
+      values: [accountId, after?.[0] ?? 0],
+    });
     const { page, last } = takePage(rows, PAGE_SIZE);
     return { posters: page, next: last?.poster.id ?? null };
   }

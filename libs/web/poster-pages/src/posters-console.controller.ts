@@ -16,7 +16,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { parsePositiveInteger } from '#pages/page-query.js';
+import { parseCursor } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -52,7 +52,7 @@ export class PostersConsoleController {
     @Query() { after, done }: { after?: unknown; done?: unknown },
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const page = await this.lists.list(store.id, parsePositiveInteger(after) ?? 0);
+    const page = await this.lists.list(store.id, parseCursor(after));
     const cards = page.posters.length > 0 ? [] : await this.lists.listCards(store.id);
     const data = createPosterListView(page, {
       base: buildPath(store),

@@ -36,13 +36,13 @@ export class CardLists {
     private readonly config: Config,
   ) {}
 
-  /** @param after the id of the last card of the page before, or 0 */
-  async list(accountId: number, isArchive: boolean, after: number): Promise<CardPage> {
+  /** @param after the cursor of the page; null: the first one */
+  async list(accountId: number, isArchive: boolean, after: number[] | null): Promise<CardPage> {
     const filter = { scope: isArchive ? ('archived' as const) : ('active' as const) };
     const listed = await this.cards.list(
       accountId,
       { ...filter, updatedSince: null },
-      { after: [after], limit: PAGE_SIZE + 1 },
+      { after, limit: PAGE_SIZE + 1 },
     );
     const { page, last } = takePage(listed, PAGE_SIZE);
     const ids = page.map(({ id }) => id);

@@ -23,7 +23,7 @@ import {
 } from '#pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#pages/page.js';
 import { listErrors, describeRejection, type Rejectable } from '#pages/form-errors.js';
-import { parsePositiveInteger } from '#pages/page-query.js';
+import { parseCursor, parsePositiveInteger } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { CardDesigns, ChangedMeanwhileError, PartlySavedError } from './card-designs.service.js';
 import type { DesignedCard } from './designed-card.js';
@@ -60,7 +60,7 @@ export class CardPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const isArchive = scope === 'archived';
-    const page = await this.lists.list(store.id, isArchive, parsePositiveInteger(after) ?? 0);
+    const page = await this.lists.list(store.id, isArchive, parseCursor(after));
     const data = createListView(page, {
       base: buildPath(store),
       isArchive,

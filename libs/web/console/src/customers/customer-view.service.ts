@@ -119,7 +119,7 @@ export class CustomerView {
       const ids = cards.map((card) => card.id);
       return this.timeline.listOfCards(reader, ids, TIMELINE_SIZE);
     }
-    const page = { before: null, limit: TIMELINE_SIZE, showsCustomers: false };
+    const page = { after: null, limit: TIMELINE_SIZE, showsCustomers: false };
     return this.timeline.list(reader, { ...NO_FILTER, customerId: id }, page);
   }
 

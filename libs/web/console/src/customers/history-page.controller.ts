@@ -90,14 +90,14 @@ export class HistoryPageController {
   ): Promise<PageResult> {
     const t = localization.t.customerPages;
     const fields = readHistoryFields(query);
-    const before = readText(query['before']);
+    const after = readText(query['after']);
     const timeZone = await this.times.getTimeZone(store.id);
     const customerId = parsePositiveInteger(fields.customer_id);
     // Of another store it is a 404, as in the API.
     const customer = customerId === null ? null : await this.customers.get(store.id, customerId);
     const [timeline, cards, locations, actors] = await Promise.all([
       this.timeline.list({ store, userId, localization }, toHistoryFilter(fields, timeZone), {
-        before: before === '' ? null : before,
+        after: after === '' ? null : after,
         limit: PAGE_SIZE,
         showsCustomers: customer === null,
       }),
@@ -127,8 +127,8 @@ export class HistoryPageController {
             ? ''
             : t.history.onlyAbout({ name: renderName(customer, t.person.erased) }),
         timeline,
-        newest: before === '' ? '' : link({}),
-        older: timeline.older === null ? '' : link({ before: timeline.older }),
+        newest: after === '' ? '' : link({}),
+        older: timeline.older === null ? '' : link({ after: timeline.older }),
         log: isAllowed(store.role, 'audit.read') ? `/app/stores/${store.id}/audit` : '',
       },
     });

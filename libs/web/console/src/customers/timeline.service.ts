@@ -63,16 +63,16 @@ export class Timeline {
 
   /**
    * Lists entries, newest first.
-   * @param before the `older` of the page before; null for the newest
+   * @param after the `older` of the page before; null for the newest
    * @param showsCustomers whether the lines name the customers whom they are about
    */
   async list(
     reader: TimelineReader,
     filter: HistoryFilter,
-    page: { before: string | null; limit: number; showsCustomers: boolean },
+    page: { after: string | null; limit: number; showsCustomers: boolean },
   ): Promise<TimelinePage> {
     const find = await this.history.list(reader.store.id, filter, null);
-    const entries = await find({ after: parseCursorKey(page.before), limit: page.limit + 1 });
+    const entries = await find({ after: parseCursorKey(page.after), limit: page.limit + 1 });
     const { page: visible, last } = takePage(entries, page.limit);
     return {
       lines: await this.toLines(reader, visible, page.showsCustomers),
@@ -207,8 +207,8 @@ export function toTimelineEntry({
 }
 
 /** Parses where a page begins; a text that is no cursor begins with the newest. */
-function parseCursorKey(before: string | null): CursorKey | null {
-  const [, commit, prepare] = /^(\d{1,16})-(\d{1,16})$/.exec(before ?? '') ?? [];
+function parseCursorKey(after: string | null): CursorKey | null {
+  const [, commit, prepare] = /^(\d{1,16})-(\d{1,16})$/.exec(after ?? '') ?? [];
   const key = [Number(commit), Number(prepare)];
   return key.every((part) => Number.isSafeInteger(part)) ? key : null;
 }

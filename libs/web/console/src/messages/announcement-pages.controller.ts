@@ -91,12 +91,12 @@ export class AnnouncementPagesController {
   @GetPage('listAnnouncements')
   async list(
     @CurrentStore() store: EnteredStore,
-    @Query('before') before: unknown,
+    @Query('after') afterParameter: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const t = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
-    const after = parseCursor(before);
+    const after = parseCursor(afterParameter);
     const announcements = await this.announcements.list(store.id, { after, limit: PAGE_SIZE + 1 });
     const { page, last } = takePage(announcements, PAGE_SIZE);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -115,7 +115,7 @@ export class AnnouncementPagesController {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
         lines,
-        older: last ? `${base}?before=${last.id}` : null,
+        older: last ? `${base}?after=${last.id}` : null,
       },
     });
   }

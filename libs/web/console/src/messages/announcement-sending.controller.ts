@@ -58,7 +58,7 @@ type DetailData = {
 
 type DetailState = Rejectable & {
   done?: unknown;
-  after?: unknown;
+  after?: number[] | null;
   sendAt?: string;
 };
 
@@ -84,7 +84,7 @@ export class AnnouncementSendingController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    return this.send(localization, store, current, { done, after });
+    return this.send(localization, store, current, { done, after: parseCursor(after) });
   }
 
   @GetPage('sendAnnouncement', 'send')
@@ -195,7 +195,7 @@ export class AnnouncementSendingController {
     localization: Localization,
     store: EnteredStore,
     current: AnnouncementJson,
-    { done, after, sendAt, errors }: DetailState,
+    { done, after = null, sendAt, errors }: DetailState,
   ): Promise<PageResult> {
     const t = localization.t.messagePages;
     const base = `${buildAnnouncementsPath(store)}/${current.id}`;
@@ -227,7 +227,7 @@ export class AnnouncementSendingController {
           ? null
           : createRecipientsView(
               await this.announcements.listRecipients(store.id, current.id, null, {
-                after: parseCursor(after),
+                after,
                 limit: RECIPIENT_PAGE_SIZE + 1,
               }),
               { base, accountId: store.id, after, key: 'customerId', time: minute },

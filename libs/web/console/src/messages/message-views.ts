@@ -4,7 +4,7 @@ import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import type { Localization } from '#translations/translations.js';
-import { parseCursor, takePage } from '#pages/page-query.js';
+import { takePage } from '#pages/page-query.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -132,7 +132,7 @@ export function createRecipientsView(
   place: {
     base: string;
     accountId: number;
-    after: unknown;
+    after: number[] | null;
     key: 'customerId' | 'id';
     time: (at: Date) => string;
   },
@@ -144,7 +144,7 @@ export function createRecipientsView(
   return {
     lines: page.map((one) => toRecipientLine(one, customers, time, localization)),
     more: last ? `${base}?after=${last[key]}#recipients` : null,
-    first: parseCursor(after) === null ? null : `${base}#recipients`,
+    first: after === null ? null : `${base}#recipients`,
   };
 }
 

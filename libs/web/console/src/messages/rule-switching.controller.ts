@@ -73,7 +73,7 @@ export class RuleSwitchingController {
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
-    @Query() { done, after }: { done?: unknown; after?: unknown },
+    @Query() query: { done?: unknown; after?: unknown },
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const id = parsePathId(path);
@@ -82,10 +82,11 @@ export class RuleSwitchingController {
     const base = `${buildRulesPath(store)}/${id}`;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const reach = await skipWhenBusy(this.reaches.count(store.id, id, DAYS));
+    const after = parseCursor(query.after);
     const range = { after: null, limit: MAX_OCCASIONS };
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
     const recipients = await this.rules.listRecipients(store.id, id, null, {
-      after: parseCursor(after),
+      after,
       limit: RECIPIENT_PAGE_SIZE + 1,
     });
     return showPage({
@@ -98,7 +99,7 @@ export class RuleSwitchingController {
         title: rule.title,
         about: describeRule(rule, localization),
         enabled: rule.enabled,
-        done: findNotice(done, t.done),
+        done: findNotice(query.done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         reach: reach && toReachView(reach, rule.channels, DAYS, localization),
         byDay: toDays(reach?.byDay ?? [], localization),

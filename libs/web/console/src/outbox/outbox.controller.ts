@@ -36,10 +36,10 @@ export class OutboxController {
   @GetPage('outbox.read')
   async list(
     @CurrentStore() store: EnteredStore,
-    @Query('before') before: unknown,
+    @Query('after') after: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { entries, older } = await this.outbox.list(store.id, findMessageId(before));
+    const { entries, older } = await this.outbox.list(store.id, findMessageId(after));
     const base = buildMessagesPath(store);
     const { pageOf, navigation } = localization.t.console;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -48,7 +48,7 @@ export class OutboxController {
       title: pageOf({ page: navigation.messages.title, store: store.name }),
       data: {
         lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
-        older: older === null ? null : `${base}?before=${older}`,
+        older: older === null ? null : `${base}?after=${older}`,
         tabs: createMessageTabs(store, 'links', localization.t),
         holds: entries.some(({ state }) => state === 'held'),
       },

@@ -9,7 +9,7 @@ import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { parsePositiveInteger, takePage } from '#pages/page-query.js';
+import { parseCursor, takePage } from '#pages/page-query.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 
 type AuditView = {
@@ -44,12 +44,12 @@ export class AuditPageController {
 
   @GetPage('audit.read')
   async show(
-    @Query('before') beforeParameter: string | undefined,
+    @Query('after') afterParameter: unknown,
     @Localized() localization: Localization,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const before = parsePositiveInteger(beforeParameter);
-    const range = { before, limit: PAGE_SIZE + 1 };
+    const after = parseCursor(afterParameter);
+    const range = { before: after?.[0] ?? null, limit: PAGE_SIZE + 1 };
     const rows = await this.audit.list(store.id, NO_FILTER, range);
     const { page: entries, last } = takePage(rows, PAGE_SIZE);
     const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
@@ -73,7 +73,7 @@ export class AuditPageController {
           changes: describeChanges(json.subject, localization),
         })),
         next: last?.id ?? null,
-        isFirst: before === null,
+        isFirst: after === null,
       },
     });
   }

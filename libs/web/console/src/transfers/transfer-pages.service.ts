@@ -108,7 +108,7 @@ export class TransferPages {
           at: minute(new Date(at)),
           result: state === 'checking' ? '' : t.summary({ created, updated, failed }),
         })),
-        older: last ? `${base}?before=${last.id}` : null,
+        older: last ? `${base}?after=${last.id}` : null,
         isFirst: after === null,
         days: this.undoDays,
         notice,

@@ -40,13 +40,13 @@ export class TransfersController {
   @GetPage('listImports')
   async show(
     @CurrentStore() store: EnteredStore,
-    @Query('before') before: unknown,
+    @Query('after') after: unknown,
     @Query('done') done: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     return this.transfers.show(localization, store, {
-      after: parseCursor(before),
+      after: parseCursor(after),
       notice: findNotice(done, t.done),
     });
   }

@@ -112,7 +112,7 @@ export class WebhookDeliveriesPageController {
     const t = translations.webhookPages.deliveries;
     const timeZone = await this.times.getTimeZone(store.id);
     const fields = readDeliveryFields(query);
-    const after = parseCursor(query['before']);
+    const after = parseCursor(query['after']);
     const rows = await this.deliveries.list(webhook.id, toDeliveryFilter(fields, timeZone), {
       after,
       limit: PAGE_SIZE + 1,
@@ -137,7 +137,7 @@ export class WebhookDeliveriesPageController {
         events: listEventChoices(localization),
         lines: page.map((delivery) => toLine(delivery, base, localization, minute)),
         newest: after === null ? '' : link([]),
-        older: last ? link([['before', String(last.id)]]) : '',
+        older: last ? link([['after', String(last.id)]]) : '',
       },
     });
   }
