@@ -13,10 +13,9 @@ import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
-import type { FieldErrors } from '#kernel/errors.js';
-import { describeRejection } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 
-type PinView = { state: PinState; done: string; errors: FieldErrors };
+type PinView = { state: PinState; done: string };
 
 const pinView = loadView<PinView>(import.meta.url, './views/pin.eta');
 
@@ -59,9 +58,7 @@ export class PinController {
       await this.pins.set(by, user.userId, pin);
     } catch (error) {
       const localization = localizeRequest(request);
-      return this.showForm(localization, user, {
-        errors: describeRejection(error, localization).fields,
-      });
+      return this.showForm(localization, user, { errors: describeRejection(error, localization) });
     }
     return redirectTo('/app/account/pin?done=set');
   }
@@ -80,14 +77,14 @@ export class PinController {
   private async showForm(
     localization: Localization,
     { userId }: SignedInUser,
-    { done = '', errors }: { done?: string; errors?: FieldErrors },
+    { done = '', errors }: { done?: string } & Rejectable,
   ): Promise<PageResult> {
     return showPage({
       view: pinView,
       title: localization.t.counter.pin.title,
-      status: errors ? 422 : 200,
       width: 'form',
-      data: { state: await this.pins.findState(userId), done, errors: errors ?? {} },
+      data: { state: await this.pins.findState(userId), done },
+      errors,
     });
   }
 }

@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
@@ -23,7 +22,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication, type HttpExchange } from './reauthentication.service.js';
-import { describeRejection } from '#pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 
 type ListedSession = {
   id: number;
@@ -35,10 +34,9 @@ type ListedSession = {
 
 type AccountView = {
   done: string;
-  /** The form that was refused, its values and its errors. */
+  /** The form that was refused, and its values. */
   form: string;
   values: { name: string; email: string };
-  errors: FieldErrors;
   minPasswordLength: number;
   hasSecondFactor: boolean;
   codesLeftCount: number;
@@ -239,26 +237,25 @@ export class AccountController {
     user: SignedInUser,
     state: Pick<Partial<AccountView>, 'form' | 'values'>,
   ): Promise<PageResult> {
-    const { fields } = describeRejection(error, localization);
-    return this.showAccount(localization, user, { ...state, errors: fields });
+    const errors = describeRejection(error, localization);
+    return this.showAccount(localization, user, { ...state, errors });
   }
 
   private async showAccount(
     localization: Localization,
     user: SignedInUser,
-    state: Partial<AccountView>,
+    { errors, ...state }: Partial<AccountView> & Rejectable,
   ): Promise<PageResult> {
     const factor = await this.secondFactors.findState(user.userId);
     return showPage({
       view: accountView,
       title: localization.t.signIn.account.title,
-      status: state.errors ? 422 : 200,
+      errors,
       width: 'form',
       data: {
         done: '',
         form: '',
         values: { name: user.name, email: user.email },
-        errors: {},
         minPasswordLength: MIN_PASSWORD_LENGTH,
         hasSecondFactor: factor.state === 'on',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,

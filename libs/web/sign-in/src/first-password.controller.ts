@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
@@ -13,11 +12,9 @@ import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 import { Reauthentication } from './reauthentication.service.js';
-import { describeRejection } from '#pages/form-errors.js';
+import { describeRejection, type FormErrors } from '#pages/form-errors.js';
 
-type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
-
-const view = loadView<FirstPasswordView>(import.meta.url, './views/first-password.eta');
+const view = loadView<{ minPasswordLength: number }>(import.meta.url, './views/first-password.eta');
 
 /** Serves the page on which users replace a generated password, before they reach any other. */
 @Controller('app/account/first-password')
@@ -33,7 +30,7 @@ export class FirstPasswordController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     if (task !== 'password') return redirectTo('/app/account');
-    return this.showForm(localization);
+    return this.showForm(localization, null);
   }
 
   @Post()
@@ -53,18 +50,18 @@ export class FirstPasswordController {
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
       const localization = localizeRequest(request);
-      return this.showForm(localization, describeRejection(error, localization).fields);
+      return this.showForm(localization, describeRejection(error, localization));
     }
     return redirectTo('/app');
   }
 
-  private showForm(localization: Localization, errors?: FieldErrors): PageResult {
+  private showForm(localization: Localization, errors: FormErrors | null): PageResult {
     return showPage({
       view,
       title: localization.t.signIn.firstPassword.title,
-      status: errors ? 422 : 200,
       width: 'narrow',
-      data: { errors: errors ?? {}, minPasswordLength: MIN_PASSWORD_LENGTH },
+      data: { minPasswordLength: MIN_PASSWORD_LENGTH },
+      errors,
     });
   }
 }

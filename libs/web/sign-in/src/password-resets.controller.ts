@@ -13,7 +13,7 @@ import { localizeRequest } from '#pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
-import { describeRejection } from '#pages/form-errors.js';
+import { describeRejection, type FormErrors } from '#pages/form-errors.js';
 
 const forgotView = loadView<{
   isSent: boolean;
@@ -26,7 +26,6 @@ const resetView = loadView<{
   email: string | null;
   /** Whether the account's API tokens end with the password. */
   endsTokens: boolean;
-  errors: string[];
   minPasswordLength: number;
 }>(import.meta.url, './views/reset.eta');
 
@@ -75,7 +74,7 @@ export class PasswordResetsController {
     @Query('token') token: string | undefined,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    return this.showForm(localization, String(token ?? ''), []);
+    return this.showForm(localization, String(token ?? ''), null);
   }
 
   @Post('reset')
@@ -91,12 +90,11 @@ export class PasswordResetsController {
     try {
       const visitor = this.sessionCookies.readVisitor(request);
       const browser = await this.resets.use(visitor, token, form['password'] ?? '');
-      if (browser === undefined) return await this.showForm(localizeRequest(request), token, []);
+      if (browser === undefined) return await this.showForm(localizeRequest(request), token, null);
       this.sessionCookies.setTrustedBrowser(reply, browser);
     } catch (error) {
       const localization = localizeRequest(request);
-      const { fields } = describeRejection(error, localization);
-      return this.showForm(localization, token, fields['password'] ?? []);
+      return this.showForm(localization, token, describeRejection(error, localization));
     }
     this.sessionCookies.clear(reply);
     return redirectTo('/app/sign-in?done=password');
@@ -105,7 +103,7 @@ export class PasswordResetsController {
   private async showForm(
     localization: Localization,
     token: string,
-    errors: string[],
+    errors: FormErrors | null,
   ): Promise<PageResult> {
     const user = await this.resets.find(token);
     return showPage({
@@ -115,10 +113,10 @@ export class PasswordResetsController {
         token,
         email: user?.email ?? null,
         endsTokens: user?.endsTokens ?? false,
-        errors,
         minPasswordLength: MIN_PASSWORD_LENGTH,
       },
-      status: user ? (errors.length > 0 ? 422 : 200) : 404,
+      errors,
+      ...(!user && { status: 404 }),
       width: 'narrow',
     });
   }

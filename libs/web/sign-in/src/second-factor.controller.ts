@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toString as qrCodeOf } from 'qrcode';
+import type { FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/body-kinds.js';
 import { Throttle } from '#http/throttle.js';
@@ -25,8 +26,8 @@ type CodesView = {
   uri: string;
   secret: string;
   codesLeftCount: number;
-  /** The refused form and its errors. */
-  refused: { form: string; errors: readonly string[] };
+  /** The refused form. */
+  form: string;
 };
 
 const codesView = loadView<CodesView>(import.meta.url, './views/codes.eta');
@@ -48,7 +49,7 @@ export class SecondFactorController {
     @CurrentUser() user: SignedInUser,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    return this.showCodes(localization, user, { form: '', errors: [] });
+    return this.showCodes(localization, user);
   }
 
   @Post('begin')
@@ -80,8 +81,8 @@ export class SecondFactorController {
     const recoveryCodes = await this.factors.confirm(by, user.userId, readFormText(form, 'code'));
     if (!recoveryCodes) {
       const localization = localizeRequest(request);
-      const errors = [toSentence(ISSUES.code_wrong, localization.t)];
-      return this.showCodes(localization, user, { form: 'confirm', errors });
+      const fields = { code: [toSentence(ISSUES.code_wrong, localization.t)] };
+      return this.showCodes(localization, user, 'confirm', fields);
     }
     await this.reauthentication.renewSession(user, { request, reply }, true);
     return this.showOnce(localizeRequest(request), recoveryCodes, true);
@@ -129,7 +130,8 @@ export class SecondFactorController {
   ): Promise<PageResult | undefined> {
     const errors = await this.reauthentication.findPasswordErrors(user, password, exchange.request);
     if (errors.length > 0) {
-      return this.showCodes(localizeRequest(exchange.request), user, { form, errors });
+      const localization = localizeRequest(exchange.request);
+      return this.showCodes(localization, user, form, { password: [...errors] });
     }
     await this.reauthentication.renewSession(user, exchange);
     return undefined;
@@ -138,7 +140,8 @@ export class SecondFactorController {
   private async showCodes(
     localization: Localization,
     { userId, email, task }: SignedInUser,
-    refused: CodesView['refused'],
+    form = '',
+    fields: FieldErrors | null = null,
   ): Promise<PageResult> {
     const factor = await this.factors.findState(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
@@ -146,7 +149,7 @@ export class SecondFactorController {
     return showPage({
       view: codesView,
       title: localization.t.signIn.secondFactor.title,
-      status: refused.errors.length > 0 ? 422 : 200,
+      errors: fields && { fields, text: '' },
       width: 'form',
       data: {
         state: factor.state,
@@ -155,7 +158,7 @@ export class SecondFactorController {
         uri: uri ?? '',
         secret: secret ? renderSecret(secret) : '',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
-        refused,
+        form,
       },
     });
   }

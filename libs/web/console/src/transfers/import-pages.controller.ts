@@ -1,7 +1,6 @@
 import { Body, Controller, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { detectFileType, findUploadedFile, type Form } from '#http/body-kinds.js';
 import { parsePathId } from '#http/path.js';
 import type { Localization } from '#translations/translations.js';
@@ -27,7 +26,7 @@ import { readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { describeIssues } from './import-issues.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
-import { toFieldSentences } from '#pages/error-sentences.js';
+import { listErrors, describeRejection, type FormErrors } from '#pages/form-errors.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 
@@ -54,9 +53,9 @@ export class ImportPagesController {
     const { card_id: card = '' } = form;
     const bytes = findUploadedFile(request, 'file');
     const encoding = UPLOAD_ENCODINGS.find((one) => one === form['encoding']) ?? null;
-    const typed = { card, encoding: encoding ?? '', status: 422 };
+    const typed = { card, encoding: encoding ?? '' };
     if (!bytes) {
-      const errors = { file: [t.fileMissing] };
+      const errors = { fields: { file: [t.fileMissing] }, text: '' };
       return this.transfers.show(localization, store, { ...typed, errors });
     }
     const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
@@ -72,7 +71,6 @@ export class ImportPagesController {
       );
       return redirectTo(`${buildTransfersPath(store)}/imports/${id}?done=uploaded`);
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
       const errors = describeUploadErrors(error, localization);
       return this.transfers.show(localization, store, { ...typed, errors });
     }
@@ -126,11 +124,10 @@ export class ImportPagesController {
     try {
       await this.commands.execute(new ChooseImportColumns(context, current.id, choices));
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
       const columns = current.columns.map(({ name }) => ({ name, field: mapping[name] ?? null }));
       const typed = { ...current, columns, cardId: choices.cardId, dateOrder: choices.dateOrder };
       const errors = describeColumnErrors(error, localization);
-      return this.page.show(localization, store, typed, { errors, status: 422 });
+      return this.page.show(localization, store, typed, { errors });
     }
     return redirectTo(`${buildTransfersPath(store)}/imports/${current.id}?done=checked`);
   }
@@ -228,24 +225,25 @@ export class ImportPagesController {
     try {
       await this.commands.execute(command);
     } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
+      const errors = describeRejection(error, localization);
       const current = await this.imports.get(store.id, command.id);
-      const errors = toFieldSentences(error.issues, localization.t);
-      return this.page.show(localization, store, current, { errors, status: 422 });
+      return this.page.show(localization, store, current, { errors });
     }
     return redirectTo(buildTransfersPath(store) + path);
   }
 }
 
 /** Describes why a file cannot be taken. */
-function describeUploadErrors(error: RejectedError, localization: Localization): FieldErrors {
-  const { card_id: card, ...others } = toFieldSentences(error.issues, localization.t);
-  const file = Object.values(others).flat();
-  return { ...(card && { card_id: card }), ...(file.length > 0 && { file }) };
+function describeUploadErrors(error: unknown, localization: Localization): FormErrors {
+  const { fields, text } = describeRejection(error, localization);
+  const { card_id: card, ...others } = fields;
+  const file = listErrors({ fields: others, text });
+  return { fields: { ...(card && { card_id: card }), ...(file && { file: [file] }) }, text: '' };
 }
 
 /** Describes why columns cannot be taken. */
-function describeColumnErrors(error: RejectedError, { t }: Localization): FieldErrors {
-  const { birthday, ...others } = toFieldSentences(error.issues, t);
-  return { ...others, ...(birthday && { date_order: birthday }) };
+function describeColumnErrors(error: unknown, localization: Localization): FormErrors {
+  const { fields, text } = describeRejection(error, localization);
+  const { birthday, ...others } = fields;
+  return { fields: { ...others, ...(birthday && { date_order: birthday }) }, text };
 }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { FieldErrors } from '#kernel/errors.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
@@ -22,6 +21,7 @@ import {
   type Mood,
 } from './import-page.js';
 import { describeIssues } from './import-issues.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
 
 const EXAMPLE_ROWS = 5;
@@ -35,7 +35,6 @@ type ImportView = {
   back: string;
   notice: string;
   error: string;
-  errors: FieldErrors;
   /** Null: nobody is at work on it. */
   progress: { label: string; text: string; done: number; total: number } | null;
   counts: { label: string; value: string }[];
@@ -75,11 +74,7 @@ export class ImportPages {
     localization: Localization,
     store: EnteredStore,
     current: CustomerImport,
-    {
-      notice = '',
-      errors = {},
-      status = 200,
-    }: Partial<Pick<ImportView, 'notice' | 'errors'>> & { status?: number },
+    { notice = '', errors }: { notice?: string } & Rejectable,
   ): Promise<PageResult> {
     const { t, locale } = localization;
     const { state, counts, rowsTotal } = current;
@@ -93,7 +88,7 @@ export class ImportPages {
       view,
       title: `${t.transfers.importOf({ when: at })} · ${store.name}`,
       width: 'form',
-      status,
+      errors,
       styles: [TRANSFERS_STYLE],
       ...(isMoving(state) && { scripts: [SCRIPT], allow: { 'connect-src': ["'self'"] } }),
       data: {
@@ -103,7 +98,6 @@ export class ImportPages {
         back: base,
         notice,
         error: describeIssues(current.error ?? {}, t),
-        errors,
         progress: isMoving(state)
           ? {
               label: t.transfers.progress[state],

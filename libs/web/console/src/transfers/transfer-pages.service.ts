@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { FieldErrors } from '#kernel/errors.js';
+import type { Rejectable } from '#pages/form-errors.js';
 import { Config } from '#configuration/config.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import { CardsService } from '#cards/cards.service.js';
@@ -34,7 +34,6 @@ type TransfersView = {
   /** For how long an import can be undone. */
   days: number;
   notice: string;
-  errors: FieldErrors;
   range: { from: string; to: string; kind: string };
   kinds: { value: string; text: string; about: string }[];
 };
@@ -42,12 +41,10 @@ type TransfersView = {
 export type TransfersInput = {
   after?: number[] | null;
   notice?: string;
-  status?: number;
-  errors?: FieldErrors;
   card?: string;
   encoding?: string;
   range?: Partial<TransfersView['range']>;
-};
+} & Rejectable;
 
 const view = loadView<TransfersView>(import.meta.url, './views/transfers.eta');
 export const TRANSFERS_STYLE = loadAsset(import.meta.url, './assets/transfers.css');
@@ -70,15 +67,7 @@ export class TransferPages {
   async show(
     localization: Localization,
     store: EnteredStore,
-    {
-      after = null,
-      notice = '',
-      status = 200,
-      errors = {},
-      card = '',
-      encoding = '',
-      range,
-    }: TransfersInput,
+    { after = null, notice = '', errors, card = '', encoding = '', range }: TransfersInput,
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     const base = buildTransfersPath(store);
@@ -94,7 +83,7 @@ export class TransferPages {
     return showPage({
       view,
       title: `${t.title} · ${store.name}`,
-      status,
+      errors,
       styles: [TRANSFERS_STYLE],
       data: {
         base,
@@ -112,7 +101,6 @@ export class TransferPages {
         isFirst: after === null,
         days: this.undoDays,
         notice,
-        errors,
         range: { from: '', to: '', kind: 'redemptions', ...range },
         kinds: listKinds(t),
       },

@@ -77,7 +77,7 @@ export class TransfersController {
     const range = { from: from ?? '', to: to ?? '' };
     const errors = TIMED.has(file.kind) ? findRangeErrors(range, t) : {};
     if (Object.keys(errors).length > 0) {
-      const typed = { errors, range: { ...range, kind: file.kind }, status: 422 };
+      const typed = { errors: { fields: errors, text: '' }, range: { ...range, kind: file.kind } };
       return this.transfers.show(localization, store, typed);
     }
     const moments = TIMED.has(file.kind) ? await this.findMoments(store, range) : EVERYTHING;
