@@ -237,7 +237,7 @@ describe('the pages of cards', () => {
       `${list}/preview`,
       CARD_FORM,
     );
-    expect(good).not.toContain('class="notice bad"');
+    expect(good).not.toContain('class="banner bad"');
   });
 
   it('draw previews of any input, and no pictures of other stores', async () => {

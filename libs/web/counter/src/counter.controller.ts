@@ -14,7 +14,7 @@ import {
   GetPage,
   PostRepeatableForm,
 } from '#pages/current-user.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from '#sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
@@ -46,7 +46,7 @@ const outcomeView = loadView<OutcomeView>(import.meta.url, './views/outcome.eta'
 const recentView = loadView<{
   path: string;
   lines: RecentLine[];
-  done: string;
+  flash: string;
   problem: string;
 }>(import.meta.url, './views/recent.eta');
 
@@ -222,13 +222,13 @@ export class CounterController {
       new: outcome.enrolled,
     };
     const { view, colors, name } = await this.counter.show(visit, cardId, {
-      headline: findNotice(done, headlines),
+      headline: findFlashMessage(done, headlines),
       eventId: typeof event === 'string' && EVENT_ID.test(event) ? event : null,
       secondCode: await this.counter.findSecondCode(context.accountId, cardId, second),
       recent: done === 'ask' ? await this.recentActions.findStamping(visit, cardId, '') : null,
       qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
     });
-    const text = findNotice(problem, problems);
+    const text = findFlashMessage(problem, problems);
     return this.counterPages.show(request, {
       title: name,
       view: outcomeView,
@@ -253,7 +253,7 @@ export class CounterController {
       data: {
         path: visit.path,
         lines: await this.recentActions.list(visit),
-        done: findNotice(done, { undone: t.counter.outcome.undone }),
+        flash: findFlashMessage(done, { undone: t.counter.outcome.undone }),
         problem: '',
       },
       back: visit.path,

@@ -7,7 +7,7 @@ import { Throttle } from '#http/throttle.js';
 import { findPinIssue, normalizePin } from '#identity/counter-pin.js';
 import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import type { Localization } from '#translations/translations.js';
@@ -15,7 +15,7 @@ import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
 import { describeRejection, type Rejectable } from '#pages/form-errors.js';
 
-type PinView = { state: PinState; done: string };
+type PinView = { state: PinState; flash: string };
 
 const pinView = loadView<PinView>(import.meta.url, './views/pin.eta');
 
@@ -34,8 +34,8 @@ export class PinController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { pin } = localization.t.counter;
-    const notices = { set: pin.done, removed: pin.removed };
-    return this.showForm(localization, user, { done: findNotice(done, notices) });
+    const messages = { set: pin.done, removed: pin.removed };
+    return this.showForm(localization, user, { flash: findFlashMessage(done, messages) });
   }
 
   /** Asks for the password, because whoever has the PIN can act under the user's name. */
@@ -77,13 +77,13 @@ export class PinController {
   private async showForm(
     localization: Localization,
     { userId }: SignedInUser,
-    { done = '', errors }: { done?: string } & Rejectable,
+    { flash = '', errors }: { flash?: string } & Rejectable,
   ): Promise<PageResult> {
     return showPage({
       view: pinView,
       title: localization.t.counter.pin.title,
       width: 'form',
-      data: { state: await this.pins.findState(userId), done },
+      data: { state: await this.pins.findState(userId), flash },
       errors,
     });
   }

@@ -19,8 +19,11 @@ export function takePage<T>(read: readonly T[], size: number): { page: T[]; last
 }
 
 /** Finds the sentence about what a form has done, which the page after it names. @returns empty without one */
-export function findNotice(name: unknown, notices: Readonly<Record<string, unknown>>): string {
-  const notice =
-    typeof name === 'string' && Object.hasOwn(notices, name) ? notices[name] : undefined;
-  return typeof notice === 'string' ? notice : '';
+export function findFlashMessage(
+  name: unknown,
+  messages: Readonly<Record<string, unknown>>,
+): string {
+  const message =
+    typeof name === 'string' && Object.hasOwn(messages, name) ? messages[name] : undefined;
+  return typeof message === 'string' ? message : '';
 }

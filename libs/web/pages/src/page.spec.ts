@@ -42,7 +42,7 @@ describe('renderPage', () => {
     };
     const { html } = renderPage({ ...page, title: 'Form', view: form, data: {}, frame });
     expect(html).toContain('<title>2 Fehler · Form</title>');
-    expect(html).toMatch(/<h1>Form<\/h1>\s+<div class="notice bad[^>]+autofocus>[^]+<form>/);
+    expect(html).toMatch(/<h1>Form<\/h1>\s+<div class="banner bad[^>]+autofocus>[^]+<form>/);
     expect(html).toContain(
       `<a href="#field-name">${ESCAPED}: Bitte mindestens 10 Zeichen verwenden.</a>`,
     );
@@ -76,7 +76,7 @@ describe('renderPage', () => {
       return '<form></form>';
     };
     const { html } = renderPage({ ...page, view: form, data: {}, frame });
-    expect(html).toMatch(/<main[^>]*>\s+<div class="notice bad[^]+Please check 1 field[^]+<form>/);
+    expect(html).toMatch(/<main[^>]*>\s+<div class="banner bad[^]+Please check 1 field[^]+<form>/);
   });
 
   it('returns a policy that allows only what the page declares', () => {

@@ -50,7 +50,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
-const PAGE_PARTS = ['heading', 'notice', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
+const PAGE_PARTS = ['heading', 'banner', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
 
 for (const name of [...FORM_PARTS, ...PAGE_PARTS])
   loadPart(name, import.meta.url, `./parts/${name}.eta`);

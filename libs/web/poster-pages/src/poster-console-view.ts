@@ -1,6 +1,6 @@
 import type { Localization } from '#translations/translations.js';
 import { loadAsset } from '#pages/assets.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
@@ -44,7 +44,7 @@ export function createPosterListView(
     cards,
     canEdit,
     hasCards,
-    done: findNotice(done, { removed: t.removed }),
+    flash: findFlashMessage(done, { removed: t.removed }),
     next: next === null ? null : `${base}?after=${next}`,
     posters: posters.map((listed) => ({
       title: listed.poster.title,
@@ -81,7 +81,7 @@ export function createPosterFormView(
   },
 ) {
   const t = localization.t.posterConsole;
-  const notices = {
+  const messages = {
     saved: t.saved,
     created: t.created,
     paused: t.pausedNow,
@@ -94,7 +94,7 @@ export function createPosterFormView(
     base,
     path,
     title: listed?.poster.title ?? t.newTitle,
-    done: findNotice(done, notices),
+    flash: findFlashMessage(done, messages),
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
     modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),

@@ -15,7 +15,7 @@ import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser, Localized } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { createTimeFormats } from '#pages/local-time.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import type { Localization, Translations } from '#translations/translations.js';
 import { type PageResult, redirectTo, askToConfirm, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -33,7 +33,7 @@ type ListedSession = {
 };
 
 type AccountView = {
-  done: string;
+  flash: string;
   /** The form that was refused, and its values. */
   form: string;
   values: { name: string; email: string };
@@ -63,8 +63,8 @@ export class AccountController {
     @CurrentUser() user: SignedInUser,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const notices = localization.t.signIn.account.done;
-    return this.showAccount(localization, user, { done: findNotice(done, notices) });
+    const messages = localization.t.signIn.account.done;
+    return this.showAccount(localization, user, { flash: findFlashMessage(done, messages) });
   }
 
   @Post()
@@ -253,7 +253,7 @@ export class AccountController {
       errors,
       width: 'form',
       data: {
-        done: '',
+        flash: '',
         form: '',
         values: { name: user.name, email: user.email },
         minPasswordLength: MIN_PASSWORD_LENGTH,

@@ -22,7 +22,7 @@ import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { Localization } from '#translations/translations.js';
 import { FORGET_PERSON, loadAsset } from '#pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -36,7 +36,7 @@ type SignInView = {
   email: string;
   returnTo: string;
   failure: string;
-  done: string;
+  flash: string;
   /** Whether to offer the sign-in of a company. */
   hasCompanySignIn: boolean;
 };
@@ -72,9 +72,9 @@ export class SignInController {
     if ((request as ConsoleRequest).signedIn) return redirectTo(returnTo);
     const localization = localizeRequest(request);
     const { signedOut, passwordSet, late } = localization.t.signIn.signIn;
-    const notices = { signed_out: signedOut, password: passwordSet, late };
-    const done = findNotice(query['done'], notices);
-    return this.showForm(localization, { email: '', returnTo, failure: '', done });
+    const messages = { signed_out: signedOut, password: passwordSet, late };
+    const flash = findFlashMessage(query['done'], messages);
+    return this.showForm(localization, { email: '', returnTo, failure: '', flash });
   }
 
   @Post('sign-in')
@@ -100,7 +100,7 @@ export class SignInController {
       return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
     const localization = localizeRequest(request);
-    const data = { email, returnTo, failure: describeFailure(outcome, localization), done: '' };
+    const data = { email, returnTo, failure: describeFailure(outcome, localization), flash: '' };
     return this.showForm(localization, data, setRetryAfter(reply, outcome));
   }
 

@@ -31,13 +31,13 @@ import { readFields } from '#http/dtos.js';
 import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
 
 type BrandView = {
-  done: string;
+  flash: string;
   /** The logo on a light and on a dark ground; null without one. */
   logos: { ground: string; src: string }[] | null;
   storeName: string;
@@ -80,7 +80,7 @@ export class BrandPagesController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { t } = localization;
-    return this.send(localization, userId, store, { done: findNotice(done, t.brand.done) });
+    return this.send(localization, userId, store, { flash: findFlashMessage(done, t.brand.done) });
   }
 
   @PostUpload('setLogo', 'logo', MAX_LOGO_BYTES, 30)
@@ -175,10 +175,10 @@ export class BrandPagesController {
     userId: number,
     store: EnteredStore,
     {
-      done = '',
+      flash = '',
       errors,
       values,
-    }: Rejectable & { done?: string; values?: ValuesOf<typeof contactForm> },
+    }: Rejectable & { flash?: string; values?: ValuesOf<typeof contactForm> },
   ): Promise<PageResult> {
     const { t } = localization;
     const account = await this.accounts.get(userId, store.id);
@@ -187,7 +187,7 @@ export class BrandPagesController {
       view,
       title: `${t.brand.title} · ${store.name}`,
       data: {
-        done,
+        flash,
         logos: logo === null ? null : await this.drawLogos(store.id, logo),
         storeName: account.display_store_name,
         proposals: logo === null ? [] : await this.logos.propose(store.id, logo),

@@ -2,7 +2,7 @@ import type { Localization, Translations } from '#translations/translations.js';
 import { BARCODE_FORMATS } from '#cards/barcode.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
 import { loadAsset } from '#pages/assets.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import type { DesignedCard } from './designed-card.js';
 import { withEmptyRow, type DesignForm } from './design-form.js';
@@ -57,7 +57,7 @@ export function createDesignView(
     title: designed?.card.name ?? t.newTitle,
     previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
     posters: id === undefined ? null : `${posters}?card=${id}`,
-    done: findNotice(done, { saved: localization.t.words.saved, created: t.created }),
+    flash: findFlashMessage(done, { saved: localization.t.words.saved, created: t.created }),
     isCreated: done === 'created',
     seen,
     preview,

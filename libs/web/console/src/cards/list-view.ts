@@ -4,7 +4,7 @@ import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { createStripDesign } from '#card-images/strip-design.js';
 import { loadView } from '#pages/view.js';
 import { loadAsset } from '#pages/assets.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import type { CardPage } from './designed-card.js';
 import { CARD_TEMPLATES } from './card-templates.js';
 import { renderStripQuery } from './draft-strips.js';
@@ -37,13 +37,13 @@ export function createListView(
   },
 ) {
   const t = localization.t.cardPages;
-  const notices = { archived: t.archiveDone, unarchived: t.unarchiveDone };
+  const messages = { archived: t.archiveDone, unarchived: t.unarchiveDone };
   return {
     style: CARD_STYLE.path,
     base,
     isArchive,
     canEdit,
-    done: findNotice(done, notices),
+    flash: findFlashMessage(done, messages),
     next: next === null ? null : `${base}?after=${next}${isArchive ? '&scope=archived' : ''}`,
     cards: cards.map(({ card, rewardCount, holderCount, strip }) => ({
       name: card.name,

@@ -19,7 +19,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { describeRejection, type Rejectable } from '#pages/form-errors.js';
@@ -68,7 +68,7 @@ type ListView = {
   pageOf: string;
   previous: string;
   next: string;
-  done: string;
+  flash: string;
 };
 
 /** The form to add or edit a customer. Paths are from the root of the service. */
@@ -152,7 +152,7 @@ export class CustomerListController {
         pageOf: pages > 1 ? t.page({ page, pages }) : '',
         previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
         next: page < pages ? linkTo(page + 1) : '',
-        done: findNotice(query['done'], translations.customerPages.person.done),
+        flash: findFlashMessage(query['done'], translations.customerPages.person.done),
       },
     });
   }

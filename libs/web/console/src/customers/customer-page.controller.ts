@@ -42,7 +42,7 @@ import {
 } from './customer-form.dto.js';
 import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
-import { CustomerView, type CustomerNotice } from './customer-view.service.js';
+import { CustomerView, type CustomerFlashName } from './customer-view.service.js';
 
 type ExplainView = {
   name: string;
@@ -243,7 +243,7 @@ export class CustomerPageController {
     return redirectTo(`/app/stores/${store.id}/customers?done=erased`);
   }
 
-  private redirect(store: EnteredStore, id: number, done: CustomerNotice): PageResult {
+  private redirect(store: EnteredStore, id: number, done: CustomerFlashName): PageResult {
     return redirectTo(`${buildCustomerPath(store, id)}?done=${done}`);
   }
 

@@ -5,7 +5,7 @@ import type { CustomerJson } from '#customers/customer.dto.js';
 import { NO_FILTER } from '#history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#pages/current-user.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -38,7 +38,7 @@ type PersonView = {
   base: string;
   name: string;
   contact: string[];
-  notice: string;
+  flash: string;
   isErased: boolean;
   erasedNotice: string;
   mergedInto: string;
@@ -60,9 +60,9 @@ const view = loadView<PersonView>(import.meta.url, './views/customer.eta');
 
 const TIMELINE_SIZE = 20;
 /** The results of forms that the page tells of. */
-export type CustomerNotice = keyof Localization['t']['customerPages']['person']['done'];
+export type CustomerFlashName = keyof Localization['t']['customerPages']['person']['done'];
 
-/** The page as it is sent. @property done a CustomerNotice, or anything else for none */
+/** The page as it is sent. @property done a CustomerFlashName, or anything else for none */
 export type CustomerPage = Rejectable & {
   store: EnteredStore;
   user: SignedInUser;
@@ -96,7 +96,7 @@ export class CustomerView {
       data: {
         base,
         ...describeCustomer(customer, localization, day),
-        notice: findNotice(done, t.done),
+        flash: findFlashMessage(done, t.done),
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),

@@ -18,7 +18,7 @@ export type LocationListData = {
   canAdd: boolean;
   base: string;
   next: string | null;
-  done: string;
+  flash: string;
 };
 
 /** The data of the form of a location; a new one has no pin yet. */
@@ -26,7 +26,7 @@ export type LocationFormData = {
   title: string;
   save: string;
   back: string;
-  done: string;
+  flash: string;
   pin: PinData | null;
 };
 

@@ -23,7 +23,7 @@ import {
   GetPage,
   PostForm,
 } from '#pages/current-user.js';
-import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor, takePage } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { defineForm, type ValuesOf } from '#pages/forms.js';
 import { loadView } from '#pages/view.js';
@@ -87,7 +87,7 @@ export class LocationPagesController {
       canAdd: isAllowed(store.role, 'createLocation'),
       base,
       next: last ? `${base}?after=${last.id}` : null,
-      done: findNotice(done, t.done),
+      flash: findFlashMessage(done, t.done),
     };
     return showPage({ view: listView, title: words.locations, data });
   }
@@ -262,7 +262,7 @@ export class LocationPagesController {
         title: location?.name ?? t.newTitle,
         save: location ? `${base}/${location.id}` : base,
         back: base,
-        done: findNotice(done, t.done),
+        flash: findFlashMessage(done, t.done),
         pin: location && (await this.createPin(localization, location, base, state.pin ?? {})),
       },
     });

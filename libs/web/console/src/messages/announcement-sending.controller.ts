@@ -20,7 +20,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import type { Translations, Localization } from '#translations/translations.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
-import { findNotice, parseCursor } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, askToConfirm, redirectTo, showPage } from '#pages/page-results.js';
@@ -46,7 +46,7 @@ type DetailData = {
   state: string;
   mood: Mood;
   when: string;
-  done: string;
+  flash: string;
   isOpen: boolean;
   sendAt: string;
   sendAtHint: string;
@@ -216,7 +216,7 @@ export class AnnouncementSendingController {
         state: t.states[state],
         mood: getAnnouncementMood(state),
         when: describeTime(current, minute, t.detail),
-        done: findNotice(done, t.detail.done),
+        flash: findFlashMessage(done, t.detail.done),
         isOpen,
         sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
         sendAtHint: t.detail.sendAtHint({ zone }),

@@ -14,7 +14,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -27,7 +27,7 @@ type SettingsData = {
   tabs: MessageTabs;
   action: string;
   values: SettingsForm;
-  done: string;
+  flash: string;
 };
 
 const view = loadView<SettingsData>(import.meta.url, './views/message-settings.eta');
@@ -53,7 +53,7 @@ export class MessageSettingsPageController {
       max_per_week: String(maxPerWeek),
     };
     const { saved } = localization.t.words;
-    return this.render(localization, store, { values, done: findNotice(done, { saved }) });
+    return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
 
   @PostForm('updateMessageSettings', '', 30)
@@ -93,7 +93,7 @@ export class MessageSettingsPageController {
       data: {
         tabs: createMessageTabs(store, 'settings', t),
         action: `${buildMessagesPath(store)}/settings`,
-        done: '',
+        flash: '',
         ...state,
       },
     });

@@ -15,7 +15,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -35,7 +35,7 @@ type ListData = {
   tabs: MessageTabs;
   base: string;
   lines: { path: string; title: string; about: string; enabled: boolean; sent: string }[];
-  done: string;
+  flash: string;
 };
 
 type FormData = FormChoices & {
@@ -91,7 +91,7 @@ export class RulePagesController {
           enabled: rule.enabled,
           sent: formatSent(rule.counts, localization),
         })),
-        done: findNotice(done, t.done),
+        flash: findFlashMessage(done, t.done),
       },
     });
   }

@@ -16,7 +16,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice, parseCursor } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor } from '#pages/page-query.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
 import type { Localization } from '#translations/translations.js';
@@ -46,7 +46,7 @@ type RuleData = {
   title: string;
   about: string;
   enabled: boolean;
-  done: string;
+  flash: string;
   quiet: string;
   reach: ReachView | null;
   byDay: { day: string; people: string; share: number }[];
@@ -99,7 +99,7 @@ export class RuleSwitchingController {
         title: rule.title,
         about: describeRule(rule, localization),
         enabled: rule.enabled,
-        done: findNotice(query.done, t.done),
+        flash: findFlashMessage(query.done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         reach: reach && toReachView(reach, rule.channels, DAYS, localization),
         byDay: toDays(reach?.byDay ?? [], localization),

@@ -29,7 +29,7 @@ export type MessageData = OutboxLine & {
   /** The path that the form is sent to. */
   send: string;
   back: string;
-  done: string;
+  flash: string;
 };
 
 const MOODS: Record<OutboxEntry['state'], OutboxLine['mood']> = {

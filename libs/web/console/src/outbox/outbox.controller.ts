@@ -11,7 +11,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
@@ -77,7 +77,7 @@ export class OutboxController {
         canBeSent,
         send: `${base}/${entry.id}/send`,
         back: base,
-        done: findNotice(done, { sent: localization.t.outbox.onItsWay }),
+        flash: findFlashMessage(done, { sent: localization.t.outbox.onItsWay }),
       },
     });
   }

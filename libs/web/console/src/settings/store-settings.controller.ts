@@ -16,7 +16,7 @@ import {
   PostForm,
 } from '#pages/current-user.js';
 import { FormCommands } from '#pages/form-commands.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
@@ -53,7 +53,7 @@ type SettingsView = {
   smsHint: string;
   /** Empty for others than owners. */
   quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
-  done: string;
+  flash: string;
 };
 
 const view = loadView<SettingsView>(import.meta.url, './views/settings.eta');
@@ -87,7 +87,7 @@ export class StoreSettingsController {
       ...toSmsForm(smsCountries),
     };
     const { saved } = localization.t.words;
-    return this.render(localization, store, { values, done: findNotice(done, { saved }) });
+    return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
 
   @PostForm('store.settings', '', 30)
@@ -123,7 +123,7 @@ export class StoreSettingsController {
       return this.render(localization, store, {
         values,
         errors: toFormErrors(error, localization),
-        done: '',
+        flash: '',
       });
     }
     return redirectTo(`/app/stores/${store.id}/settings?done=saved`);
@@ -140,7 +140,7 @@ export class StoreSettingsController {
   private async render(
     localization: Localization,
     store: EnteredStore,
-    { errors, ...formState }: Pick<SettingsView, 'values' | 'done'> & Rejectable,
+    { errors, ...formState }: Pick<SettingsView, 'values' | 'flash'> & Rejectable,
   ): Promise<PageResult> {
     const { country } = await this.accounts.getConsoleSettings(store.id);
     const { t, locale } = localization;

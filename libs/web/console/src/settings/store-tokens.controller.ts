@@ -24,7 +24,7 @@ import {
 import { FormCommands } from '#pages/form-commands.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
@@ -65,7 +65,7 @@ type TokensView = {
   roles: Choices;
   reaches: Choices;
   values: TokenFields;
-  done: string;
+  flash: string;
 };
 
 const view = loadView<TokensView>(import.meta.url, './views/tokens.eta');
@@ -114,7 +114,7 @@ export class StoreTokensController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { revoked } = localization.t.console.tokens;
-    return this.render(localization, user, store, { done: findNotice(done, { revoked }) });
+    return this.render(localization, user, store, { flash: findFlashMessage(done, { revoked }) });
   }
 
   @PostForm('tokens.create', '', 30)
@@ -209,7 +209,7 @@ export class StoreTokensController {
     localization: Localization,
     user: SignedInUser,
     store: EnteredStore,
-    { errors, ...formState }: Partial<Pick<TokensView, 'done' | 'values'>> & Rejectable,
+    { errors, ...formState }: Partial<Pick<TokensView, 'flash' | 'values'>> & Rejectable,
   ): Promise<PageResult> {
     const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
@@ -248,7 +248,7 @@ export class StoreTokensController {
           text: value === 'all' ? t.allStores : t.onlyStore({ store: store.name }),
         })),
         values: NO_VALUES,
-        done: '',
+        flash: '',
         ...formState,
       },
       errors,

@@ -33,7 +33,7 @@ import { FormCommands } from '#pages/form-commands.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { toFormErrors, type Rejectable } from '#pages/form-errors.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import { localizeRequest } from '#pages/localize.js';
@@ -50,7 +50,7 @@ type UsersView = {
   sendsMail: boolean;
   requiresCodes: boolean;
   values: { email: string; role: Role };
-  done: string;
+  flash: string;
 };
 
 const view = loadView<UsersView>(import.meta.url, './views/users.eta');
@@ -80,13 +80,13 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { users: t } = localization.t.console;
-    const notices = {
+    const messages = {
       invited: t.invited({ days: INVITATION_DAYS }),
       withdrawn: t.withdrawn,
       role: t.roleChanged,
       removed: t.removed,
     };
-    return this.showUsers(localization, user, store, { done: findNotice(done, notices) });
+    return this.showUsers(localization, user, store, { flash: findFlashMessage(done, messages) });
   }
 
   @PostForm('users.invite', 'invitations', 30)
@@ -132,7 +132,7 @@ export class StoreUsersController {
       const errors = toFormErrors(error, localization);
       return this.showUsers(localization, user, store, { values, errors });
     }
-    if (this.config.mail !== null) return this.redirectWithNotice(store, 'invited');
+    if (this.config.mail !== null) return this.redirectWithFlash(store, 'invited');
     // Without e-mail, the inviting user has to pass on the link, which no other page shows.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     return showPage({
@@ -178,7 +178,7 @@ export class StoreUsersController {
         errors: toFormErrors(error, localization),
       });
     }
-    return this.redirectWithNotice(store, 'withdrawn');
+    return this.redirectWithFlash(store, 'withdrawn');
   }
 
   @PostForm('users.change_role', ':id/role', 30)
@@ -205,7 +205,7 @@ export class StoreUsersController {
     }
     // A former owner may not see this page any more.
     if (parsePathId(id) === user.userId) return redirectTo(`/app/stores/${store.id}`);
-    return this.redirectWithNotice(store, 'role');
+    return this.redirectWithFlash(store, 'role');
   }
 
   @GetPage('users.remove', ':id/remove')
@@ -257,7 +257,7 @@ export class StoreUsersController {
       });
     }
     if (parsePathId(id) === user.userId) return redirectTo('/app');
-    return this.redirectWithNotice(store, 'removed');
+    return this.redirectWithFlash(store, 'removed');
   }
 
   /**
@@ -304,15 +304,15 @@ export class StoreUsersController {
     return getTranslations(profile?.locale ?? 'en');
   }
 
-  private redirectWithNotice(store: EnteredStore, what: string): PageResult {
-    return redirectTo(`${buildUsersPath(store)}?done=${what}`);
+  private redirectWithFlash(store: EnteredStore, name: string): PageResult {
+    return redirectTo(`${buildUsersPath(store)}?done=${name}`);
   }
 
   private async showUsers(
     localization: Localization,
     { userId }: SignedInUser,
     store: EnteredStore,
-    { errors, ...formState }: Partial<Pick<UsersView, 'done' | 'values'>> & Rejectable,
+    { errors, ...formState }: Partial<Pick<UsersView, 'flash' | 'values'>> & Rejectable,
     status?: number,
   ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
@@ -340,7 +340,7 @@ export class StoreUsersController {
         sendsMail: this.config.mail !== null,
         requiresCodes: await this.factors.isRequiredBy(store.id),
         values: { email: '', role: 'staff' as const },
-        done: '',
+        flash: '',
         ...formState,
       },
       errors,

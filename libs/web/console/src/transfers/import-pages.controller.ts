@@ -17,7 +17,7 @@ import {
   PostForm,
   PostUpload,
 } from '#pages/current-user.js';
-import { findNotice, parsePositiveInteger } from '#pages/page-query.js';
+import { findFlashMessage, parsePositiveInteger } from '#pages/page-query.js';
 import { FormCommands } from '#pages/form-commands.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { type PageResult, redirectTo, askToConfirm } from '#pages/page-results.js';
@@ -83,9 +83,11 @@ export class ImportPagesController {
     @Query('done') done: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const notices = localization.t.transfers.done;
+    const messages = localization.t.transfers.done;
     const current = await this.imports.get(store.id, parsePathId(path));
-    return this.page.show(localization, store, current, { notice: findNotice(done, notices) });
+    return this.page.show(localization, store, current, {
+      flash: findFlashMessage(done, messages),
+    });
   }
 
   @GetPage('listImportRows', ':id/rows.csv')

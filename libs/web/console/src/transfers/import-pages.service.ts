@@ -33,7 +33,7 @@ type ImportView = {
   mood: Mood;
   path: string;
   back: string;
-  notice: string;
+  flash: string;
   error: string;
   /** Null: nobody is at work on it. */
   progress: { label: string; text: string; done: number; total: number } | null;
@@ -74,7 +74,7 @@ export class ImportPages {
     localization: Localization,
     store: EnteredStore,
     current: CustomerImport,
-    { notice = '', errors }: { notice?: string } & Rejectable,
+    { flash = '', errors }: { flash?: string } & Rejectable,
   ): Promise<PageResult> {
     const { t, locale } = localization;
     const { state, counts, rowsTotal } = current;
@@ -96,7 +96,7 @@ export class ImportPages {
         ...describeImportState(state, t.transfers),
         path: `${base}/imports/${current.id}`,
         back: base,
-        notice,
+        flash,
         error: describeIssues(current.error ?? {}, t),
         progress: isMoving(state)
           ? {

@@ -33,14 +33,14 @@ type TransfersView = {
   isFirst: boolean;
   /** For how long an import can be undone. */
   days: number;
-  notice: string;
+  flash: string;
   range: { from: string; to: string; kind: string };
   kinds: { value: string; text: string; about: string }[];
 };
 
 export type TransfersInput = {
   after?: number[] | null;
-  notice?: string;
+  flash?: string;
   card?: string;
   encoding?: string;
   range?: Partial<TransfersView['range']>;
@@ -67,7 +67,7 @@ export class TransferPages {
   async show(
     localization: Localization,
     store: EnteredStore,
-    { after = null, notice = '', errors, card = '', encoding = '', range }: TransfersInput,
+    { after = null, flash = '', errors, card = '', encoding = '', range }: TransfersInput,
   ): Promise<PageResult> {
     const { transfers: t } = localization.t;
     const base = buildTransfersPath(store);
@@ -100,7 +100,7 @@ export class TransferPages {
         older: last ? `${base}?after=${last.id}` : null,
         isFirst: after === null,
         days: this.undoDays,
-        notice,
+        flash,
         range: { from: '', to: '', kind: 'redemptions', ...range },
         kinds: listKinds(t),
       },

@@ -19,7 +19,7 @@ import { StoreTimes } from '#pages/store-times.service.js';
 import { localizeRequest } from '#pages/localize.js';
 import type { Readable } from 'node:stream';
 import type { PageResult } from '#pages/page-results.js';
-import { findNotice, parseCursor } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor } from '#pages/page-query.js';
 import { SAMPLE_FILE } from './import-page.js';
 import { TransferPages } from './transfer-pages.service.js';
 
@@ -47,7 +47,7 @@ export class TransfersController {
     const { transfers: t } = localization.t;
     return this.transfers.show(localization, store, {
       after: parseCursor(after),
-      notice: findNotice(done, t.done),
+      flash: findFlashMessage(done, t.done),
     });
   }
 

@@ -29,7 +29,7 @@ import {
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#pages/page-results.js';
-import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor, takePage } from '#pages/page-query.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -65,7 +65,7 @@ type DetailView = WebhookState & {
   created: string;
   next: string;
   delivered: string;
-  notice: string;
+  flash: string;
   enabled: boolean;
   attempts: AttemptLine[];
 };
@@ -150,8 +150,8 @@ export class WebhookDeliveriesPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { t } = localization;
-    const notice = findNotice(done, t.webhookPages.done);
-    return this.showDelivery(localization, store, path, notice);
+    const flash = findFlashMessage(done, t.webhookPages.done);
+    return this.showDelivery(localization, store, path, flash);
   }
 
   @PostForm('redeliverWebhook', 'deliveries/:delivery_id/redeliver', 30)
@@ -226,7 +226,7 @@ export class WebhookDeliveriesPageController {
     localization: Localization,
     store: EnteredStore,
     path: DeliveryParameters,
-    notice: string,
+    flash: string,
     errors?: FormErrors,
   ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
@@ -251,7 +251,7 @@ export class WebhookDeliveriesPageController {
         enabled,
         attempts: renderAttempts(delivery, localization, minute),
         ...describeDelivery(delivery, localization),
-        notice,
+        flash,
       },
     });
   }

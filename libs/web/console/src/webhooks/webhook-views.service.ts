@@ -5,7 +5,7 @@ import type { EnteredStore } from '#pages/current-user.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { describeRejection, type FormErrors, type Rejectable } from '#pages/form-errors.js';
-import { findNotice } from '#pages/page-query.js';
+import { findFlashMessage } from '#pages/page-query.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
   WebhookSubscriptionJson,
@@ -53,7 +53,7 @@ type ShowView = WebhookState & {
   name: string;
   url: string;
   reason: string;
-  notice: string;
+  flash: string;
   isFailure: boolean;
   enabled: boolean;
   events: string[];
@@ -85,7 +85,7 @@ const rotateView = loadView<RotateView>(import.meta.url, './views/rotate.eta');
 const MAX_CHOICES = 250;
 const GRACES = ['0', '3600', '86400', '604800'] as const;
 /** The results of forms that the page of a webhook tells of. */
-export type WebhookNotice = keyof Omit<Localization['t']['webhookPages']['done'], 'replayed'>;
+export type WebhookFlashName = keyof Omit<Localization['t']['webhookPages']['done'], 'replayed'>;
 
 /** Renders the pages about one webhook. */
 @Injectable()
@@ -125,7 +125,7 @@ export class WebhookViews {
     const name = (choices: Choices, ids: number[] | null) =>
       ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
       null;
-    const notice = findNotice(query['done'], t.done);
+    const flash = findFlashMessage(query['done'], t.done);
     const replayed = /^\d{1,12}$/.test(String(query['replayed']))
       ? Number(query['replayed'])
       : null;
@@ -139,7 +139,7 @@ export class WebhookViews {
         name: webhook.description ?? new URL(webhook.target_url).hostname,
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
-        notice: replayed === null ? notice : t.done.replayed({ count: replayed }),
+        flash: replayed === null ? flash : t.done.replayed({ count: replayed }),
         isFailure: query['done'] === 'testFailed',
         enabled: webhook.enabled,
         events: webhook.events.map((event) => renderEventName(event, localization)),

@@ -37,7 +37,7 @@ import { TestWebhookSubscription } from '#subscriptions/webhook-test.commands.js
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#pages/localize.js';
-import { findNotice, parseCursor, takePage } from '#pages/page-query.js';
+import { findFlashMessage, parseCursor, takePage } from '#pages/page-query.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
@@ -51,7 +51,7 @@ import {
   renderLast,
   type WebhookState,
 } from './webhook-labels.js';
-import { WebhookViews, type WebhookNotice } from './webhook-views.service.js';
+import { WebhookViews, type WebhookFlashName } from './webhook-views.service.js';
 
 type Line = WebhookState & {
   path: string;
@@ -61,7 +61,7 @@ type Line = WebhookState & {
   last: string;
 };
 
-type ListView = { base: string; lines: Line[]; next: string; first: string; done: string };
+type ListView = { base: string; lines: Line[]; next: string; first: string; flash: string };
 
 type EnableView = { base: string; about: string; since: string };
 const listView = loadView<ListView>(import.meta.url, './views/webhooks.eta');
@@ -110,7 +110,7 @@ export class WebhooksController {
         })),
         next: last ? `${base}?after=${last.id}` : '',
         first: after === null ? '' : base,
-        done: findNotice(query['done'], t.done),
+        flash: findFlashMessage(query['done'], t.done),
       },
     });
   }
@@ -307,7 +307,7 @@ export class WebhooksController {
     return this.reauthentication.assertPassword(user, form[field], field, request);
   }
 
-  private redirect(store: EnteredStore, id: number, done: WebhookNotice): PageResult {
+  private redirect(store: EnteredStore, id: number, done: WebhookFlashName): PageResult {
     return redirectTo(`${buildWebhooksPath(store)}/${id}?done=${done}`);
   }
 }

@@ -16,7 +16,7 @@ async function update() {
   if (!next) {
     // Loading this page anew would cancel the navigation to the page that was clicked.
     if (performance.now() - clickedAt < LEAVING_MS) return true;
-    // Without the notice of what was done before.
+    // Without the flash message of what was done before.
     location.replace(location.pathname);
     return false;
   }
