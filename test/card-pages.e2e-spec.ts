@@ -26,8 +26,8 @@ const readRewards = async (id: number) =>
 const findId = (location: string | null) => Number(/\/cards\/(\d+)/.exec(location ?? '')?.[1]);
 
 async function createDesign(fields: Record<string, string> = {}): Promise<number> {
-  const receipt = `receipt-${Math.random()}`;
-  const all = { ...CARD_FORM, ...REWARD_FORM, receipt, ...fields };
+  const formKey = `key-${Math.random()}`;
+  const all = { ...CARD_FORM, ...REWARD_FORM, form_key: formKey, ...fields };
   const { status, location } = await owner.upload(`${list}/new?template=coffee`, list, all);
   expect(status).toBe(303);
   return findId(location);
@@ -43,7 +43,7 @@ describe('the pages of cards', () => {
   });
 
   it('create a card with its rewards once, however often the form is sent', async () => {
-    const fields = { ...CARD_FORM, ...REWARD_FORM, receipt: 'the-same-receipt' };
+    const fields = { ...CARD_FORM, ...REWARD_FORM, form_key: 'the-same-key' };
     const first = await owner.upload(`${list}/new?template=coffee`, list, fields);
     const again = await owner.upload(`${list}/new?template=coffee`, list, fields);
     expect([first.status, again.status]).toEqual([303, 303]);
@@ -194,7 +194,7 @@ describe('the pages of cards', () => {
       reward_0_name: 'Tea',
       name: 'Once',
       seen,
-      receipt: 'save',
+      form_key: 'save',
     };
     const save = () => owner.upload(page, page, fields);
     const responses = [...(await Promise.all([save(), save()])), await save()];

@@ -5,7 +5,7 @@ import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { Console, readReceipt } from './support/browser/console-browser.js';
+import { Console, readFormKey } from './support/browser/console-browser.js';
 import { enrolWithPage, type Enrolled } from './support/browser/web-card.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
@@ -40,8 +40,8 @@ async function submitOnce(
   action: string,
   fields: Record<string, string>,
 ) {
-  const receipt = readReceipt((await browser.get(page)).text);
-  const send = () => browser.submit(page, action, { receipt, ...fields });
+  const formKey = readFormKey((await browser.get(page)).text);
+  const send = () => browser.submit(page, action, { form_key: formKey, ...fields });
   const responses = await Promise.all([send(), send()]);
   return [...responses, await send()];
 }
@@ -130,11 +130,11 @@ describe('the customers of the console', () => {
     const card_id = String(other.card.id);
     const sent = await submitOnce(owner, page, `${page}/cards`, { card_id });
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
-    const again = await owner.submit(page, `${page}/cards`, { card_id, receipt: 'other' });
+    const again = await owner.submit(page, `${page}/cards`, { card_id, form_key: 'other' });
     expect(again.text).toContain('The customer has this card already.');
     const path = `${store.store}/cards/${(await enrolWithPage(store)).card.id}`;
     await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
-    const expired = { card_id: path.split('/').at(-1) ?? '', receipt: 'expired' };
+    const expired = { card_id: path.split('/').at(-1) ?? '', form_key: 'expired' };
     expect((await owner.submit(page, `${page}/cards`, expired)).text).toContain(
       'This card has expired: new customers no longer get it.',
     );
@@ -216,8 +216,8 @@ describe('the customers of the console', () => {
     );
     expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 2 });
     // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
-    const late = await owner.submit(unmerge, unmerge, { receipt: 'another' });
-    expect([late.status, readReceipt(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
+    const late = await owner.submit(unmerge, unmerge, { form_key: 'another' });
+    expect([late.status, readFormKey(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
   });
 
   it('are exported and erased', async () => {

@@ -10,7 +10,7 @@ import type { RouteThrottle } from '#http/throttle.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import type { ConsoleRoute } from '#pages/current-user.js';
 import { CARD_FORM, REWARD_FORM } from './support/fixtures/card-form.js';
-import { Console, readReceipt, type ConsolePage } from './support/browser/console-browser.js';
+import { Console, readFormKey, type ConsolePage } from './support/browser/console-browser.js';
 import { enrolWithPage } from './support/browser/web-card.js';
 import { eventually } from './support/jest/eventually.js';
 import { startSecondApi } from './support/services/second-api.js';
@@ -68,8 +68,8 @@ async function submitThrice(
   action = page,
   fields: Fields = {},
 ): Promise<(string | null)[]> {
-  const receipt = readReceipt((await owner.get(page)).text);
-  const send = () => owner.submit(page, action, { ...fields, receipt });
+  const formKey = readFormKey((await owner.get(page)).text);
+  const send = () => owner.submit(page, action, { ...fields, form_key: formKey });
   const responses = [...(await Promise.all([send(), send()])), await send()];
   expect(responses.map(({ status }) => status)).toEqual([303, 303, 303]);
   return responses.map(({ location }) => location);
@@ -183,8 +183,8 @@ describe('the forms of the pages', () => {
   it('delete once, and lead to where the first one led', async () => {
     const page = await createLocation();
     const { text } = await owner.get(`${page}/remove`);
-    const receipt = readReceipt(text);
-    const send = () => owner.submit(base, `${page}/remove`, { receipt });
+    const formKey = readFormKey(text);
+    const send = () => owner.submit(base, `${page}/remove`, { form_key: formKey });
     const responses: ConsolePage[] = [];
     const changes = await listChanges(async () => {
       responses.push(...(await Promise.all([send(), send()])), await send());
@@ -219,9 +219,9 @@ describe('the forms of the pages', () => {
       },
     };
     for (const [page, { action, fields }] of Object.entries(secrets)) {
-      const receipt = readReceipt((await owner.get(page)).text);
+      const formKey = readFormKey((await owner.get(page)).text);
       const send = () =>
-        owner.submit(page, action, { ...fields, receipt, current_password: PASSWORD });
+        owner.submit(page, action, { ...fields, form_key: formKey, current_password: PASSWORD });
       const responses: ConsolePage[] = [];
       const changes = await listChanges(async () => {
         responses.push(...(await Promise.all([send(), send()])), await send());
@@ -231,7 +231,7 @@ describe('the forms of the pages', () => {
       expect(secrets[0]).toMatch(/./);
       expect(secrets).toEqual(Array(3).fill(secrets[0]));
       expect(changes).toHaveLength(1);
-      const wrong = { ...fields, receipt, current_password: 'not it' };
+      const wrong = { ...fields, form_key: formKey, current_password: 'not it' };
       expect((await owner.submit(page, action, wrong)).status).toBe(422);
     }
   });
@@ -241,9 +241,12 @@ describe('the forms of the pages', () => {
     const { userId } = await service.execute(new CreateUser(cli, email, 'Mira', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'owner'));
     const browser = await Console.of(service, email);
-    const receipt = readReceipt((await browser.get(`${base}/users`)).text);
+    const formKey = readFormKey((await browser.get(`${base}/users`)).text);
     const send = (step: string, fields: Fields = {}) =>
-      browser.submit('/app/account', `${base}/users/${userId}/${step}`, { ...fields, receipt });
+      browser.submit('/app/account', `${base}/users/${userId}/${step}`, {
+        ...fields,
+        form_key: formKey,
+      });
     const giveUp = () => send('role', { role: 'staff', sure: 'yes' });
     const responses = [await giveUp(), await giveUp()];
     expect(responses.map(({ status, location }) => [status, location])).toEqual([
@@ -277,24 +280,24 @@ describe('the forms of the pages', () => {
     const page = '/app/new-store';
     const fields = { name: 'Second', time_zone: 'UTC', locale: 'en', country: 'DE' };
     const last = await startService({ MAX_STORES_PER_OWNER: '2' }, service.database);
-    const receipt = readReceipt((await browser.get(page)).text);
+    const formKey = readFormKey((await browser.get(page)).text);
     const again = await Console.of(service, other.email, last.baseUrl);
-    const first = await again.submit(page, page, { ...fields, receipt });
-    const second = await again.submit('/app/account', page, { ...fields, receipt });
+    const first = await again.submit(page, page, { ...fields, form_key: formKey });
+    const second = await again.submit('/app/account', page, { ...fields, form_key: formKey });
     await last.app.close();
     expect([first.status, second.status]).toEqual([303, 303]);
     expect(second.location).toBe(first.location);
   });
 
-  it('are refused without their receipt', async () => {
+  it('are refused without their key', async () => {
     const page = `${base}/locations`;
-    const fields = { name: 'Nowhere', address: 'Kai 1, Hamburg', receipt: '' };
+    const fields = { name: 'Nowhere', address: 'Kai 1, Hamburg', form_key: '' };
     expect((await owner.submit(`${page}/new`, page, fields)).status).toBe(403);
   });
 
   it('run again after they were refused', async () => {
     const page = `${base}/locations`;
-    const fields = { name: '', address: 'Kai 1, Hamburg', receipt: 'refused' };
+    const fields = { name: '', address: 'Kai 1, Hamburg', form_key: 'refused' };
     const send = (name: string) => owner.submit(`${page}/new`, page, { ...fields, name });
     expect((await send('')).status).toBe(422);
     expect((await send('')).status).toBe(422);
@@ -303,7 +306,7 @@ describe('the forms of the pages', () => {
     const enrol = () =>
       owner.submit(`${base}/customers/${customerId}`, `${base}/customers/${customerId}/cards`, {
         card_id: String(card.id),
-        receipt: 'archived',
+        form_key: 'archived',
       });
     await store.post(`${store.store}/cards/${card.id}/archive`);
     expect((await enrol()).status).toBe(422);
@@ -314,7 +317,7 @@ describe('the forms of the pages', () => {
   it('run once for each way in which they were filled in', async () => {
     const page = `${base}/locations`;
     const send = (name: string) =>
-      owner.submit(`${page}/new`, page, { name, address: 'Kai 1, Hamburg', receipt: 'changed' });
+      owner.submit(`${page}/new`, page, { name, address: 'Kai 1, Hamburg', form_key: 'changed' });
     const ids = [await send('One'), await send('Two'), await send('One')].map(findId);
     expect(ids[2]).toBe(ids[0]);
     expect(ids[1]).not.toBe(ids[0]);
@@ -325,7 +328,7 @@ describe('the forms of the pages', () => {
     const email = 'manager@forms.example';
     await service.execute(new CreateUser(cli, email, 'Manager', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'manager'));
-    const fields = { name: 'Shared', address: 'Kai 1, Hamburg', receipt: 'shared' };
+    const fields = { name: 'Shared', address: 'Kai 1, Hamburg', form_key: 'shared' };
     const browsers = [
       owner,
       await Console.of(service, store.email),
@@ -342,7 +345,7 @@ describe('the forms of the pages', () => {
   it('go on where a process was killed in the middle', async () => {
     const { program, second } = await startSecondApi(service, store);
     const page = `${base}/cards`;
-    const fields = { ...CARD_FORM, ...REWARD_FORM, name: 'Killed', receipt: 'killed' };
+    const fields = { ...CARD_FORM, ...REWARD_FORM, name: 'Killed', form_key: 'killed' };
     const victim = await Console.of(service, store.email, second.baseUrl);
     const locker = new pg.Client(service.database.ownerUrl);
     await locker.connect();

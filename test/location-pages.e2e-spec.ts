@@ -102,7 +102,7 @@ describe('the location pages of the console', () => {
   });
 
   it('add a location once, change it, and remove it after a question', async () => {
-    const fields = { name: 'Kiosk', address: 'Kai 2, Hamburg', receipt: 'one-receipt' };
+    const fields = { name: 'Kiosk', address: 'Kai 2, Hamburg', form_key: 'one-key' };
     const first = await owner.submit(`${list}/new`, list, fields);
     const again = await owner.submit(`${list}/new`, list, fields);
     expect([first.status, again.location]).toEqual([303, first.location]);
@@ -145,7 +145,7 @@ describe('the location pages of the console', () => {
   });
 
   it('leave out a NUL character of a name', async () => {
-    const form = { name: 'Ki\0osk', address: 'Kai 2', receipt: 'nul' };
+    const form = { name: 'Ki\0osk', address: 'Kai 2', form_key: 'nul' };
     const { location } = await owner.submit(`${list}/new`, list, form);
     const id = Number(/(\d+)\?/.exec(location ?? '')?.[1]);
     const { body } = await store.get<LocationJson>(`${store.store}/locations/${id}`);

@@ -35,7 +35,7 @@ describe('the pages of posters', () => {
 
   it('make a poster once, however often the form is sent', async () => {
     const { card_id } = await newPoster(store);
-    const fields = { ...FIELDS, card_id: String(card_id), receipt: 'one-receipt' };
+    const fields = { ...FIELDS, card_id: String(card_id), form_key: 'one-key' };
     const first = await owner.submit(`${list}/new`, list, fields);
     const again = await owner.submit(`${list}/new`, list, fields);
     expect([first.status, again.location]).toEqual([303, first.location]);

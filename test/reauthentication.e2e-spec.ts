@@ -101,7 +101,7 @@ const steps: Record<string, Step> = {
   'a new webhook': {
     formPage: () => `${page}/webhooks/new`,
     action: () => `${page}/webhooks`,
-    fields: { ...newWebhook, receipt: randomUUID() },
+    fields: { ...newWebhook, form_key: randomUUID() },
     count: 'select count(*)::int from webhook_subscriptions',
     keepsCookie: true,
   },
@@ -115,7 +115,7 @@ const steps: Record<string, Step> = {
   'a new secret of a webhook': {
     formPage: async () => `${await createWebhook()}/rotate`,
     action: (formPage) => formPage,
-    fields: { receipt: randomUUID(), grace_seconds: '0', signature: 'hmac' },
+    fields: { form_key: randomUUID(), grace_seconds: '0', signature: 'hmac' },
     count: `select count(*)::int from audit_log where type = 'webhook_subscription.secret_rotated'`,
     keepsCookie: true,
   },

@@ -31,16 +31,16 @@ afterAll(async () => {
 async function upload(
   content: string | Uint8Array<ArrayBuffer>,
   {
-    receipt = String(Math.random()),
+    formKey = String(Math.random()),
     encoding = '',
     browser = owner,
     at = page,
-  }: { receipt?: string; encoding?: string; browser?: Browser; at?: string } = {},
+  }: { formKey?: string; encoding?: string; browser?: Browser; at?: string } = {},
 ): Promise<BrowserResponse> {
   await browser.get(at);
   const form = new FormData();
   form.set('_csrf', browser.csrf);
-  form.set('receipt', receipt);
+  form.set('form_key', formKey);
   form.set('encoding', encoding);
   form.set('file', new File([content], 'customers.csv', { type: 'text/csv' }));
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -72,12 +72,12 @@ async function waitFor(id: number, state: ImportJson['state']): Promise<ImportJs
 describe('the pages of imports', () => {
   it('upload a file once, however often its form is sent', async () => {
     const [one, two] = [
-      await upload('email,first_name\na@example.com,A', { receipt: 'receipt' }),
-      await upload('email,first_name\na@example.com,A', { receipt: 'receipt' }),
+      await upload('email,first_name\na@example.com,A', { formKey: 'key' }),
+      await upload('email,first_name\na@example.com,A', { formKey: 'key' }),
     ];
     expect([one.status, two.location]).toEqual([303, one.location]);
     await waitFor(findImport(one), 'ready');
-    const other = await upload('email,first_name\nz@example.com,Z', { receipt: 'receipt' });
+    const other = await upload('email,first_name\nz@example.com,Z', { formKey: 'key' });
     expect(other.status).toBe(303);
     expect(findImport(other)).not.toBe(findImport(one));
     await waitFor(findImport(other), 'ready');

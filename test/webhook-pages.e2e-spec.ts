@@ -4,7 +4,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import { runAtTime } from './support/services/clock.js';
-import { Console, readReceipt } from './support/browser/console-browser.js';
+import { Console, readFormKey } from './support/browser/console-browser.js';
 import { enrolWithPage } from './support/browser/web-card.js';
 import { Receiver } from './support/emulators/webhook-receiver.js';
 import { eventually } from './support/jest/eventually.js';
@@ -35,9 +35,9 @@ const findSecret = (text: string) => /whsec_[^<]+/.exec(text)?.[0] ?? '';
 
 /** Subscribes on the page. @returns the id */
 async function create(receiver: Receiver, fields: Record<string, string> = {}): Promise<string> {
-  const receipt = readReceipt((await owner.get(`${list}/new`)).text);
+  const formKey = readFormKey((await owner.get(`${list}/new`)).text);
   const form = {
-    receipt,
+    form_key: formKey,
     target_url: receiver.url,
     scope: 'all',
     personal_data: 'yes',
@@ -52,9 +52,9 @@ describe('the webhooks of the console', () => {
   it('are made once, however often the form is sent, and show their secret once', async () => {
     expect((await owner.get(list)).text).toContain('No webhooks yet');
     const { url } = await receive();
-    const receipt = readReceipt((await owner.get(`${list}/new`)).text);
+    const formKey = readFormKey((await owner.get(`${list}/new`)).text);
     const form = {
-      receipt,
+      form_key: formKey,
       target_url: url,
       description: 'Till <1>',
       scope: 'all',
@@ -128,8 +128,8 @@ describe('the webhooks of the console', () => {
     const on = await owner.submit(`${page}/enable`, `${page}/enable`, { replay_missed: 'yes' });
     expect(on.location).toBe(`${page}?done=enabledMissed`);
     expect(await readWebhook(id)).toMatchObject({ enabled: true });
-    const receipt = readReceipt((await owner.get(`${page}/delete`)).text);
-    const remove = () => owner.submit(`${list}/new`, `${page}/delete`, { receipt });
+    const formKey = readFormKey((await owner.get(`${page}/delete`)).text);
+    const remove = () => owner.submit(`${list}/new`, `${page}/delete`, { form_key: formKey });
     const deleted = [await remove(), await remove()].map(({ location }) => location);
     expect(deleted).toEqual([`${list}?done=deleted`, `${list}?done=deleted`]);
     expect((await owner.get(page)).status).toBe(404);
@@ -139,8 +139,13 @@ describe('the webhooks of the console', () => {
     const id = await create(await receive());
     const page = `${list}/${id}`;
     const { secret: former } = await readWebhook(id);
-    const receipt = readReceipt((await owner.get(`${page}/rotate`)).text);
-    const form = { receipt, grace_seconds: '3600', signature: 'hmac', current_password: PASSWORD };
+    const formKey = readFormKey((await owner.get(`${page}/rotate`)).text);
+    const form = {
+      form_key: formKey,
+      grace_seconds: '3600',
+      signature: 'hmac',
+      current_password: PASSWORD,
+    };
     const send = () => owner.submit(`${page}/rotate`, `${page}/rotate`, form);
     const sent = [...(await Promise.all([send(), send()])), await send()];
     const { secret } = await readWebhook(id);
@@ -150,9 +155,9 @@ describe('the webhooks of the console', () => {
     expect(findUntil(sent[0]?.text)).toBeDefined();
     const later = await runAtTime(new Date(Date.now() + 3_000_000).toISOString(), send);
     expect(findUntil(later.text)).toBe(findUntil(sent[0]?.text));
-    const wrong = { ...form, receipt: 'other', grace_seconds: '-1' };
+    const wrong = { ...form, form_key: 'other', grace_seconds: '-1' };
     expect((await owner.submit(`${page}/rotate`, `${page}/rotate`, wrong)).status).toBe(422);
-    const key = { ...form, receipt: 'key', grace_seconds: '0', signature: 'ed25519' };
+    const key = { ...form, form_key: 'key', grace_seconds: '0', signature: 'ed25519' };
     const { text } = await owner.submit(`${page}/rotate`, `${page}/rotate`, key);
     expect(text).toContain((await readWebhook(id)).public_key);
   });
@@ -162,8 +167,8 @@ describe('the webhooks of the console', () => {
     const id = await create(receiver);
     const page = `${list}/${id}`;
     const test = async () => {
-      const receipt = readReceipt((await owner.get(page)).text);
-      return (await owner.submit(page, `${page}/test`, { receipt })).location ?? '';
+      const formKey = readFormKey((await owner.get(page)).text);
+      return (await owner.submit(page, `${page}/test`, { form_key: formKey })).location ?? '';
     };
     expect(await test()).toBe(`${page}?done=tested`);
     const failed = await test();
@@ -180,8 +185,8 @@ describe('the webhooks of the console', () => {
     const receiver = await receive(() => reply);
     const page = `${list}/${await create(receiver)}`;
     const test = async () => {
-      const receipt = readReceipt((await owner.get(page)).text);
-      return owner.submit(page, `${page}/test`, { receipt });
+      const formKey = readFormKey((await owner.get(page)).text);
+      return owner.submit(page, `${page}/test`, { form_key: formKey });
     };
     const running = Array.from({ length: 4 }, test);
     await eventually(
@@ -215,8 +220,8 @@ describe('the webhooks of the console', () => {
     const page = await owner.get(delivery);
     expect(page.text).toContain('HTTP status 503');
     expect(page.text).toContain('closed &lt;now&gt;');
-    const receipt = readReceipt(page.text);
-    const send = () => owner.submit(delivery, `${delivery}/redeliver`, { receipt });
+    const formKey = readFormKey(page.text);
+    const send = () => owner.submit(delivery, `${delivery}/redeliver`, { form_key: formKey });
     const sent = await Promise.all([send(), send()]);
     expect(sent.map(({ location }) => location)).toEqual(
       sent.map(() => `${delivery}?done=redelivered`),
@@ -248,7 +253,7 @@ describe('the webhooks of the console', () => {
     const { text } = await owner.get(replay);
     expect(text).toContain('Europe/Berlin');
     const from = /name="from"[^>]*value="([^"]+)"/.exec(text)?.[1] ?? '';
-    const form = { receipt: readReceipt(text), from, to: '', scope: 'all' };
+    const form = { form_key: readFormKey(text), from, to: '', scope: 'all' };
     const send = () => owner.submit(replay, replay, form);
     const sent = [...(await Promise.all([send(), send()])), await send()];
     const { location } = sent[0] ?? {};
@@ -280,7 +285,7 @@ describe('the webhooks of the console', () => {
       expect([path, (await stranger.get(`${theirs}/${id}${path}`)).status]).toEqual([path, 404]);
     }
     for (const form of ['/edit', '/pause', '/enable', '/test', '/rotate', '/delete', '/replay']) {
-      const fields = { receipt: form, target_url: 'https://a.example/', scope: 'all' };
+      const fields = { form_key: form, target_url: 'https://a.example/', scope: 'all' };
       const sent = await stranger.submit(`${theirs}/new`, `${theirs}/${id}${form}`, fields);
       expect([form, sent.status]).toEqual([form, 404]);
     }

@@ -31,7 +31,7 @@ export class Browser {
     fields: Record<string, string> = {},
     headers: Record<string, string> = {},
   ): Promise<BrowserResponse> {
-    const body = new URLSearchParams({ _csrf: this.csrf, receipt: randomUUID(), ...fields });
+    const body = new URLSearchParams({ _csrf: this.csrf, form_key: randomUUID(), ...fields });
     return this.sendRequest(
       'POST',
       path,

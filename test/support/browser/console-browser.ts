@@ -83,10 +83,10 @@ export class Console {
 /** Reads what every form of a page has. */
 function readHiddenFields(text: string): Record<string, string> {
   const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
-  return { _csrf: csrf, receipt: readReceipt(text) };
+  return { _csrf: csrf, form_key: readFormKey(text) };
 }
 
-/** Reads the receipt that the forms of a page share. */
-export function readReceipt(text: string): string {
-  return /name="receipt" value="([^"]+)"/.exec(text)?.[1] ?? '';
+/** Reads the key that the forms of a page share. */
+export function readFormKey(text: string): string {
+  return /name="form_key" value="([^"]+)"/.exec(text)?.[1] ?? '';
 }

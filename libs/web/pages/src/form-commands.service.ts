@@ -66,7 +66,7 @@ export class FormCommands {
   ): Promise<R> {
     const name = 'context' in command ? 'context' : 'by';
     const writer = 'context' in command ? command.context : command.by;
-    return this.executeOnce(writer, `${command.constructor.name} ${step}`, async (own) => {
+    return this.executeStep(writer, `${command.constructor.name} ${step}`, async (own) => {
       await check();
       return this.bus.execute(Object.assign(command, { [name]: own }));
     });
@@ -77,7 +77,7 @@ export class FormCommands {
    * @param execute passes its argument on, so that the result is written in the same transaction
    * @throws InProgressError when the first one takes too long
    */
-  async executeOnce<W extends Writer, R extends Storable<R>>(
+  async executeStep<W extends Writer, R extends Storable<R>>(
     writer: W,
     step: string,
     execute: (writer: W) => Promise<R>,
@@ -96,10 +96,10 @@ export class FormCommands {
     return result.body;
   }
 
-  /** @throws PageError without a receipt, which stands beside the CSRF token in each form */
+  /** @throws PageError without the key of the form, which stands beside the CSRF token in each form */
   private addKey(request: ConsoleRequest, subjects: RequestSubjects): void {
     const form = (request.body ?? {}) as Form;
-    if (!form['receipt']) {
+    if (!form['form_key']) {
       const { errors } = localizeRequest(request).t.console;
       throw new PageError(403, errors.expired, errors.expiredWhy);
     }

@@ -15,8 +15,8 @@ export type PageFrame = {
   t: Translations;
   /** The value of the hidden field `_csrf`; empty on pages without a session. */
   csrf: string;
-  /** The value of the hidden field `receipt`, by which a form that is sent twice is recognized. */
-  receipt: string;
+  /** The value of the hidden field `form_key`, by which a form that is sent twice is recognized. */
+  formKey: string;
   /** Whether the part `password-again` shows its field. */
   asksPassword: boolean;
   /** Null on pages without a session. */
@@ -37,7 +37,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
     lang,
     t,
     csrf: '',
-    receipt: createId(),
+    formKey: createId(),
     asksPassword: true,
     user: null,
     store: null,

@@ -89,7 +89,7 @@ export class OutboxController {
     @Param('message_id') path: string,
   ): Promise<PageResult> {
     const id = parseMessageId(path);
-    const isSent = await this.commands.executeOnce(context, 'send', (own) =>
+    const isSent = await this.commands.executeStep(context, 'send', (own) =>
       this.outbox.send(own, id),
     );
     return redirectTo(`${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`);

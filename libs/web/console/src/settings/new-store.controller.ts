@@ -86,7 +86,7 @@ export class NewStoreController {
       const command = new CreateAccount(by, attributes, user.userId, true);
       const assertRoom = async () => void (await this.getNewestStore(user, localization));
       accountId = (await this.commands.execute(command, '', assertRoom)).id;
-      await this.commands.executeOnce(by, 'quotas', (own) =>
+      await this.commands.executeStep(by, 'quotas', (own) =>
         this.quotas.inherit(own, accountId, user.userId),
       );
     } catch (error) {

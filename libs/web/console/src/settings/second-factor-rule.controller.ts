@@ -47,7 +47,7 @@ export class SecondFactorRuleController {
     const password = form['current_password'];
     const errors = await this.reauthentication.findPasswordErrors(user, password, request);
     if (errors.length > 0) return this.showQuestion(localizeRequest(request), store, errors);
-    await this.commands.executeOnce(by, 'rule', (own) =>
+    await this.commands.executeStep(by, 'rule', (own) =>
       this.factors.require(own, store.id, form['required'] === 'yes'),
     );
     return redirectTo(`/app/stores/${store.id}/users`);

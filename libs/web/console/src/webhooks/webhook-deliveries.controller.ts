@@ -163,7 +163,7 @@ export class WebhookDeliveriesPageController {
   ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     try {
-      await this.commands.executeOnce(context, 'redeliver', (own) =>
+      await this.commands.executeStep(context, 'redeliver', (own) =>
         this.deliveries.redeliver(own, id, deliveryId),
       );
     } catch (error) {
@@ -212,7 +212,7 @@ export class WebhookDeliveriesPageController {
         to: to === '' ? null : toTime(to),
         types: values.hasEveryEvent ? null : values.events,
       });
-      replayed = await this.commands.executeOnce(context, 'replay', (own) =>
+      replayed = await this.commands.executeStep(context, 'replay', (own) =>
         this.deliveries.replay(own, id, body),
       );
     } catch (error) {

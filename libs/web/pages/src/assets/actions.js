@@ -65,7 +65,7 @@ addEventListener('pageshow', ({ persisted }) => {
   for (const form of forms) delete form.dataset.sent;
   if (!persisted) return;
   // Sent from a page that the browser has kept, a form is another request than the one before.
-  for (const input of document.querySelectorAll('input[name=receipt]')) {
+  for (const input of document.querySelectorAll('input[name=form_key]')) {
     input.value += '.';
   }
 });
