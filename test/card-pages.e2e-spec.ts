@@ -159,41 +159,43 @@ describe('the pages of cards', () => {
   it('ask before the changes of somebody else are replaced', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: seen } = await readCard(id);
+    const { updated_at: opened_version } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const rejected = await owner.upload(page, page, { ...CARD_FORM, seen });
+    const rejected = await owner.upload(page, page, { ...CARD_FORM, opened_version });
     expect(rejected.status).toBe(422);
     expect(rejected.text).toContain('Somebody else has changed this card');
     expect(await readCard(id)).toMatchObject({ header_text: 'Theirs' });
-    const [, current = ''] = /name="seen" value="([^"]+)"/.exec(rejected.text) ?? [];
-    expect((await owner.upload(page, page, { ...CARD_FORM, seen: current })).status).toBe(303);
+    const [, current = ''] = /name="opened_version" value="([^"]+)"/.exec(rejected.text) ?? [];
+    expect((await owner.upload(page, page, { ...CARD_FORM, opened_version: current })).status).toBe(
+      303,
+    );
     expect(await readCard(id)).toMatchObject({ header_text: null });
   });
 
   it('still names somebody else’s change after a save that had errors', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: seen } = await readCard(id);
+    const { updated_at: opened_version } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', seen });
+    const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', opened_version });
     expect(refused.status).toBe(422);
     expect(refused.text).toContain('Name of the card: Please fill in this field.');
     expect(refused.text).not.toContain('marked in red');
-    const [, openedAt = ''] = /name="seen" value="([^"]+)"/.exec(refused.text) ?? [];
-    const corrected = await owner.upload(page, page, { ...CARD_FORM, seen: openedAt });
+    const [, openedAt = ''] = /name="opened_version" value="([^"]+)"/.exec(refused.text) ?? [];
+    const corrected = await owner.upload(page, page, { ...CARD_FORM, opened_version: openedAt });
     expect(corrected.text).toContain('Somebody else has changed this card');
   });
 
   it('save once, although a form that is sent again finds the card changed', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: seen } = await readCard(id);
+    const { updated_at: opened_version } = await readCard(id);
     const fields = {
       ...CARD_FORM,
       ...REWARD_FORM,
       reward_0_name: 'Tea',
       name: 'Once',
-      seen,
+      opened_version,
       form_key: 'save',
     };
     const save = () => owner.upload(page, page, fields);

@@ -26,8 +26,8 @@ export type ConsoleRequest = AuthenticatedRequest & {
   store?: EnteredStore;
 };
 
-/** @property runsOnce whether the commands of a form are executed once, however often it is sent */
-export type ConsoleRoute = { operation?: Operation; withoutSession?: true; runsOnce?: boolean };
+/** @property isRunOnce whether the commands of a form are executed once, however often it is sent */
+export type ConsoleRoute = { operation?: Operation; withoutSession?: true; isRunOnce?: boolean };
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
 export function RequiresOperation(operation: Operation): MethodDecorator {
@@ -42,7 +42,7 @@ export function GetPage(operation: Operation, path = ''): MethodDecorator {
 
 /** Declares that the commands of a form are executed once, however often it is sent (`FormCommands`). */
 export function RunsOnce(): MethodDecorator {
-  const config: ConsoleRoute = { runsOnce: true };
+  const config: ConsoleRoute = { isRunOnce: true };
   return setRouteConfig(config);
 }
 

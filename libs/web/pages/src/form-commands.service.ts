@@ -46,7 +46,7 @@ export class FormCommands {
    */
   install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('onRoute', (route) => {
-      if (!(route.config as ConsoleRoute | undefined)?.runsOnce) return;
+      if (!(route.config as ConsoleRoute | undefined)?.isRunOnce) return;
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         async (request) => this.addKey(request as ConsoleRequest, subjects),
@@ -66,9 +66,9 @@ export class FormCommands {
   ): Promise<R> {
     const name = 'context' in command ? 'context' : 'by';
     const writer = 'context' in command ? command.context : command.by;
-    return this.executeStep(writer, `${command.constructor.name} ${step}`, async (own) => {
+    return this.executeStep(writer, `${command.constructor.name} ${step}`, async (keyedWriter) => {
       await check();
-      return this.bus.execute(Object.assign(command, { [name]: own }));
+      return this.bus.execute(Object.assign(command, { [name]: keyedWriter }));
     });
   }
 

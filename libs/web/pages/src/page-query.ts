@@ -10,12 +10,12 @@ export function parseCursor(text: unknown): number[] | null {
 }
 
 /**
- * Takes a page of what was read. One more than its size has to be read, which tells whether there is another page.
+ * Takes a page of the rows. One more than its size has to be read, which tells whether there is another page.
  * @returns `last` is the last of the page, which the next page follows; undefined: this is the last page
  */
-export function takePage<T>(read: readonly T[], size: number): { page: T[]; last: T | undefined } {
-  const page = read.slice(0, size);
-  return { page, last: read.length > size ? page.at(-1) : undefined };
+export function takePage<T>(rows: readonly T[], size: number): { page: T[]; last: T | undefined } {
+  const page = rows.slice(0, size);
+  return { page, last: rows.length > size ? page.at(-1) : undefined };
 }
 
 /** Finds the sentence about what a form has done, which the page after it names. @returns empty without one */

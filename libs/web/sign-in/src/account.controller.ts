@@ -34,7 +34,7 @@ type ListedSession = {
 
 type AccountView = {
   flash: string;
-  /** The form that was refused, and its values. */
+  /** The form that was rejected, and its values. */
   form: string;
   values: { name: string; email: string };
   minPasswordLength: number;
@@ -133,8 +133,8 @@ export class AccountController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
-    const refused = await this.refusePassword(form, user, { request, reply }, null);
-    if (refused) return refused;
+    const rejection = await this.findPasswordRejection(form, user, { request, reply }, null);
+    if (rejection) return rejection;
     await this.signIns.signOutElsewhere(by, user);
     return redirectTo('/app/account?done=sessions');
   }
@@ -164,8 +164,8 @@ export class AccountController {
   ): Promise<PageResult> {
     const session = await this.findSession(parsePathId(id), user, localizeRequest(request));
     if (session) {
-      const refused = await this.refusePassword(form, user, { request, reply }, session);
-      if (refused) return refused;
+      const rejection = await this.findPasswordRejection(form, user, { request, reply }, session);
+      if (rejection) return rejection;
       await this.signIns.endSession(by, user, session.id);
     }
     return redirectTo('/app/account?done=session');
@@ -200,7 +200,7 @@ export class AccountController {
   }
 
   /** Requires the password before sessions are ended. @returns the page with the error; undefined: it is right */
-  private async refusePassword(
+  private async findPasswordRejection(
     form: Form,
     user: SignedInUser,
     exchange: HttpExchange,

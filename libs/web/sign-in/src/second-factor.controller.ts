@@ -26,7 +26,7 @@ type CodesView = {
   uri: string;
   secret: string;
   codesLeftCount: number;
-  /** The refused form. */
+  /** The form that was rejected. */
   form: string;
 };
 
@@ -62,8 +62,8 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
-    const refused = await this.refusePassword(form, user, 'begin', { request, reply });
-    if (refused) return refused;
+    const rejection = await this.findPasswordRejection(form, user, 'begin', { request, reply });
+    if (rejection) return rejection;
     await this.factors.beginEnrolment(by, user.userId);
     return redirectTo('/app/account/codes');
   }
@@ -98,8 +98,8 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
-    const refused = await this.refusePassword(form, user, 'recovery', { request, reply });
-    if (refused) return refused;
+    const rejection = await this.findPasswordRejection(form, user, 'recovery', { request, reply });
+    if (rejection) return rejection;
     const recoveryCodes = await this.factors.renewCodes(by, user.userId);
     if (!recoveryCodes) return redirectTo('/app/account/codes');
     return this.showOnce(localizeRequest(request), recoveryCodes, false);
@@ -115,14 +115,14 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
-    const refused = await this.refusePassword(form, user, 'off', { request, reply });
-    if (refused) return refused;
+    const rejection = await this.findPasswordRejection(form, user, 'off', { request, reply });
+    if (rejection) return rejection;
     await this.factors.remove(by, user.userId);
     return redirectTo('/app/account?done=second_factor_off');
   }
 
   /** Asks for the password again. @returns the page with the error; undefined: it is right */
-  private async refusePassword(
+  private async findPasswordRejection(
     { password }: Form,
     user: SignedInUser,
     form: string,

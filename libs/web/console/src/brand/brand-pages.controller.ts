@@ -152,7 +152,7 @@ export class BrandPagesController {
     );
   }
 
-  /** Makes a change and opens the page again, or shows why it was refused. */
+  /** Makes a change and opens the page again, or shows why it was rejected. */
   private async change(
     localization: Localization,
     userId: number,

@@ -102,17 +102,17 @@ export class CardDesigns {
 
   /**
    * Updates a card and its rewards.
-   * @param seen when the card that the form was filled with was last changed
+   * @param openedVersion when the card that the form was filled with was last changed
    * @throws RejectedError, NotFoundError, ChangedMeanwhileError, PartlySavedError
    */
   async update(
     saving: DesignSaving,
     { card, rewards }: DesignedCard,
-    seen: string = card.updatedAt,
+    openedVersion: string = card.updatedAt,
   ): Promise<void> {
     const { context, design } = saving;
     const assertUnchanged = () => {
-      if (seen !== card.updatedAt) throw new ChangedMeanwhileError();
+      if (openedVersion !== card.updatedAt) throw new ChangedMeanwhileError();
     };
     const picture = await this.storePicture(saving);
     const command = new UpdateCard(context, card.id, design.attributes);

@@ -151,19 +151,27 @@ export class CardPagesController {
       return this.showDesign(localizeRequest(request), store, {
         form,
         designed,
-        seen: body['seen'],
+        openedVersion: body['opened_version'],
       });
     }
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: designed.card });
       const picture = findUploadedFile(request, 'picture');
-      await this.designs.update({ context, design, picture }, designed, body['seen']);
+      await this.designs.update({ context, design, picture }, designed, body['opened_version']);
       return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
     } catch (error) {
       // Unless the page says so, the person has not seen what others have changed since.
-      const seen = error instanceof ChangedMeanwhileError ? undefined : body['seen'];
-      return this.showRejection(localizeRequest(request), store, form, designed, error, seen);
+      const openedVersion =
+        error instanceof ChangedMeanwhileError ? undefined : body['opened_version'];
+      return this.showRejection(
+        localizeRequest(request),
+        store,
+        form,
+        designed,
+        error,
+        openedVersion,
+      );
     }
   }
 
@@ -243,7 +251,7 @@ export class CardPagesController {
     form: DesignForm,
     designed: DesignedCard | null,
     error: unknown,
-    seen = designed?.card.updatedAt,
+    openedVersion = designed?.card.updatedAt,
   ): Promise<PageResult> {
     const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
@@ -264,7 +272,7 @@ export class CardPagesController {
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
         : describeRejection(error, localization);
-    return this.showDesign(localization, store, { form, designed, seen, errors });
+    return this.showDesign(localization, store, { form, designed, openedVersion, errors });
   }
 
   private async showDesign(
@@ -275,7 +283,7 @@ export class CardPagesController {
     const { designed = null, errors } = state;
     const preview = await this.createPreview(localization, store, state.form, designed);
     const data = createDesignView(
-      { done: '', seen: designed?.card.updatedAt, ...state, designed },
+      { done: '', openedVersion: designed?.card.updatedAt, ...state, designed },
       {
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,

@@ -89,8 +89,8 @@ export class OutboxController {
     @Param('message_id') path: string,
   ): Promise<PageResult> {
     const id = parseMessageId(path);
-    const isSent = await this.commands.executeStep(context, 'send', (own) =>
-      this.outbox.send(own, id),
+    const isSent = await this.commands.executeStep(context, 'send', (keyedWriter) =>
+      this.outbox.send(keyedWriter, id),
     );
     return redirectTo(`${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`);
   }

@@ -86,8 +86,8 @@ export class NewStoreController {
       const command = new CreateAccount(by, attributes, user.userId, true);
       const assertRoom = async () => void (await this.getNewestStore(user, localization));
       accountId = (await this.commands.execute(command, '', assertRoom)).id;
-      await this.commands.executeStep(by, 'quotas', (own) =>
-        this.quotas.inherit(own, accountId, user.userId),
+      await this.commands.executeStep(by, 'quotas', (keyedWriter) =>
+        this.quotas.inherit(keyedWriter, accountId, user.userId),
       );
     } catch (error) {
       if (error instanceof PageError) throw error;

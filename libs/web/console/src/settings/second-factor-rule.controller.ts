@@ -47,8 +47,8 @@ export class SecondFactorRuleController {
     const password = form['current_password'];
     const errors = await this.reauthentication.findPasswordErrors(user, password, request);
     if (errors.length > 0) return this.showQuestion(localizeRequest(request), store, errors);
-    await this.commands.executeStep(by, 'rule', (own) =>
-      this.factors.require(own, store.id, form['required'] === 'yes'),
+    await this.commands.executeStep(by, 'rule', (keyedWriter) =>
+      this.factors.require(keyedWriter, store.id, form['required'] === 'yes'),
     );
     return redirectTo(`/app/stores/${store.id}/users`);
   }

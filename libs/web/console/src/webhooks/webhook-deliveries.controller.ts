@@ -163,8 +163,8 @@ export class WebhookDeliveriesPageController {
   ): Promise<PageResult> {
     const [id, deliveryId] = [parsePathId(path.id), parsePathId(path.delivery_id)];
     try {
-      await this.commands.executeStep(context, 'redeliver', (own) =>
-        this.deliveries.redeliver(own, id, deliveryId),
+      await this.commands.executeStep(context, 'redeliver', (keyedWriter) =>
+        this.deliveries.redeliver(keyedWriter, id, deliveryId),
       );
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -212,8 +212,8 @@ export class WebhookDeliveriesPageController {
         to: to === '' ? null : toTime(to),
         types: values.hasEveryEvent ? null : values.events,
       });
-      replayed = await this.commands.executeStep(context, 'replay', (own) =>
-        this.deliveries.replay(own, id, body),
+      replayed = await this.commands.executeStep(context, 'replay', (keyedWriter) =>
+        this.deliveries.replay(keyedWriter, id, body),
       );
     } catch (error) {
       const errors = describeRejection(error, localization);
