@@ -34,6 +34,8 @@ type ImportView = {
   path: string;
   back: string;
   flash: string;
+  /** Whether the page shows the errors of its form. */
+  isRejected: boolean;
   error: string;
   /** Null: nobody is at work on it. */
   progress: { label: string; text: string; done: number; total: number } | null;
@@ -97,6 +99,7 @@ export class ImportPages {
         path: `${base}/imports/${current.id}`,
         back: base,
         flash,
+        isRejected: Boolean(errors),
         error: describeIssues(current.error ?? {}, t),
         progress: isMoving(state)
           ? {
