@@ -44,4 +44,4 @@ EXPOSE 3000 9464 9465 9466
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "deploy/health.mjs"]
-CMD ["node", "dist/apps/api/src/main.js"]
+CMD ["node", "dist/apps/api/main.js"]

@@ -1,16 +1,16 @@
-import type { DomainEvent } from '#kernel/aggregate.js';
-import type { PlainTable, ReadModel } from '#event-store/read-models/read-models.js';
-import { accountReadModel } from '#accounts/account.entity.js';
-import { cardReadModel } from '#cards/card.entity.js';
-import { announcementTable } from '#announcements/announcements.service.js';
-import { messageRuleTable } from '#announcements/message-rules.service.js';
-import { customerReadModel } from '#customers/customer.entity.js';
-import { importTable } from '#imports/import.entity.js';
-import { locationReadModel } from '#locations/location.entity.js';
-import { posterReadModel } from '#posters/poster.entity.js';
-import { rewardReadModel } from '#rewards/reward.entity.js';
-import { customerCardReadModel } from '#stamping/customer-card.entity.js';
-import { webhookSubscriptionTable } from '#subscriptions/webhook-subscription.entity.js';
+import type { DomainEvent } from '#platform/kernel/aggregate.js';
+import type { PlainTable, ReadModel } from '#platform/event-store/read-models/read-models.js';
+import { accountReadModel } from '#loyalty/accounts/account.entity.js';
+import { cardReadModel } from '#loyalty/cards/card.entity.js';
+import { announcementTable } from '#outbound/announcements/announcements.service.js';
+import { messageRuleTable } from '#outbound/announcements/message-rules.service.js';
+import { customerReadModel } from '#loyalty/customers/customer.entity.js';
+import { importTable } from '#loyalty/imports/import.entity.js';
+import { locationReadModel } from '#loyalty/locations/location.entity.js';
+import { posterReadModel } from '#loyalty/posters/poster.entity.js';
+import { rewardReadModel } from '#loyalty/rewards/reward.entity.js';
+import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
+import { webhookSubscriptionTable } from '#outbound/subscriptions/webhook-subscription.entity.js';
 
 /** Lists the read models of all contexts. */
 export const readModels = [

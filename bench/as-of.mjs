@@ -25,7 +25,7 @@ export function run(args) {
 
 async function measure(stage, stamps) {
   const inkpad = await startInkpad(stage);
-  stage.start('dist/apps/dispatcher/src/main.js', { env: inkpad.env });
+  stage.start('dist/apps/dispatcher/main.js', { env: inkpad.env });
   const connection = await Connection.open(inkpad.port);
   const send = async (request) => {
     const { status, body } = await connection.send(request);

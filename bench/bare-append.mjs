@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbAppender } from '../dist/libs/platform/event-store/src/eventstoredb/eventstoredb-appender.js';
-import { EventStoreDbConnection } from '../dist/libs/platform/event-store/src/eventstoredb/eventstoredb-connection.js';
-import { OwnStreams } from '../dist/libs/platform/event-store/src/eventstoredb/eventstoredb-streams.js';
+import { EventStoreDbAppender } from '../dist/libs/platform/event-store/eventstoredb/eventstoredb-appender.js';
+import { EventStoreDbConnection } from '../dist/libs/platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { OwnStreams } from '../dist/libs/platform/event-store/eventstoredb/eventstoredb-streams.js';
 import { inRandomOrder, round } from './rounds.mjs';
 import { stampBody } from './stamp-body.mjs';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
-import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { getCurrentVersion } from '../dist/libs/platform/event-store/src/port/codec.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/configuration/src/config.js';
+import { customerCard, stamp } from '../dist/libs/loyalty/stamping/customer-card.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/data-source.js';
+import { getCurrentVersion } from '../dist/libs/platform/event-store/port/codec.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/postgres/postgres-event-store.js';
+import { readConfig } from '../dist/libs/configuration/config.js';
 import { template } from './inkpad.mjs';
 import { inRandomOrder, round } from './rounds.mjs';
 import { stampBody } from './stamp-body.mjs';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { customer } from '../dist/libs/loyalty/customers/src/customer.js';
-import { customerCard } from '../dist/libs/loyalty/stamping/src/customer-card.js';
+import { customer } from '../dist/libs/loyalty/customers/customer.js';
+import { customerCard } from '../dist/libs/loyalty/stamping/customer-card.js';
 
 const BATCH = 5_000;
 const CODE = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../scripts/processes.mjs';
-import { CustomersService } from '../dist/libs/loyalty/customers/src/customers.service.js';
+import { CustomersService } from '../dist/libs/loyalty/customers/customers.service.js';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { fillCustomers } from './customers-fill.mjs';
 import { median, ms, spread, table, us, whole } from './figures.mjs';

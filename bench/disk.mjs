@@ -78,7 +78,7 @@ async function prepare(stage, eventStoreDb) {
     PAGE_RATE_LIMIT_PER_MINUTE: '100000000',
     ...(server && { EVENT_STORE_URL: server.connectionString }),
   });
-  const dispatcher = stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
+  const dispatcher = stage.start('dist/apps/dispatcher/main.js', { env: service.env });
   return new Fill(stage, service, dispatcher, receiver, server?.log);
 }
 

@@ -99,7 +99,7 @@ export async function startInkpadDispatcher(
   const lead = () => planter({ ask: 'lead', on: true, follows: !follow });
   if (!live) await lead();
   const startDispatcher = async () =>
-    stage.start('dist/apps/dispatcher/src/main.js', { env: service.env, from });
+    stage.start('dist/apps/dispatcher/main.js', { env: service.env, from });
   const deliveries = () => deliveriesOf(stage, service.url);
   const stamp = stampInTurn(service, stores.slice(0, spread));
   let planted = 0;

@@ -149,7 +149,7 @@ async function timed(start) {
 
 async function startDispatcher(stage, { env }, { flags }) {
   const port = await freePort();
-  const child = stage.start('dist/apps/dispatcher/src/main.js', {
+  const child = stage.start('dist/apps/dispatcher/main.js', {
     env: { ...env, HEALTH_PORT: String(port) },
     flags,
   });

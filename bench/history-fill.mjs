@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
-import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
-import { customerSubjects } from '../dist/libs/loyalty/stamping/src/customer-subjects.js';
-import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
-import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { getCurrentVersion } from '../dist/libs/platform/event-store/src/port/codec.js';
-import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys/personal-keys.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/configuration/src/config.js';
+import { card, createCard } from '../dist/libs/loyalty/cards/card.js';
+import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/customer-card.js';
+import { customerSubjects } from '../dist/libs/loyalty/stamping/customer-subjects.js';
+import { MasterKeys } from '../dist/libs/platform/database/master-keys.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/data-source.js';
+import { getCurrentVersion } from '../dist/libs/platform/event-store/port/codec.js';
+import { PersonalKeys } from '../dist/libs/platform/event-store/personal-keys/personal-keys.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/postgres/postgres-event-store.js';
+import { readConfig } from '../dist/libs/configuration/config.js';
 
 /**
  * Fills a migrated database with customer cards of ten events each, as the commit path writes them, for

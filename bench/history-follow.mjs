@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { readModels } from '../dist/apps/read-models.js';
-import { HistoryTable } from '../dist/libs/loyalty/history/src/history-table.service.js';
-import { hashLeaf } from '../dist/libs/outbound/transparency/src/leaf.js';
-import { Tree } from '../dist/libs/outbound/transparency/src/tree.service.js';
-import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { EventTypes } from '../dist/libs/platform/event-store/src/port/event-types.js';
-import { BEGINNING } from '../dist/libs/platform/event-store/src/port/event-store.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/configuration/src/config.js';
+import { HistoryTable } from '../dist/libs/loyalty/history/history-table.service.js';
+import { hashLeaf } from '../dist/libs/outbound/transparency/leaf.js';
+import { Tree } from '../dist/libs/outbound/transparency/tree.service.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/data-source.js';
+import { EventTypes } from '../dist/libs/platform/event-store/port/event-types.js';
+import { BEGINNING } from '../dist/libs/platform/event-store/port/event-store.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/postgres/postgres-event-store.js';
+import { readConfig } from '../dist/libs/configuration/config.js';
 import { cpuTime } from './cpu-time.mjs';
 
 /**

@@ -54,11 +54,11 @@ export function run(args) {
 
 async function serviceOf(env) {
   const from = (path) => import(`../dist/libs/${path}.js`);
-  const { readConfig } = await from('platform/kernel/src/config');
-  const { createDataSource, getPool } = await from('platform/database/src/data-source');
-  const { createStripDesign } = await from('outbound/card-images/src/strip-design');
-  const { StripRenderer } = await from('outbound/card-images/src/strip-renderer.service');
-  const { StripImages } = await from('outbound/card-images/src/strip-images.service');
+  const { readConfig } = await from('platform/kernel/config');
+  const { createDataSource, getPool } = await from('platform/database/data-source');
+  const { createStripDesign } = await from('outbound/card-images/strip-design');
+  const { StripRenderer } = await from('outbound/card-images/strip-renderer.service');
+  const { StripImages } = await from('outbound/card-images/strip-images.service');
   const config = readConfig({ ...process.env, ...env });
   const source = await createDataSource(config, 'bench').initialize();
   const pool = getPool(source);

@@ -28,7 +28,7 @@ async function measure(stage, rows, undo) {
     stage,
     'bench_imports',
   );
-  const dispatcher = stage.start('dist/apps/dispatcher/src/main.js', { env });
+  const dispatcher = stage.start('dist/apps/dispatcher/main.js', { env });
   const [{ card_id: cardId }] = await stage.query(url, 'select min(id) as card_id from cards');
   const parts = {
     api: () => cpuTime(pid),

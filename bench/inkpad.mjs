@@ -99,7 +99,7 @@ export async function openStore(service, port) {
  */
 export async function startApi(stage, { env }, { from = root, flags = [] } = {}) {
   const port = await freePort();
-  const child = stage.start('dist/apps/api/src/main.js', {
+  const child = stage.start('dist/apps/api/main.js', {
     env: { ...env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
     from,
     flags,

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import sharp from 'sharp';
 import { Refusal, sleep } from '../scripts/processes.mjs';
-import { StoreRecounts } from '../dist/libs/loyalty/statistics/src/store-recounts.service.js';
+import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { quantile, ratio, table, whole } from './figures.mjs';
 import { enrolMany, openStore, setUpInkpad, startApi } from './inkpad.mjs';
@@ -255,7 +255,7 @@ async function open(stage, { customers, events }) {
  * customers that have no events.
  */
 const startDispatcher = (stage, { env }) =>
-  stage.start('dist/apps/dispatcher/src/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
+  stage.start('dist/apps/dispatcher/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
 
 /** Lets a dispatcher add what is recorded so far, and stops it: the bench adds entries of its own then. */
 async function followRecords(stage, service) {

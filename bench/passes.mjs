@@ -9,8 +9,8 @@ import { readPass } from '../test/support/emulators/apple/pass-reader.mjs';
 import {
   createPassFile,
   createPassPackage,
-} from '../dist/libs/outbound/apple-wallet/src/pass-package.js';
-import { createPassSigner } from '../dist/libs/outbound/apple-wallet/src/pass-signature.js';
+} from '../dist/libs/outbound/apple-wallet/pass-package.js';
+import { createPassSigner } from '../dist/libs/outbound/apple-wallet/pass-signature.js';
 
 /** Passes a second and core that the product promises, with images cached. */
 const FLOOR = 400;

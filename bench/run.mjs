@@ -51,7 +51,7 @@ if (!Object.hasOwn(benches, name ?? '')) {
 if (!existsSync(`${root}bench/node_modules/.package-lock.json`)) {
   npm('installing the packages to compare with', ['ci', '--prefix', 'bench']);
 }
-if (!existsSync(`${root}dist/apps/api/src/main.js`)) npm('building', ['run', 'build']);
+if (!existsSync(`${root}dist/apps/api/main.js`)) npm('building', ['run', 'build']);
 
 // Imported only now, because it needs what was just installed.
 const { run } = await import(`./${name}.mjs`);

@@ -86,7 +86,7 @@ async function withApis(stage, plan, errors) {
     api.name = `api ${i + 1}`;
   }
   // Held while stamps are measured; afterwards it shows what following the log takes.
-  const follower = stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
+  const follower = stage.start('dist/apps/dispatcher/main.js', { env: service.env });
   await followed(stage, service.url);
   await hold(stage, follower);
   let acknowledged = 0;

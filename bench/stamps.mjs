@@ -11,7 +11,7 @@ import { onStage, root } from './stage.mjs';
 /** Of a service that runs for weeks, what counts is code that is compiled, which takes tens of thousands of requests. */
 const COMPILE_SECONDS = 12;
 const WARM_UP_SECONDS = 1.2;
-const API = 'dist/apps/api/src/main.js';
+const API = 'dist/apps/api/main.js';
 const PEERS = ['crud-tx', 'crud-one', 'bare-commit'];
 /** With `--engine eventstoredb` only. */
 const BARE_APPEND = 'bare-append';

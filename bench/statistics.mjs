@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal, sleep } from '../scripts/processes.mjs';
-import { StatisticsTable } from '../dist/libs/loyalty/statistics/src/statistics-table.service.js';
-import { StoreRecounts } from '../dist/libs/loyalty/statistics/src/store-recounts.service.js';
-import { StatisticsVerification } from '../dist/libs/loyalty/statistics/src/statistics-verification.service.js';
+import { StatisticsTable } from '../dist/libs/loyalty/statistics/statistics-table.service.js';
+import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
+import { StatisticsVerification } from '../dist/libs/loyalty/statistics/statistics-verification.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { median, ms, quantile, ratio, spread, table, whole } from './figures.mjs';
 import { enrolMany, startInkpad } from './inkpad.mjs';
@@ -124,7 +124,7 @@ async function measureRecount(stage, { url, env, accountId, port, token }, stamp
     const end = performance.now() + durationMs;
     return stampUntil(() => performance.now() > end);
   };
-  stage.start('dist/apps/dispatcher/src/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
+  stage.start('dist/apps/dispatcher/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
   await stampFor(ALONE_MS);
   const alone = await stampFor(ALONE_MS);
   const readGeneration = async () =>

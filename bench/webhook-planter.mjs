@@ -3,22 +3,22 @@ import { randomUUID } from 'node:crypto';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { CreateAccount } from '../dist/libs/loyalty/accounts/src/account.commands.js';
-import { AddMember } from '../dist/libs/identity/src/member.commands.js';
-import { readConfig } from '../dist/libs/configuration/src/config.js';
-import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
-import { getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';
-import { DeliveryQueues } from '../dist/libs/outbound/dispatch/src/delivery-queues.service.js';
-import { FanOut } from '../dist/libs/outbound/dispatch/src/fan-out.subscription.js';
-import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/src/geocoding.subscription.js';
-import { CardMessagesFollower } from '../dist/libs/outbound/messages/src/card-messages.subscription.js';
-import { PassChanges } from '../dist/libs/outbound/passes/src/pass-changes.subscription.js';
-import { TransparencyLog } from '../dist/libs/outbound/transparency/src/transparency-log.subscription.js';
-import { StatisticsSubscription } from '../dist/libs/loyalty/statistics/src/statistics.subscription.js';
-import { HistorySubscription } from '../dist/libs/loyalty/history/src/history.subscription.js';
-import { ApiModule } from '../dist/apps/api/src/api.module.js';
-import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
+import { CreateAccount } from '../dist/libs/loyalty/accounts/account.commands.js';
+import { AddMember } from '../dist/libs/identity/member.commands.js';
+import { readConfig } from '../dist/libs/configuration/config.js';
+import { StampCustomerCard } from '../dist/libs/loyalty/stamping/customer-card.commands.js';
+import { getPool } from '../dist/libs/platform/database/data-source.js';
+import { EventBodies } from '../dist/libs/outbound/public-events/event-bodies.service.js';
+import { DeliveryQueues } from '../dist/libs/outbound/dispatch/delivery-queues.service.js';
+import { FanOut } from '../dist/libs/outbound/dispatch/fan-out.subscription.js';
+import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/geocoding.subscription.js';
+import { CardMessagesFollower } from '../dist/libs/outbound/messages/card-messages.subscription.js';
+import { PassChanges } from '../dist/libs/outbound/passes/pass-changes.subscription.js';
+import { TransparencyLog } from '../dist/libs/outbound/transparency/transparency-log.subscription.js';
+import { StatisticsSubscription } from '../dist/libs/loyalty/statistics/statistics.subscription.js';
+import { HistorySubscription } from '../dist/libs/loyalty/history/history.subscription.js';
+import { ApiModule } from '../dist/apps/api/api.module.js';
+import { DispatcherModule } from '../dist/apps/dispatcher/dispatcher.module.js';
 
 /**
  * Creates stores, stamps their customers' cards and, on request, follows their events and plans the resulting deliveries,

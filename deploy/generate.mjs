@@ -7,9 +7,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump, loadAll } from 'js-yaml';
-import { SECRET_SETTINGS } from '../dist/libs/configuration/src/secret-files.js';
-import { kinds } from '../dist/libs/platform/kernel/src/setting-decorators.js';
-import { SETTINGS } from '../dist/libs/configuration/src/settings.js';
+import { SECRET_SETTINGS } from '../dist/libs/configuration/secret-files.js';
+import { kinds } from '../dist/libs/platform/kernel/setting-decorators.js';
+import { SETTINGS } from '../dist/libs/configuration/settings.js';
 import { RUNTIME_VARIABLES } from '../dist/scripts/env-example.js';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));

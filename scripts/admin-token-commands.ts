@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { CreateAdminToken, RevokeAdminToken } from '#admin-api/admin-token.commands.js';
-import { AdminTokens } from '#admin-api/admin-tokens.service.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { CreateAdminToken, RevokeAdminToken } from '#web/admin-api/admin-token.commands.js';
+import { AdminTokens } from '#web/admin-api/admin-tokens.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   addExamples,
   parsePositive,

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { DeclaresTag, tags } from '#http/endpoint.js';
-import type { OpenApiDocument } from '#docs/openapi-document.js';
+import { DeclaresTag, tags } from '#platform/http/endpoint.js';
+import type { OpenApiDocument } from '#web/docs/openapi-document.js';
 import { renderApiDocuments, createOpenApi } from './api-documents.js';
 
 let documents: { api: OpenApiDocument; admin: OpenApiDocument };

@@ -4,18 +4,18 @@ import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { Logger } from '@nestjs/common';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { ConfigError } from '#kernel/config-error.js';
-import { pause } from '#kernel/pause.js';
-import { listenForStop } from '#kernel/stop.js';
-import { retryUntilAborted } from '#event-store/log/follow-log.js';
-import { FollowedEntries } from '#history/followed-entries.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { pause } from '#platform/kernel/pause.js';
+import { listenForStop } from '#platform/kernel/stop.js';
+import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
+import { FollowedEntries } from '#loyalty/history/followed-entries.service.js';
 import {
   FOLLOWED_KINDS,
   formatFollowCursor,
   parseFollowCursor,
   type FollowCursor,
   type FollowedKind,
-} from '#history/follow-cursor.js';
+} from '#loyalty/history/follow-cursor.js';
 import { addExamples } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { ConfigError } from '#kernel/config-error.js';
-import { retryUntilAvailable } from '#kernel/retry-until.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { retryUntilAvailable } from '#platform/kernel/retry-until.js';
 import {
   BEGINNING,
   type EventStore,
   type Position,
   type StoredEvent,
-} from '#event-store/port/event-store.js';
-import { isAfter, parsePosition } from '#event-store/port/position.js';
+} from '#platform/event-store/port/event-store.js';
+import { isAfter, parsePosition } from '#platform/event-store/port/position.js';
 import type { Manifest } from './backup-manifest.js';
 import type { Table } from './backup-tables.js';
 import { TX, type LoggedPosition } from './logged-positions.js';

@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError } from '#kernel/config-error.js';
-import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#platform/kernel/keyring.js';
 import { readSecretFiles } from '#configuration/secret-files.js';
-import { toCanonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#platform/event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { LoggedPosition } from './logged-positions.js';
 import { computeSha256, type SealedFile } from './sealed-file.js';

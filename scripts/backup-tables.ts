@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { createPositionSql } from '#event-store/port/position.js';
+import { createPositionSql } from '#platform/event-store/port/position.js';
 import { TX } from './logged-positions.js';
 
 /**

@@ -9,14 +9,14 @@ import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
-import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
-import { VERSION } from '#kernel/version.js';
-import { connectFirst, describeDatabase } from '#database/first-connection.js';
-import { createDatabaseClient } from '#database/database-client.js';
-import { findSealingKeyRow } from '#database/master-keys.js';
-import type { Position } from '#event-store/port/event-store.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { getErrorMessage, UnavailableError } from '#platform/kernel/errors.js';
+import { getKeyId, createMasterKey, type MasterKey } from '#platform/kernel/keyring.js';
+import { VERSION } from '#platform/kernel/version.js';
+import { connectFirst, describeDatabase } from '#platform/database/first-connection.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
+import { findSealingKeyRow } from '#platform/database/master-keys.js';
+import type { Position } from '#platform/event-store/port/event-store.js';
 import { LOG_TABLE, writeLog } from './backup-log.js';
 import {
   checkFiles,

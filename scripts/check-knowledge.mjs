@@ -14,7 +14,7 @@ const PLATFORM = 'libs/platform/';
 
 /** They work before there is a database, or in a test. */
 const READS_MACHINE_CLOCK =
-  /^(libs\/platform\/kernel\/src\/(clock|log|log-lines)|libs\/configuration\/src\/config|.*[.](spec|contract))[.]ts$/;
+  /^(libs\/platform\/kernel\/(clock|log|log-lines)|libs\/configuration\/config|.*[.](spec|contract))[.]ts$/;
 
 // `import` is a keyword of the language.
 const ALSO_OF_PLATFORM = new Set(['accounts', 'exports', 'history', 'imports', 'statistics']);

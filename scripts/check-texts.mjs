@@ -10,7 +10,7 @@ import { format } from 'oxfmt';
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const isWriting = process.argv.includes('--write');
-const [folder = path.join(root, 'libs/translations/src')] = process.argv
+const [folder = path.join(root, 'libs/translations')] = process.argv
   .slice(2)
   .filter((argument) => argument !== '--write');
 /** For translators, about the texts that it names. */

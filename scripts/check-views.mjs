@@ -7,7 +7,7 @@ import ts from 'typescript';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const toHeader = (section) =>
   `
-import type { PageFrame } from '#pages/view.js';
+import type { PageFrame } from '#web/pages/view.js';
 import type { Translations } from '#translations/translations.js';
 type Shown<T> = T extends (...values: never[]) => unknown ? never : T;
 declare const it: { page: PageFrame; t: ${section}; [name: string]: any };

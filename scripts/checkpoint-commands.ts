@@ -1,13 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import pg from 'pg';
-import { loadCheckpointSigner, getKeyName } from '#kernel/checkpoint-key.js';
+import { loadCheckpointSigner, getKeyName } from '#platform/kernel/checkpoint-key.js';
 import { Config, readConfig } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { isKeyName, createSignerKey, parseSigner, renderVerifierKey } from '#kernel/signed-note.js';
-import { Checkpoints } from '#transparency/checkpoints.service.js';
-import { openCheckpoint } from '#transparency/checkpoint.js';
-import { Tree } from '#transparency/tree.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import {
+  isKeyName,
+  createSignerKey,
+  parseSigner,
+  renderVerifierKey,
+} from '#platform/kernel/signed-note.js';
+import { Checkpoints } from '#outbound/transparency/checkpoints.service.js';
+import { openCheckpoint } from '#outbound/transparency/checkpoint.js';
+import { Tree } from '#outbound/transparency/tree.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { rotateMasterKey } from '#database/key-rotation.js';
-import { AccountsService } from '#accounts/accounts.service.js';
-import { AuditService } from '#history/audit.service.js';
-import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import { rotateMasterKey } from '#platform/database/key-rotation.js';
+import { AccountsService } from '#loyalty/accounts/accounts.service.js';
+import { AuditService } from '#loyalty/history/audit.service.js';
+import { AuditedWrites } from '#platform/event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addAdminTokenCommands } from './admin-token-commands.js';
 import { addAuditFollowCommand } from './audit-follow-command.js';

@@ -1,10 +1,10 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
-import { findEmailKey } from '#kernel/email-address.js';
-import { normalizeNumber } from '#kernel/text.js';
-import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
-import { toTime } from '#http/conversions.js';
+import { findEmailKey } from '#platform/kernel/email-address.js';
+import { normalizeNumber } from '#platform/kernel/text.js';
+import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#platform/kernel/zoned-time.js';
+import { toTime } from '#platform/http/conversions.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 

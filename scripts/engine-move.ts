@@ -1,34 +1,41 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { inTransaction } from '#database/connection.js';
-import type { DatabasePool } from '#database/database-pool.js';
-import { MasterKeys } from '#database/master-keys.js';
-import { RemainingWrites } from '#event-store/eventstoredb/remaining-writes.js';
-import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
-import { EventStoreDbHistoryWriter } from '#event-store/eventstoredb/eventstoredb-history-writer.js';
-import { closeIntent, findDamaged, unsealIntent } from '#event-store/eventstoredb/intents.js';
-import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
-import { isAppended } from '#event-store/eventstoredb/stream-heads.js';
-import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
-import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { inTransaction } from '#platform/database/connection.js';
+import type { DatabasePool } from '#platform/database/database-pool.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { RemainingWrites } from '#platform/event-store/eventstoredb/remaining-writes.js';
+import { StreamCallbacks } from '#platform/event-store/commands/stream-callbacks.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbEventStore } from '#platform/event-store/eventstoredb/eventstoredb-event-store.js';
+import { EventStoreDbHistoryWriter } from '#platform/event-store/eventstoredb/eventstoredb-history-writer.js';
+import {
+  closeIntent,
+  findDamaged,
+  unsealIntent,
+} from '#platform/event-store/eventstoredb/intents.js';
+import { EventStoreDbReader } from '#platform/event-store/eventstoredb/eventstoredb-reader.js';
+import { isAppended } from '#platform/event-store/eventstoredb/stream-heads.js';
+import { OwnStreams } from '#platform/event-store/eventstoredb/eventstoredb-streams.js';
+import {
+  MOVED_TO_EVENTSTOREDB,
+  MOVED_TO_POSTGRES,
+} from '#platform/event-store/log/positions-check.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import {
   BEGINNING,
   type EventStore,
   type Head,
   type Position,
   type Write,
-} from '#event-store/port/event-store.js';
-import { formatPosition, parsePosition } from '#event-store/port/position.js';
-import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
-import { READ_MODELS_SUBSCRIPTION } from '#event-store/port/checkpoint.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+} from '#platform/event-store/port/event-store.js';
+import { formatPosition, parsePosition } from '#platform/event-store/port/position.js';
+import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
+import { PostgresHistoryWriter } from '#platform/event-store/postgres/postgres-history-writer.js';
+import { READ_MODELS_SUBSCRIPTION } from '#platform/event-store/port/checkpoint.js';
+import { ReadModels } from '#platform/event-store/read-models/read-models.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
 import { copyHistory, type CopiedHistory, type Engines } from './history-copy.js';
 import { listPositions } from './logged-positions.js';

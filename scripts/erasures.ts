@@ -2,9 +2,9 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
-import { NotFoundError } from '#kernel/errors.js';
-import { EraseCustomer } from '#customers/erasing.commands.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { NotFoundError } from '#platform/kernel/errors.js';
+import { EraseCustomer } from '#loyalty/customers/erasing.commands.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 
 const BATCH_SIZE = 1_000;
 

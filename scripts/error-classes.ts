@@ -1,5 +1,5 @@
-import { fillPlaceholders } from '#kernel/error-catalogue.js';
-import { ERROR_CATALOGUE, ERROR_CODES } from '#docs/error-catalogue.js';
+import { fillPlaceholders } from '#platform/kernel/error-catalogue.js';
+import { ERROR_CATALOGUE, ERROR_CODES } from '#web/docs/error-catalogue.js';
 import { GENERATED_PYTHON, renderDocstring } from './python-client.js';
 
 /** Renders a class for each error code, for both clients. */

@@ -6,10 +6,10 @@ import {
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
 import { randomUUID } from 'node:crypto';
-import { ConfigError } from '#kernel/config-error.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
 import { readSecretFiles } from '#configuration/secret-files.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { classifyError } from '#event-store/eventstoredb/eventstoredb-errors.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { classifyError } from '#platform/event-store/eventstoredb/eventstoredb-errors.js';
 import { createUser, parseUser } from './event-store-user.js';
 import { getHosts, runScript } from './run-script.js';
 

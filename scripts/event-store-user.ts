@@ -4,9 +4,9 @@ import {
   findConnectionStringError,
   parseConnectionString,
   type Credentials,
-} from '#event-store/eventstoredb/connection-string.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { getErrorMessage } from '#kernel/errors.js';
+} from '#platform/event-store/eventstoredb/connection-string.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
 
 const TIMEOUT_MS = 10_000;
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { publishedEvents } from '#http/endpoint.js';
+import { publishedEvents } from '#platform/http/endpoint.js';
 
 export const WEBHOOKS_PAGE = 'docs/webhooks.md';
 

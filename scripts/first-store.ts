@@ -1,8 +1,8 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { getEmailKey } from '#kernel/email-address.js';
-import { query } from '#database/connection.js';
-import { CreateAccount } from '#accounts/account.commands.js';
+import { getEmailKey } from '#platform/kernel/email-address.js';
+import { query } from '#platform/database/connection.js';
+import { CreateAccount } from '#loyalty/accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { generatePassword } from '#identity/passwords.service.js';

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { ProcessSession } from '#database/process-session.js';
+import { ProcessSession } from '#platform/database/process-session.js';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { Pool } from 'pg';
-import { ConfigError } from '#kernel/config-error.js';
-import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
-import { PostcodesImport } from '#geocoding/postcodes-import.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { GeocodingQueue } from '#outbound/geocoding/geocoding-queue.service.js';
+import { PostcodesImport } from '#outbound/geocoding/postcodes-import.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 import { readLines } from './zipped-text.js';

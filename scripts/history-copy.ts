@@ -1,17 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ConfigError } from '#kernel/config-error.js';
-import { UnavailableError } from '#kernel/errors.js';
-import { retryUntilAvailable } from '#kernel/retry-until.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
+import { retryUntilAvailable } from '#platform/kernel/retry-until.js';
 import {
   BEGINNING,
   type EventStore,
   type Head,
   type Position,
   type StoredEvent,
-} from '#event-store/port/event-store.js';
-import { continueStreams, type HistoryWriter } from '#event-store/port/history-writer.js';
-import { readLog } from '#event-store/log/read-log.js';
-import { formatPosition, isAfter } from '#event-store/port/position.js';
+} from '#platform/event-store/port/event-store.js';
+import { continueStreams, type HistoryWriter } from '#platform/event-store/port/history-writer.js';
+import { readLog } from '#platform/event-store/log/read-log.js';
+import { formatPosition, isAfter } from '#platform/event-store/port/position.js';
 import type { Progress } from './progress.js';
 
 const BATCH = 1_000;

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
-import { connectFirst } from '#database/first-connection.js';
-import { LOCKS } from '#database/locks.js';
-import { isRolledBackForRetry } from '#database/sqlstate.js';
-import type { EventStore, Position } from '#event-store/port/event-store.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { createDatabaseClient, type DatabaseClient } from '#platform/database/database-client.js';
+import { connectFirst } from '#platform/database/first-connection.js';
+import { LOCKS } from '#platform/database/locks.js';
+import { isRolledBackForRetry } from '#platform/database/sqlstate.js';
+import type { EventStore, Position } from '#platform/event-store/port/event-store.js';
 
 /** How long commits may wait until those that have begun are finished. */
 const HOLD_MS = 3_000;

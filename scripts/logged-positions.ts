@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { createPositionSql } from '#event-store/port/position.js';
+import { createPositionSql } from '#platform/event-store/port/position.js';
 
 /** Below every transaction id that a server assigns, so that later events sort after these. */
 export const TX = '1';

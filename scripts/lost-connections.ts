@@ -1,6 +1,6 @@
-import { isConnectionLoss, isDatabaseUnavailable } from '#database/connection.js';
-import { getMessageWithCause } from '#kernel/errors.js';
-import { retryUntil } from '#kernel/retry-until.js';
+import { isConnectionLoss, isDatabaseUnavailable } from '#platform/database/connection.js';
+import { getMessageWithCause } from '#platform/kernel/errors.js';
+import { retryUntil } from '#platform/kernel/retry-until.js';
 
 const RETRY = { withinMs: 60_000, delayMs: 1_000 };
 

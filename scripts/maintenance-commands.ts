@@ -1,9 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { Pool } from 'pg';
-import { query } from '#database/connection.js';
-import { FIND_MAINTENANCE, type MaintenanceRow } from '#database/maintenance.service.js';
-import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { query } from '#platform/database/connection.js';
+import { FIND_MAINTENANCE, type MaintenanceRow } from '#platform/database/maintenance.service.js';
+import {
+  AuditedWrites,
+  type AuditedWriter,
+} from '#platform/event-store/commands/audited-writes.service.js';
 import { addExamples, runCommand } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';

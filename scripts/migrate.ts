@@ -1,5 +1,5 @@
 import { readConfig } from '#configuration/config.js';
-import { migrate } from '#database/migrate.js';
+import { migrate } from '#platform/database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { runScript, printInstallation } from './run-script.js';
 

@@ -1,10 +1,14 @@
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { connectFirst } from '#database/first-connection.js';
-import { createApplicationName, createDataSource, getPool } from '#database/data-source.js';
-import { MasterKeys } from '#database/master-keys.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { connectFirst } from '#platform/database/first-connection.js';
+import {
+  createApplicationName,
+  createDataSource,
+  getPool,
+} from '#platform/database/data-source.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
 import { EngineMove, type Engine } from './engine-move.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';

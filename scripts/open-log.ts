@@ -1,11 +1,11 @@
-import { createDataSource, getPool } from '#database/data-source.js';
-import { connectFirst } from '#database/first-connection.js';
-import { MasterKeys } from '#database/master-keys.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
+import { connectFirst } from '#platform/database/first-connection.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
 import type { Config } from '#configuration/config.js';
-import { openEventStore } from '#event-store/engine.js';
-import type { EventStore } from '#event-store/port/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import { openEventStore } from '#platform/event-store/engine.js';
+import type { EventStore } from '#platform/event-store/port/event-store.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
 
 /** The log of another engine, to be read only: personal data stay sealed. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 
 /** Identifies the operating-system user of this program for the history and the audit log. */
 export function getOperator(): AuditedWriter {

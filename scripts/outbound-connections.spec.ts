@@ -5,19 +5,18 @@ import ts from 'typescript';
 
 /** The files that connect to others, and how they use the outgoing proxy (ADR-0097). */
 const CONNECTING_FILES = {
-  'libs/outbound/sending/src/proxy-tunnel.client.ts': 'connects to the proxy itself',
-  'libs/outbound/sending/src/guarded-agent.client.ts': 'webhooks and web push',
-  'libs/outbound/sending/src/outbound-http.client.ts': 'takes a tunnel',
-  'libs/outbound/sending/src/outbound-node-agent.client.ts': 'takes a tunnel',
-  'libs/outbound/apple-wallet/src/apns.client.ts': 'takes a tunnel',
-  'libs/outbound/messages/src/smtp.client.ts': 'takes a tunnel',
-  'libs/outbound/geocoding/src/geocoder-server.client.ts': 'uses the agent of OutboundHttp',
-  'libs/web/sign-in/src/company.client.ts': 'fetches with OutboundHttp',
-  'libs/platform/kernel/src/span-export.ts': 'uses createNodeAgents',
-  'libs/platform/http/src/shared-counts.ts': 'Redis: always direct',
-  'libs/platform/event-store/src/eventstoredb/eventstoredb-connection.ts':
-    'KurrentDB: always direct',
-  'libs/platform/event-store/src/eventstoredb/event-store-wait.ts': 'KurrentDB: always direct',
+  'libs/outbound/sending/proxy-tunnel.client.ts': 'connects to the proxy itself',
+  'libs/outbound/sending/guarded-agent.client.ts': 'webhooks and web push',
+  'libs/outbound/sending/outbound-http.client.ts': 'takes a tunnel',
+  'libs/outbound/sending/outbound-node-agent.client.ts': 'takes a tunnel',
+  'libs/outbound/apple-wallet/apns.client.ts': 'takes a tunnel',
+  'libs/outbound/messages/smtp.client.ts': 'takes a tunnel',
+  'libs/outbound/geocoding/geocoder-server.client.ts': 'uses the agent of OutboundHttp',
+  'libs/web/sign-in/company.client.ts': 'fetches with OutboundHttp',
+  'libs/platform/kernel/span-export.ts': 'uses createNodeAgents',
+  'libs/platform/http/shared-counts.ts': 'Redis: always direct',
+  'libs/platform/event-store/eventstoredb/eventstoredb-connection.ts': 'KurrentDB: always direct',
+  'libs/platform/event-store/eventstoredb/event-store-wait.ts': 'KurrentDB: always direct',
 };
 
 /** Modules that open connections, but for these of their exports. */

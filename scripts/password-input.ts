@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
-import { ConfigError } from '#kernel/config-error.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
 
 const OTHERS_SEE =
   'warning: a password given as an argument is visible to every user of this machine (ps) and stays in the shell history; leave --password out to be asked for it, or use --password-stdin';

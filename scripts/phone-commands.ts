@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
+import { PhoneConflicts } from '#loyalty/customers/phone-conflicts.service.js';
 import { addExamples, parsePositive, runList } from './command.js';
 
 type Conflict = { account_id: number; customer_id: number; held_by: number; phone: string };

@@ -19,7 +19,7 @@ const TARGET = path.join(
 
 // Only there once the project has been built.
 const readBuilt = (file) =>
-  import(new URL(`../dist/libs/outbound/geocoding/src/${file}`, import.meta.url));
+  import(new URL(`../dist/libs/outbound/geocoding/${file}`, import.meta.url));
 const { toPlaceKey } = await readBuilt('place-key.js');
 const { COUNTRIES_WITH_REGIONS } = await readBuilt('regions.js');
 

@@ -1,5 +1,5 @@
 import { toPythonArgument, toPythonMethod } from './openapi/code-samples.js';
-import type { OpenApiDocument } from '#docs/openapi-document.js';
+import type { OpenApiDocument } from '#web/docs/openapi-document.js';
 
 /** Writes most of clients/python: the records as TypedDicts, and a method for each operation, as `def` and `async def`. */
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import { QUOTA_NAMES, parseQuotaChanges, type QuotaChanges } from '#configuration/store-quotas.js';
-import { Quotas, type Quota } from '#accounts/quotas.service.js';
+import { Quotas, type Quota } from '#loyalty/accounts/quotas.service.js';
 import { addExamples, parsePositive, runCommand } from './command.js';
 
 /** Commands that show and change how much a store may have. */

@@ -1,9 +1,12 @@
 import type pg from 'pg';
 import { readConfig } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { isConnectionLoss } from '#database/connection.js';
-import { createPositionSql } from '#event-store/port/position.js';
-import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { isConnectionLoss } from '#platform/database/connection.js';
+import { createPositionSql } from '#platform/event-store/port/position.js';
+import {
+  MOVED_TO_EVENTSTOREDB,
+  MOVED_TO_POSTGRES,
+} from '#platform/event-store/log/positions-check.js';
 import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';

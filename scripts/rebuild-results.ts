@@ -1,4 +1,4 @@
-import type { VerificationResult } from '#event-store/verification/verification.js';
+import type { VerificationResult } from '#platform/event-store/verification/verification.js';
 import { describeUnrepaired } from './replay.js';
 
 const EXAMPLES = 10;

@@ -1,9 +1,9 @@
 // First, so that its threads start before the rest is loaded.
 import { replayRecords, type ReplayTask } from './replay.js';
 import { parseArgs } from 'node:util';
-import { ConfigError } from '#kernel/config-error.js';
-import type { VerificationResult } from '#event-store/verification/verification.js';
-import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import type { VerificationResult } from '#platform/event-store/verification/verification.js';
+import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
 import { readModels } from '../apps/read-models.js';
 import { retryLostConnections } from './lost-connections.js';
 import { Progress } from './progress.js';

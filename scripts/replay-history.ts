@@ -1,9 +1,9 @@
-import { readLog } from '#event-store/log/read-log.js';
-import { EventTypes } from '#event-store/port/event-types.js';
-import type { StoredEvent } from '#event-store/port/event-store.js';
-import { HistoryReplay, type HistoryDifference } from '#history/history-replay.service.js';
-import { LeafOrder } from '#transparency/leaf-order.js';
-import { Tree } from '#transparency/tree.service.js';
+import { readLog } from '#platform/event-store/log/read-log.js';
+import { EventTypes } from '#platform/event-store/port/event-types.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
+import { HistoryReplay, type HistoryDifference } from '#loyalty/history/history-replay.service.js';
+import { LeafOrder } from '#outbound/transparency/leaf-order.js';
+import { Tree } from '#outbound/transparency/tree.service.js';
 import { readModels } from '../apps/read-models.js';
 import { retryLostConnections } from './lost-connections.js';
 import type { VerificationServices } from './verification-services.js';

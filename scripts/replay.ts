@@ -1,16 +1,19 @@
 // First, so that they start before the rest is loaded.
 import { runInThread, threads } from './verify-threads.js';
 import type pg from 'pg';
-import type { StoredEvent } from '#event-store/port/event-store.js';
-import { readLog } from '#event-store/log/read-log.js';
-import type { AnyReadModel } from '#event-store/read-models/read-models.js';
-import { LogVerification, type VerifiedPage } from '#event-store/verification/log-verification.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
+import { readLog } from '#platform/event-store/log/read-log.js';
+import type { AnyReadModel } from '#platform/event-store/read-models/read-models.js';
+import {
+  LogVerification,
+  type VerifiedPage,
+} from '#platform/event-store/verification/log-verification.js';
 import type {
   Scope,
   Slice,
   Verification,
   VerificationResult,
-} from '#event-store/verification/verification.js';
+} from '#platform/event-store/verification/verification.js';
 import { readModels } from '../apps/read-models.js';
 import { IdSet } from './id-set.js';
 import { retryLostConnections } from './lost-connections.js';

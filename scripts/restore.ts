@@ -9,13 +9,16 @@ import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { createKeyFile } from '#kernel/key-file.js';
-import type { MasterKey } from '#kernel/keyring.js';
-import { describeDatabase } from '#database/first-connection.js';
-import { isConnectionLoss } from '#database/connection.js';
-import { getMigrationNames, migrate } from '#database/migrate.js';
-import { hasUnfinishedRestore, markUnfinishedRestore } from '#database/unfinished-restore.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { createKeyFile } from '#platform/kernel/key-file.js';
+import type { MasterKey } from '#platform/kernel/keyring.js';
+import { describeDatabase } from '#platform/database/first-connection.js';
+import { isConnectionLoss } from '#platform/database/connection.js';
+import { getMigrationNames, migrate } from '#platform/database/migrate.js';
+import {
+  hasUnfinishedRestore,
+  markUnfinishedRestore,
+} from '#platform/database/unfinished-restore.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { checkFiles, readMasterKeys, openManifest, readManifest } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';

@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { Pool } from 'pg';
-import { ConfigError } from '#kernel/config-error.js';
-import { query } from '#database/connection.js';
-import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { query } from '#platform/database/connection.js';
+import {
+  AuditedWrites,
+  type AuditedWriter,
+} from '#platform/event-store/commands/audited-writes.service.js';
 import { runCommand } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';

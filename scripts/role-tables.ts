@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { endpoints, tags } from '#http/endpoint.js';
+import { endpoints, tags } from '#platform/http/endpoint.js';
 import { isAllowed, OPERATIONS, ROLES, type Operation } from '#identity/roles.js';
 
 export const ROLES_PAGE = 'docs/roles.md';

@@ -4,12 +4,12 @@ import {
   getErrorMessage,
   NotFoundError,
   RejectedError,
-} from '#kernel/errors.js';
-import { findScriptReporter, renderLogLine } from '#kernel/log-lines.js';
-import { describeStartError, printFailure, reportUnhandled } from '#kernel/start-error.js';
-import { describeDatabase } from '#database/first-connection.js';
-import { isConnectionLoss } from '#database/connection.js';
-import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
+} from '#platform/kernel/errors.js';
+import { findScriptReporter, renderLogLine } from '#platform/kernel/log-lines.js';
+import { describeStartError, printFailure, reportUnhandled } from '#platform/kernel/start-error.js';
+import { describeDatabase } from '#platform/database/first-connection.js';
+import { isConnectionLoss } from '#platform/database/connection.js';
+import { findDatabaseError, SQLSTATE } from '#platform/database/sqlstate.js';
 
 /** Runs a script. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {

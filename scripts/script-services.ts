@@ -8,16 +8,16 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { isMainThread } from 'node:worker_threads';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ScriptLog } from '#kernel/log.js';
-import { DatabaseModule } from '#database/database.module.js';
-import { EventStoreModule } from '#event-store/event-store.module.js';
-import { LargeResponses } from '#http/large-responses.js';
+import { ScriptLog } from '#platform/kernel/log.js';
+import { DatabaseModule } from '#platform/database/database.module.js';
+import { EventStoreModule } from '#platform/event-store/event-store.module.js';
+import { LargeResponses } from '#platform/http/large-responses.js';
 import { IdentityModule } from '#identity/identity.module.js';
-import { AdminTokensModule } from '#admin-api/admin-tokens.module.js';
-import { AccountsModule } from '#accounts/accounts.module.js';
-import { CustomersModule } from '#customers/customers.module.js';
-import { AuditModule } from '#history/audit.module.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import { AdminTokensModule } from '#web/admin-api/admin-tokens.module.js';
+import { AccountsModule } from '#loyalty/accounts/accounts.module.js';
+import { CustomersModule } from '#loyalty/customers/customers.module.js';
+import { AuditModule } from '#loyalty/history/audit.module.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { plainTables, readModels } from '../apps/read-models.js';
 import { printInstallation } from './run-script.js';
 

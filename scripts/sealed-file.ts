@@ -4,7 +4,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { open as unseal, seal } from '#kernel/sealing.js';
+import { open as unseal, seal } from '#platform/kernel/sealing.js';
 
 /** The bytes of one encrypted block, compressed. Each block is authenticated before any of it is used. */
 const CHUNK_BYTES = 1 << 20;

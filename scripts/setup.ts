@@ -1,6 +1,6 @@
 import { readConfig } from '#configuration/config.js';
-import { connectFirst } from '#database/first-connection.js';
-import { createDatabaseClient } from '#database/database-client.js';
+import { connectFirst } from '#platform/database/first-connection.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
 import { runScript } from './run-script.js';
 
 const CONNECT_WITHIN_MS = 10_000;
@@ -24,7 +24,8 @@ async function waitForEvents(): Promise<void> {
   const config = readConfig(process.env);
   const { eventStoreUrl } = config;
   if (eventStoreUrl === null) return;
-  const { waitForEventStore } = await import('#event-store/eventstoredb/event-store-wait.js');
+  const { waitForEventStore } =
+    await import('#platform/event-store/eventstoredb/event-store-wait.js');
   await waitForEventStore(eventStoreUrl, config, (line) => console.error(line));
 }
 

@@ -43,7 +43,7 @@ export function readSettings(root) {
 
 /** Checks the settings of the programs, which are built, before a database is created for them. */
 export async function checkSettings(root, databaseUrl) {
-  const file = path.join(root, 'dist', 'libs', 'configuration', 'src', 'config.js');
+  const file = path.join(root, 'dist', 'libs', 'configuration', 'config.js');
   const { readConfig } = await import(pathToFileURL(file).href);
   // The programs get the URL of the database of this start, which does not run yet.
   const env = databaseUrl ? process.env : { ...process.env, DATABASE_URL: 'postgres://localhost/' };

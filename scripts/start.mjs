@@ -30,8 +30,8 @@ import { renderWelcome } from './welcome.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const programs = {
-  api: 'dist/apps/api/src/main.js',
-  dispatcher: 'dist/apps/dispatcher/src/main.js',
+  api: 'dist/apps/api/main.js',
+  dispatcher: 'dist/apps/dispatcher/main.js',
 };
 const responseTimeoutMs = 60_000;
 const endsBeforeGivingUp = 5;

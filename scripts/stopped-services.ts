@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config-error.js';
-import { connectFirst } from '#database/first-connection.js';
-import { createDatabaseClient } from '#database/database-client.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { connectFirst } from '#platform/database/first-connection.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
 
 /**
  * Runs work that requires everything else of Inkpad to be stopped. The connection stays open until the work is done, so

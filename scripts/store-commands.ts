@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
-import { CreateAccount } from '#accounts/account.commands.js';
-import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import { normalizeEmailAddress } from '#platform/kernel/email-address.js';
 import { getPresentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
   addExamples,

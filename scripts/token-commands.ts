@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
-import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { normalizeEmailAddress } from '#platform/kernel/email-address.js';
 import { ApiTokens, type ApiTokenRecord } from '#identity/api-tokens.service.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
   addExamples,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
-import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { normalizeEmailAddress } from '#platform/kernel/email-address.js';
 import {
   CreateUser,
   RemoveUser,
@@ -12,7 +12,7 @@ import { generatePassword } from '#identity/passwords.service.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import { Users, type ListedUser } from '#identity/users.service.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   addExamples,
   runList,

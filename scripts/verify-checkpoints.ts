@@ -1,11 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
+import { loadCheckpointSigner } from '#platform/kernel/checkpoint-key.js';
 import { type Config } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
-import { parseVerifier, type Verifier } from '#kernel/signed-note.js';
-import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
-import { CheckpointVerification } from '#transparency/checkpoint-verification.service.js';
-import { Tree } from '#transparency/tree.service.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { parseVerifier, type Verifier } from '#platform/kernel/signed-note.js';
+import { CheckpointFiles } from '#outbound/transparency/checkpoint-folder.service.js';
+import { CheckpointVerification } from '#outbound/transparency/checkpoint-verification.service.js';
+import { Tree } from '#outbound/transparency/tree.service.js';
 import type { VerificationServices } from './verification-services.js';
 
 /**

@@ -1,8 +1,15 @@
 import { on } from 'node:events';
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import type { StoredEvent } from '#event-store/port/event-store.js';
-import { LogVerification, type VerifiedPage } from '#event-store/verification/log-verification.js';
-import type { Scope, Slice, VerificationResult } from '#event-store/verification/verification.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
+import {
+  LogVerification,
+  type VerifiedPage,
+} from '#platform/event-store/verification/log-verification.js';
+import type {
+  Scope,
+  Slice,
+  VerificationResult,
+} from '#platform/event-store/verification/verification.js';
 import { readModels } from '../apps/read-models.js';
 import { retryLostConnections } from './lost-connections.js';
 import { withVerification } from './verification-services.js';

@@ -2,15 +2,15 @@
 import { describeUnrepaired, replayRecords } from './replay.js';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config-error.js';
-import type { EventStore } from '#event-store/port/event-store.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import type { EventStore } from '#platform/event-store/port/event-store.js';
 import { readModels } from '../apps/read-models.js';
 import {
   HistoryVerification,
   type VerifiedHistory,
-} from '#history/history-verification.service.js';
-import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
-import type { VerificationResult } from '#event-store/verification/verification.js';
+} from '#loyalty/history/history-verification.service.js';
+import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
+import type { VerificationResult } from '#platform/event-store/verification/verification.js';
 import { retryLostConnections } from './lost-connections.js';
 import { Progress } from './progress.js';
 import { HistoryPass } from './replay-history.js';

@@ -5,7 +5,7 @@ import path from 'node:path';
 const folders = ['libs', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|json|sql)$/;
 
-const TEXTS = 'libs/translations/src';
+const TEXTS = 'libs/translations';
 
 const guides = 'docs/guides';
 const receivers = 'docs/receivers';

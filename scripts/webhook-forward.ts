@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors, request } from 'undici';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
 
 /** As much of a response as Inkpad reads. */
 const BODY_READ = 65_536;

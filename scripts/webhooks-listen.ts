@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
 import { readLocalService } from './local-service.js';
 import { forward } from './webhook-forward.js';
 import { findSignatureError } from './webhook-verification.js';
-import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
 
 /**
  * A receiver for developers: verifies and prints the webhooks it receives, passes them on to a program that is being

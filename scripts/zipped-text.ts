@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { createInflateRaw } from 'node:zlib';
-import { ConfigError } from '#kernel/config-error.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
 
 const END = 0x06054b50;
 const ENTRY = 0x02014b50;

@@ -3,13 +3,16 @@ import { NestFactory } from '@nestjs/core';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
-import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.service.js';
-import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
-import { FINISH, type Result } from '../libs/outbound/dispatch/src/finish-statement.js';
-import { LOAD, toDelivery, type LoadedRow } from '../libs/outbound/dispatch/src/load-statements.js';
-import { createDatabaseClient } from '#database/database-client.js';
-import { decideAfterAttempt, decideAfterManualAttempt } from '#subscriptions/webhook-delivery.js';
+import { DispatcherModule } from '../apps/dispatcher/dispatcher.module.js';
+import { AttemptResults } from '../libs/outbound/dispatch/attempt-results.service.js';
+import type { Delivery } from '../libs/outbound/dispatch/delivery.js';
+import { FINISH, type Result } from '../libs/outbound/dispatch/finish-statement.js';
+import { LOAD, toDelivery, type LoadedRow } from '../libs/outbound/dispatch/load-statements.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
+import {
+  decideAfterAttempt,
+  decideAfterManualAttempt,
+} from '#outbound/subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startService, type Service } from './support/services/service.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { UnavailableError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
-import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
+import { query } from '#platform/database/connection.js';
+import { AuditedWrites } from '#platform/event-store/commands/audited-writes.service.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { openStore } from './support/database/event-store.js';

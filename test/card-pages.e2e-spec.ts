@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import { CARD_FORM, REWARD_FORM } from './support/fixtures/card-form.js';
 import { quarters } from './support/fixtures/pictures.js';
 import { Console } from './support/browser/console-browser.js';

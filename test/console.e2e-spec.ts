@@ -10,12 +10,12 @@ import { isAllowed, ROLES, type Operation, type Role } from '#identity/roles.js'
 import { CreateToken } from '#identity/token.commands.js';
 import { UNRESTRICTED } from '#identity/token.js';
 import { Config } from '#configuration/config.js';
-import { runJob } from '#database/job-runner.js';
-import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { MailQueue } from '#messages/mail-queue.service.js';
-import { MessageMetrics } from '#messages/message-metrics.service.js';
-import { SmtpClient } from '#messages/smtp.client.js';
-import { NAVIGATION } from '#pages/navigation.js';
+import { runJob } from '#platform/database/job-runner.js';
+import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
+import { MailQueue } from '#outbound/messages/mail-queue.service.js';
+import { MessageMetrics } from '#outbound/messages/message-metrics.service.js';
+import { SmtpClient } from '#outbound/messages/smtp.client.js';
+import { NAVIGATION } from '#web/pages/navigation.js';
 import { Browser } from './support/browser/browser.js';
 import { eventually } from './support/jest/eventually.js';
 import {

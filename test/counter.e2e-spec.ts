@@ -4,7 +4,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { SetPassword } from '#identity/user.commands.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import { Browser } from './support/browser/browser.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { cli, startService, type Client, type Service } from './support/services/service.js';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { Console, readFormKey } from './support/browser/console-browser.js';
 import { enrolWithPage, type Enrolled } from './support/browser/web-card.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { useSharedService, type ContractClient } from './support/http/contract.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 

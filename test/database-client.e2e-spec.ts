@@ -3,8 +3,8 @@ import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
-import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
-import { createDataSource, getPool } from '#database/data-source.js';
+import { createDatabaseClient, type DatabaseClient } from '#platform/database/database-client.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
 import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createDatabaseClient } from '#database/database-client.js';
-import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
-import { PINNED } from '#database/session.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
+import { createDataSource, getPool, QUEUE_LIMITS } from '#platform/database/data-source.js';
+import { PINNED } from '#platform/database/session.js';
 import {
   testConfig,
   createTestDatabase,

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { MasterKeys } from '#database/master-keys.js';
-import { ProcessLink } from '#database/process-link.js';
-import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { ErasureWatch } from '#platform/event-store/personal-keys/erasure-watch.service.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 import { DatabaseProxy } from './support/database/database-proxy.js';
 import { eventually } from './support/jest/eventually.js';

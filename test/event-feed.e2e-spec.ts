@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, it } from '@jest/globals';
-import { toPublicEventId } from '#kernel/public-id.js';
-import { createId } from '#kernel/randomness.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import { createId } from '#platform/kernel/randomness.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { expectRefused } from './support/http/contract.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';

@@ -1,16 +1,20 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { createDataSource, getPool } from '#database/data-source.js';
-import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
+import {
+  event,
+  eventStoreContract,
+  newStream,
+} from '#platform/event-store/port/event-store.contract.js';
 import {
   ClaimTakenError,
   ConflictError,
   type Commit,
   type Head,
   type StoredEvent,
-} from '#event-store/port/event-store.js';
-import { isAfter } from '#event-store/port/position.js';
-import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+} from '#platform/event-store/port/event-store.js';
+import { isAfter } from '#platform/event-store/port/position.js';
+import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { DatabaseProxy } from './support/database/database-proxy.js';

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { createId } from '#kernel/randomness.js';
+import type { Aggregate, CommandContext, KeyedRequest } from '#platform/kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
+import { createId } from '#platform/kernel/randomness.js';
 import {
   startStream,
   type Decision,
   type HandledCommand,
-} from '#event-store/commands/command-plan.js';
+} from '#platform/event-store/commands/command-plan.js';
 import {
   ClaimTakenError,
   KeyTakenOverError,
   type StoredEvent,
-} from '#event-store/port/event-store.js';
-import { CommandPipeline } from '#event-store/commands/handle-command.js';
-import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
-import type { ReadModel } from '#event-store/read-models/read-models.js';
+} from '#platform/event-store/port/event-store.js';
+import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
+import { PipelineMetrics } from '#platform/event-store/commands/pipeline-metrics.js';
+import type { ReadModel } from '#platform/event-store/read-models/read-models.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
 

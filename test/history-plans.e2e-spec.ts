@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { readSlice, TIMES, type DatabaseChoice } from '#history/history.service.js';
-import { readRedemptions } from '#history/redemptions.service.js';
+import { readSlice, TIMES, type DatabaseChoice } from '#loyalty/history/history.service.js';
+import { readRedemptions } from '#loyalty/history/redemptions.service.js';
 import {
   createRedemptionQuery,
   NO_REDEMPTION_FILTER,
   type RedemptionFilter,
-} from '#history/redemption-query.js';
+} from '#loyalty/history/redemption-query.js';
 import {
   createHistoryQuery,
   listIndexKeys,
   NO_FILTER,
   WINDOWS,
   type HistoryFilter,
-} from '#history/history-query.js';
-import { ENTRY_COLUMNS } from '#history/history-table.service.js';
-import { EARLIER_VISITS, LATER_VISITS } from '#statistics/customer-visits.service.js';
-import { STATISTICS_ENTRIES } from '#statistics/statistics-table.service.js';
+} from '#loyalty/history/history-query.js';
+import { ENTRY_COLUMNS } from '#loyalty/history/history-table.service.js';
+import { EARLIER_VISITS, LATER_VISITS } from '#loyalty/statistics/customer-visits.service.js';
+import { STATISTICS_ENTRIES } from '#loyalty/statistics/statistics-table.service.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 
 const ROWS = 100_000;

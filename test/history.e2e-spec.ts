@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { AccountJson } from '#accounts/account.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { StoredEvent } from '#event-store/port/event-store.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { userInfo } from 'node:os';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';

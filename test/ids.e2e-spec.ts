@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { takeIdFromBlock, takeNextId, raiseSequence } from '#database/ids.js';
-import { formatPosition } from '#event-store/port/position.js';
+import { takeIdFromBlock, takeNextId, raiseSequence } from '#platform/database/ids.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
 import { readModels } from '../apps/read-models.js';
 import { eventually } from './support/jest/eventually.js';
 import { createTestEnvironment } from './support/database/database.js';
@@ -87,7 +87,7 @@ describe('ids that are in use already', () => {
 describe('the start of the api', () => {
   const start = () =>
     startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
     );
 
@@ -179,7 +179,7 @@ describe('a read model that is ahead of its history', () => {
   if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
     it('is logged with the repair command when a dispatcher starts', async () => {
       const dispatcher = startProgram(
-        'dist/apps/dispatcher/src/main.js',
+        'dist/apps/dispatcher/main.js',
         createTestEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
       );
       await eventually(dispatcher.output, (text) =>

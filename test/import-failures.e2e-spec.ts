@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { ImportJson } from '#imports/import.dto.js';
+import type { ImportJson } from '#loyalty/imports/import.dto.js';
 import { Console } from './support/browser/console-browser.js';
 import { eventually } from './support/jest/eventually.js';
 import { newImportDispatch } from './support/services/import-dispatcher.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { CommandPipeline } from '#event-store/commands/handle-command.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { CarryStampsOver, CarryStampsOverHandler } from '#stamping/carry-over.commands.js';
-import { IMPORT_CHANNEL } from '#stamping/customer-card.js';
-import { TemplatesService } from '#stamping/templates.service.js';
+import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
+import { ReadModels } from '#platform/event-store/read-models/read-models.js';
+import { CarryStampsOver, CarryStampsOverHandler } from '#loyalty/stamping/carry-over.commands.js';
+import { IMPORT_CHANNEL } from '#loyalty/stamping/customer-card.js';
+import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { LeaderLock } from '#database/leader-lock.js';
-import { ProcessLink } from '#database/process-link.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { ProcessLink } from '#platform/database/process-link.js';
 import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 

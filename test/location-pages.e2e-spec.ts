@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { RecordGeocoding } from '#locations/location.commands.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { Console } from './support/browser/console-browser.js';
 import { changeQuotas } from './support/fixtures/quotas.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';

@@ -74,8 +74,8 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
       WEBHOOK_TIME_SCALE: '100',
     });
-    api = startProgram('dist/apps/api/src/main.js', environment);
-    dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment);
+    api = startProgram('dist/apps/api/main.js', environment);
+    dispatcher = startProgram('dist/apps/dispatcher/main.js', environment);
     const output = await eventually(api.output, (text) => text.includes('listening on'), SLOW);
     const startOutput = await eventually(
       dispatcher.output,
@@ -283,7 +283,7 @@ describe('lines of the log in JSON', () => {
 
   /** A program that logs lines, each of a kilobyte, and then ends in this way. */
   const startLogging = (count: number, end: string) => {
-    const kernel = new URL('../dist/libs/platform/kernel/src/', import.meta.url).href;
+    const kernel = new URL('../dist/libs/platform/kernel/', import.meta.url).href;
     const text = `
       import { Log } from '${kernel}log.js';
       import { reportUnhandled } from '${kernel}start-error.js';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Client as McpClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { CommandBus } from '@nestjs/cqrs';
 import { Registry } from 'prom-client';
-import { UnknownOutcomeError } from '#kernel/errors.js';
+import { UnknownOutcomeError } from '#platform/kernel/errors.js';
 import { eventually } from './support/jest/eventually.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';

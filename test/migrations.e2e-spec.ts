@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { getMigrationNames, migrate, type Migration } from '#database/migrate.js';
+import { getMigrationNames, migrate, type Migration } from '#platform/database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { testConfig, createTestEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';

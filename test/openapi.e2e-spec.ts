@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { toPublicEventId } from '#kernel/public-id.js';
-import { EventStore } from '#event-store/port/event-store.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
 import { createClient, InkpadError, type ClientOptions } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/fixtures/pictures.js';
 import { createResponseChecker } from './support/http/openapi.js';

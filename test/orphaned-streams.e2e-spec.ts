@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readModels } from '../apps/read-models.js';
-import { DatabasePool } from '#database/database-pool.js';
-import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import type { StoredEvent } from '#event-store/port/event-store.js';
-import { OrphanedStreams, type Orphans } from '#event-store/verification/orphaned-streams.js';
+import { DatabasePool } from '#platform/database/database-pool.js';
+import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
+import {
+  OrphanedStreams,
+  type Orphans,
+} from '#platform/event-store/verification/orphaned-streams.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { CreateUser } from '#identity/identity.commands.js';
-import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
 import { AddMember } from '#identity/member.commands.js';
 import { Console } from './support/browser/console-browser.js';
 import { MailServer } from './support/emulators/mail-server.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createDataSource, getPool } from '#database/data-source.js';
-import { MasterKeys } from '#database/master-keys.js';
-import { event } from '#event-store/port/event-store.contract.js';
-import type { NewEvent } from '#event-store/port/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import type { NewEvent } from '#platform/event-store/port/event-store.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { newPhoneNormalization, normalizePhones } from './support/services/phone-normalization.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { Console } from './support/browser/console-browser.js';
 import { newPoster, SignupForm } from './support/browser/signup.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { ProcessLink } from '#database/process-link.js';
+import { ProcessLink } from '#platform/database/process-link.js';
 import { createTestDatabase, testConfig, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 

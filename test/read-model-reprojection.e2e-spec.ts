@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { customerCardReadModel } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import { eventually } from './support/jest/eventually.js';
 import { startService, type Client, type Service } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';

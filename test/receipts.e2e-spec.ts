@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ErrorJson } from '#http/error-response.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { Client, startService, type LocalService } from './support/services/service.js';
 

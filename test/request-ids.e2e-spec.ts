@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
-import type { ChangedCustomerCardJson } from '#stamping/customer-card.dto.js';
-import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
+import type { ChangedCustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
 import { newPoster, SignupForm } from './support/browser/signup.js';
 import { MailServer } from './support/emulators/mail-server.js';
 import { SmsProvider } from './support/emulators/sms/sms-provider.js';

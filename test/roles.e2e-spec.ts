@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { migrate } from '#database/migrate.js';
+import { migrate } from '#platform/database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import {
   testConfig,
@@ -179,7 +179,7 @@ describe('an installation with one database role', () => {
 
   it('logs at start that its role could change the history, and what to run', async () => {
     const api = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
     );
     await eventually(api.output, (output) => output.includes('npm run migrate'));

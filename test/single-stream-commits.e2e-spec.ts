@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createDataSource, getPool } from '#database/data-source.js';
-import { event, newStream } from '#event-store/port/event-store.contract.js';
-import { ConflictError, type Commit, type Head } from '#event-store/port/event-store.js';
-import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
+import { event, newStream } from '#platform/event-store/port/event-store.contract.js';
+import { ConflictError, type Commit, type Head } from '#platform/event-store/port/event-store.js';
+import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 

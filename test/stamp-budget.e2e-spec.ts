@@ -108,7 +108,7 @@ describe('the budget of a stamp', () => {
     const port = await findFreePort();
     const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env;
     const environment = createEnvironment({ ...settings, PORT: String(port) });
-    const api = fork('dist/apps/api/src/main.js', {
+    const api = fork('dist/apps/api/main.js', {
       execArgv: ['--import', PRELOAD],
       env: { PATH, TMPDIR, NODE_COMPILE_CACHE, ...environment },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

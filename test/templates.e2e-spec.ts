@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { RewardJson } from '#rewards/reward.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useSharedService, type ContractClient } from './support/http/contract.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 

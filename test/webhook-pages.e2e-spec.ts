@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { runAtTime } from './support/services/clock.js';
 import { Console, readFormKey } from './support/browser/console-browser.js';
 import { enrolWithPage } from './support/browser/web-card.js';

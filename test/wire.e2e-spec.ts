@@ -442,7 +442,7 @@ describe('the response to an unreadable request', () => {
 describe('a connection without a request', () => {
   it('does not delay the shutdown of the api', async () => {
     const program = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
     );
     const listening = /listening on http:\S+:(\d+)/;
@@ -462,7 +462,7 @@ describe('the access log', () => {
     const owner = await startService({}, database);
     const { token, store: path } = await owner.newStore();
     const program = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(database.url, { LOG_LEVEL: 'info' }),
     );
     const listening = /listening on (http:\S+)/;

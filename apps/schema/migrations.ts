@@ -1,4 +1,4 @@
-import type { Migration } from '#database/migrate.js';
+import type { Migration } from '#platform/database/migrate.js';
 import { Baseline } from './0001-baseline.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */

@@ -1,26 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import type { Actor, CommandContext } from '#kernel/aggregate.js';
-import { readFields } from '#http/dtos.js';
-import { ArchiveCard, CreateCard } from '#cards/card.commands.js';
-import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
-import { CreateCustomer } from '#customers/customer.commands.js';
-import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.dto.js';
-import { EraseCustomer } from '#customers/erasing.commands.js';
-import { MergeCustomers } from '#customers/merging.commands.js';
-import { CreateLocation } from '#locations/location.commands.js';
-import { CreateLocationDto, toLocationAttributes } from '#locations/location.dto.js';
-import { CreatePoster } from '#posters/poster.commands.js';
-import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
-import { CreateReward } from '#rewards/reward.commands.js';
-import { CreateRewardDto, toRewardAttributes } from '#rewards/reward.dto.js';
-import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
+import type { Actor, CommandContext } from '#platform/kernel/aggregate.js';
+import { readFields } from '#platform/http/dtos.js';
+import { ArchiveCard, CreateCard } from '#loyalty/cards/card.commands.js';
+import { CreateCardDto, toCardAttributes } from '#loyalty/cards/card.dto.js';
+import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
+import { CustomerCreationDto, toCustomerInput } from '#loyalty/customers/customer-input.dto.js';
+import { EraseCustomer } from '#loyalty/customers/erasing.commands.js';
+import { MergeCustomers } from '#loyalty/customers/merging.commands.js';
+import { CreateLocation } from '#loyalty/locations/location.commands.js';
+import { CreateLocationDto, toLocationAttributes } from '#loyalty/locations/location.dto.js';
+import { CreatePoster } from '#loyalty/posters/poster.commands.js';
+import { CreatePosterDto, toPosterAttributes } from '#loyalty/posters/poster.dto.js';
+import { CreateReward } from '#loyalty/rewards/reward.commands.js';
+import { CreateRewardDto, toRewardAttributes } from '#loyalty/rewards/reward.dto.js';
+import { AdjustCustomerCard, ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import {
   EnrolCustomer,
   RedeemReward,
   StampCustomerCard,
-} from '#stamping/customer-card.commands.js';
+} from '#loyalty/stamping/customer-card.commands.js';
 import {
   CARDS,
   LOCATIONS,

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { clock } from '#kernel/clock.js';
+import { clock } from '#platform/kernel/clock.js';
 
 const times = new AsyncLocalStorage<number>();
 

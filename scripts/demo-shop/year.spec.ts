@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { readLocalClock } from '#kernel/zoned-time.js';
+import { readLocalClock } from '#platform/kernel/zoned-time.js';
 import { CARDS, STORE } from './shop.js';
 import { playYear, type Step } from './year.js';
 

@@ -1,4 +1,4 @@
-import { findMomentOfDay, readLocalClock } from '#kernel/zoned-time.js';
+import { findMomentOfDay, readLocalClock } from '#platform/kernel/zoned-time.js';
 import { Dice } from './dice.js';
 import { createPeople, type Person } from './people.js';
 import { CARDS, LOCATIONS, STORE, type CardKey, type DemoLocation, type StaffKey } from './shop.js';

@@ -1,11 +1,11 @@
 import type { INestApplication } from '@nestjs/common';
 import * as swagger from '@nestjs/swagger';
-import type { OpenApiDocument } from '#docs/openapi-document.js';
-import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
-import { applySwaggerDecorators } from '#http/documentation.js';
-import { endpoints, publishedEvents, tags, type Tag } from '#http/endpoint.js';
-import { isAdminRoute } from '#http/path.js';
-import { ErrorBody } from '#docs/error.dto.js';
+import type { OpenApiDocument } from '#web/docs/openapi-document.js';
+import { HEADERS, PARAMETERS } from '#web/docs/openapi-headers.js';
+import { applySwaggerDecorators } from '#platform/http/documentation.js';
+import { endpoints, publishedEvents, tags, type Tag } from '#platform/http/endpoint.js';
+import { isAdminRoute } from '#platform/http/path.js';
+import { ErrorBody } from '#web/docs/error.dto.js';
 import {
   createOperation,
   createFailureResponses,

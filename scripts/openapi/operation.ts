@@ -1,9 +1,13 @@
-import { publishedEvents, type EndpointSpec, type PublishedEvent } from '#http/endpoint.js';
-import { ERROR_PAGE } from '#http/error-response.js';
-import { isAdminRoute } from '#http/path.js';
+import {
+  publishedEvents,
+  type EndpointSpec,
+  type PublishedEvent,
+} from '#platform/http/endpoint.js';
+import { ERROR_PAGE } from '#platform/http/error-response.js';
+import { isAdminRoute } from '#platform/http/path.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
-import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#docs/openapi-headers.js';
+import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#web/docs/openapi-headers.js';
 import { getDocumentedCode, REFUSALS } from './refusals.js';
 import { toPublished, Schemas, type JsonSchema } from './schemas.js';
 
@@ -16,13 +20,11 @@ export const WEBHOOK_TAG = {
 type OpenApiObject = Record<string, unknown>;
 
 const OTHER_FAILURE = 'OtherFailure';
-
 const RECEIVER_RESPONSES = {
   '2XX': { description: 'Received, within 10 seconds' },
   '410': { description: 'The receiver is gone: the subscription is deleted' },
   default: { description: 'Not received: it is retried, up to 10 attempts in four hours' },
 };
-
 type Content = Record<string, { schema: JsonSchema }>;
 
 type Parameter = {

@@ -1,5 +1,9 @@
-import { fillPlaceholders } from '#kernel/error-catalogue.js';
-import { ERROR_CATALOGUE, ERROR_CODES, type DocumentedErrorCode } from '#docs/error-catalogue.js';
+import { fillPlaceholders } from '#platform/kernel/error-catalogue.js';
+import {
+  ERROR_CATALOGUE,
+  ERROR_CODES,
+  type DocumentedErrorCode,
+} from '#web/docs/error-catalogue.js';
 
 type Refusal = {
   name: string;

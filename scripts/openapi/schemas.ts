@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { dtosByName } from '#http/dtos.js';
+import { dtosByName } from '#platform/http/dtos.js';
 
 export type JsonSchema = Record<string, unknown>;
 

@@ -16,8 +16,8 @@ import { findFreePort, runNode, startProgram, type Program } from '../support/se
 export type Engine = 'postgresql' | 'eventstoredb';
 
 const POSTGRES = { max_connections: 300 };
-const API = 'dist/apps/api/src/main.js';
-const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
+const API = 'dist/apps/api/main.js';
+const DISPATCHER = 'dist/apps/dispatcher/main.js';
 
 /** Runs a process of the service, with its own connections to what it depends on, and restarts it when it ends. */
 export class Process {

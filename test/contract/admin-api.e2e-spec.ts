@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { CreateAdminToken, RevokeAdminToken } from '#admin-api/admin-token.commands.js';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
+import { CreateAdminToken, RevokeAdminToken } from '#web/admin-api/admin-token.commands.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { Browser } from '../support/browser/browser.js';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { readPass } from '../support/emulators/apple/pass-reader.mjs';
 import { PASS_TYPE } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   world = await appleWorld();
   service = await startService(world.settings);
   dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
   );
   store = await service.newStore();

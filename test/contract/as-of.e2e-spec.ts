@@ -1,14 +1,14 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { AccountJson } from '#accounts/account.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import type {
   ChangedCustomerCardJson,
   CustomerCardDetailJson,
   CustomerCardJson,
-} from '#stamping/customer-card.dto.js';
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

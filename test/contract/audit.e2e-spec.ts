@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request } from 'node:http';
 import pg from 'pg';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { BatchResultsJson } from '#stamping/batch.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { StoppableServer } from '../support/database/stoppable-postgres.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { BatchResultsJson } from '#stamping/batch.dto.js';
-import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
+import type {
+  CustomerCardDetailJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -10,7 +10,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
-import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
+import type { WebhookSubscriptionJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { exchange } from '../support/http/raw-request.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 

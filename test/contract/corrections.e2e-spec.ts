@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { toPublicEventId } from '#kernel/public-id.js';
-import { createId } from '#kernel/randomness.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import { createId } from '#platform/kernel/randomness.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type {
+  CustomerCardDetailJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type {
+  CustomerCardDetailJson,
+  CustomerCardJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 

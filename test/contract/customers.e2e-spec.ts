@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
 import {
   expectFailure,
   expectRefused,

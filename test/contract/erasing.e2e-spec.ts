@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerExportJson } from '#customers/customer-export.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerExportJson } from '#loyalty/customers/customer-export.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,10 +1,10 @@
 import { request as sendRequest, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ListedRedemptionJson } from '#history/redemption.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';

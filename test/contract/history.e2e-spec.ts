@@ -1,10 +1,10 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { EventStore, type NewEvent } from '#event-store/port/event-store.js';
-import { createId } from '#kernel/randomness.js';
-import type { ExplanationJson } from '#history/explanation.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import { EventStore, type NewEvent } from '#platform/event-store/port/event-store.js';
+import { createId } from '#platform/kernel/randomness.js';
+import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { getPool } from '#database/data-source.js';
+import { getPool } from '#platform/database/data-source.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
-import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -343,7 +343,7 @@ describe('idempotency keys', () => {
     });
     const other = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
     const once = key();
-    let api = startProgram('dist/apps/api/src/main.js', environment);
+    let api = startProgram('dist/apps/api/main.js', environment);
     try {
       const answers = () =>
         other.get('/api/v1/status').then(
@@ -358,7 +358,7 @@ describe('idempotency keys', () => {
       );
       await api.kill('SIGKILL');
       await lost;
-      api = startProgram('dist/apps/api/src/main.js', environment);
+      api = startProgram('dist/apps/api/main.js', environment);
       await eventually(answers, (status) => status === 200);
       const again = await eventually(
         () => stamp(path, once, { stamps: 1 }, other),

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 
 const service = useSharedService();

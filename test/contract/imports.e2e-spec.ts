@@ -2,15 +2,15 @@ import { beforeAll, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
-import { ImportRetention } from '#imports/import-retention.service.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
+import { ImportRetention } from '#loyalty/imports/import-retention.service.js';
 import { Config } from '#configuration/config.js';
-import { LeaderLock } from '#database/leader-lock.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
 import pg, { Pool } from 'pg';
 import {
   expectFailure,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
@@ -62,7 +62,7 @@ describe('large pages of the feed', () => {
     const PORT = String(await findFreePort());
     const METRICS_PORT = String(await findFreePort());
     const api = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(service.database.url, {
         ...service.environment,
         PORT,

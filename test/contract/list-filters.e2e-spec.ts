@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';

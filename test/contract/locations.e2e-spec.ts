@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import {
   expectFailure,
   expectRefused,

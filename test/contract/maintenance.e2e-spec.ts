@@ -1,9 +1,9 @@
 import { afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import { CreateImport } from '#imports/import.commands.js';
-import { ImportQuery, type ImportJson } from '#imports/import.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CreateImport } from '#loyalty/imports/import.commands.js';
+import { ImportQuery, type ImportJson } from '#loyalty/imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { createTestEnvironment } from '../support/database/database.js';

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AccountJson } from '#accounts/account.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
-import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
+import type {
+  CustomerCardDetailJson,
+  CustomerCardJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

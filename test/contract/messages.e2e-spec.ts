@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
-import { computeContrast } from '#kernel/contrast.js';
-import { UpdateAccount } from '#accounts/account.commands.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { computeContrast } from '#platform/kernel/contrast.js';
+import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { PhoneConflicts } from '#loyalty/customers/phone-conflicts.service.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { normalizePhones } from '../support/services/phone-normalization.js';

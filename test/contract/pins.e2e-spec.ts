@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Geocoding } from '#locations/location.js';
-import { RecordGeocoding } from '#locations/location.commands.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { Geocoding } from '#loyalty/locations/location.js';
+import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { PassFollower } from '../support/services/pass-dispatcher.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { inflateSync } from 'node:zlib';
 import sharp from 'sharp';
-import type { CardJson } from '#cards/card.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { useSharedService, type ContractClient } from '../support/http/contract.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
 

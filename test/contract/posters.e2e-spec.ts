@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import {
   expectFailure,
   expectRefused,

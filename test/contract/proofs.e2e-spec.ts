@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { toPublicEventId } from '#kernel/public-id.js';
-import type { EventProofJson } from '#transparency/proof.dto.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import type { EventProofJson } from '#outbound/transparency/proof.dto.js';
 import { verifyProof } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
 import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { QuotaChanges } from '#configuration/store-quotas.js';
-import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
+import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { Console } from '../support/browser/console-browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';

@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ListedRedemptionJson } from '#history/redemption.dto.js';
-import type { ChangedCustomerCardJson, RedemptionJson } from '#stamping/customer-card.dto.js';
-import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
-import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
+import type {
+  ChangedCustomerCardJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
+import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
+import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { startService, type ApiResponse, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

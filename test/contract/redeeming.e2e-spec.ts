@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { BatchResultsJson } from '#stamping/batch.dto.js';
-import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
+import type {
+  CustomerCardDetailJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

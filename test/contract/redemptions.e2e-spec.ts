@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ListedRedemptionJson } from '#history/redemption.dto.js';
-import type { RedemptionJson } from '#stamping/customer-card.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
+import type { RedemptionJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import {
   expectFailure,
   expectRefused,

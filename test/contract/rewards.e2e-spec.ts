@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { ExplanationJson } from '#history/explanation.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
-import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
+import type {
+  CustomerCardDetailJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 

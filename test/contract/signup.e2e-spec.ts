@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { UpdateAccount } from '#accounts/account.commands.js';
-import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import { Outbox } from '#messages/outbox.service.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import type { AccountSettings, ConsentTexts } from '#loyalty/accounts/account.events.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { Outbox } from '#outbound/messages/outbox.service.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 import { EventStream } from '../support/http/event-stream.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -4,10 +4,10 @@ import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateToken } from '#identity/token.commands.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
-import { StampCustomerCard } from '#stamping/customer-card.commands.js';
-import { NO_DETAILS } from '#stamping/customer-card.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
+import { StampCustomerCard } from '#loyalty/stamping/customer-card.commands.js';
+import { NO_DETAILS } from '#loyalty/stamping/customer-card.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import {
   expectFailure,

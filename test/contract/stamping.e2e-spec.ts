@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { StatisticsJson } from '#statistics/statistics.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { StatisticsJson } from '#loyalty/statistics/statistics.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
-import { StampCustomerCard } from '#stamping/customer-card.commands.js';
+import { StampCustomerCard } from '#loyalty/stamping/customer-card.commands.js';
 import {
   expectFailure,
   expectRefused,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
-import type { AccountJson } from '#accounts/account.dto.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 import { newPoster } from '../support/browser/signup.js';
 import { pixelAt, readPixels } from '../support/fixtures/pictures.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { CreateAccount } from '#accounts/account.commands.js';
-import type { AccountJson } from '#accounts/account.dto.js';
+import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import sharp from 'sharp';
-import type { CardJson } from '#cards/card.dto.js';
-import { cardReadModel } from '#cards/card.entity.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { cardReadModel } from '#loyalty/cards/card.entity.js';
 import {
   createStripDesign,
   toLogoUrl,
   STRIP_SIZES,
   toStripUrl,
   type StripDesign,
-} from '#card-images/strip-design.js';
-import { StripImages } from '#card-images/strip-images.service.js';
+} from '#outbound/card-images/strip-design.js';
+import { StripImages } from '#outbound/card-images/strip-images.service.js';
 import {
   expectFailure,
   expectRefused,

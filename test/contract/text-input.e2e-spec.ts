@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { ListedRedemptionJson } from '#history/redemption.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
-import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
+import type {
+  CustomerCardDetailJson,
+  RedemptionJson,
+} from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 

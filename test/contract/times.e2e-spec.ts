@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import {
   expectFailure,
   expectRefused,

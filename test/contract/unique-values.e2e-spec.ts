@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import {
   expectRefused,
   useSharedService,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
-import { ConfigError } from '#kernel/config-error.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
 import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
 import {
@@ -49,7 +49,7 @@ const retired = useService(
 /** Reads the message of an api that does not start. */
 function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
   const { status, output } = runNode(
-    ['dist/apps/api/src/main.js'],
+    ['dist/apps/api/main.js'],
     createTestEnvironment(database.url, settings),
   );
   expect(status).toBe(78);

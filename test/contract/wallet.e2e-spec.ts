@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { WalletJson } from '#passes/wallet-state.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { WalletJson } from '#outbound/passes/wallet-state.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { PassFollower } from '../support/services/pass-dispatcher.js';

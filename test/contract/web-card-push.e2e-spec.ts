@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { PushNotice } from '#web-card/push-notice.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { PushNotice } from '#web/web-card/push-notice.js';
 import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';

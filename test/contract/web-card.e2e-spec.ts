@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { PassLinks } from '#web-card/pass-links.service.js';
+import { PassLinks } from '#web/web-card/pass-links.service.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 

@@ -4,11 +4,11 @@ import type {
   DeliveryDetailJson,
   DeliveryJson,
   ReplayJson,
-} from '#subscriptions/webhook-delivery.dto.js';
-import { toPublicEventId } from '#kernel/public-id.js';
-import { createId } from '#kernel/randomness.js';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
-import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
+} from '#outbound/subscriptions/webhook-delivery.dto.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import { createId } from '#platform/kernel/randomness.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -22,7 +22,7 @@ import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-rec
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { CUSTOMER_EVENTS, startDispatcher } from '../support/services/webhook-dispatcher.js';
-import { type EnvelopeJson } from '#public-events/event-feed.dto.js';
+import { type EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
 
 const INSECURE = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
 const NOWHERE = 'http://127.0.0.1:9/';

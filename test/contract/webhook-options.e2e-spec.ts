@@ -1,19 +1,19 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPublicKey, verify } from 'node:crypto';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { AuditEntryJson } from '#history/audit-entry.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type {
   DeliveryDetailJson,
   DeliveryJson,
   ReplayJson,
-} from '#subscriptions/webhook-delivery.dto.js';
+} from '#outbound/subscriptions/webhook-delivery.dto.js';
 import type {
   WebhookSubscriptionJson,
   WebhookSubscriptionSecretJson,
   WebhookTestJson,
-} from '#subscriptions/webhook-subscription.dto.js';
+} from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import {
   isSigned,

@@ -4,8 +4,8 @@ import type {
   WebhookSubscriptionJson,
   WebhookSubscriptionSecretJson,
   WebhookTestJson,
-} from '#subscriptions/webhook-subscription.dto.js';
-import { NameLookup } from '#sending/name-lookup.client.js';
+} from '#outbound/subscriptions/webhook-subscription.dto.js';
+import { NameLookup } from '#outbound/sending/name-lookup.client.js';
 import {
   expectFailure,
   expectRefused,
@@ -17,7 +17,7 @@ import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-rec
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
-import { PUBLIC_EVENTS } from '#public-events/public-events.js';
+import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
 
 const TARGET = 'https://receiver.example/hooks';
 

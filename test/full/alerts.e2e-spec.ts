@@ -77,7 +77,7 @@ describe('the alert rules and the dashboard', () => {
         ...wallet,
         METRICS_PORT: String(port),
       });
-      programs.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
+      programs.push(startProgram(`dist/apps/${program}/main.js`, environment));
       const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       metricTexts.push(
         await eventually(

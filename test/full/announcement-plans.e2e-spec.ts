@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { Audiences } from '#announcements/audiences.service.js';
-import { CHANNELS } from '#announcements/message-channel.js';
-import type { MessageRulesService } from '#announcements/message-rules.service.js';
-import type { MessageRule, RuleKind } from '#announcements/message-rule.js';
-import { RuleReaches } from '#announcements/rule-reaches.service.js';
-import { StoreRegions } from '#customers/store-regions.service.js';
-import type { TemplatesService } from '#stamping/templates.service.js';
+import { Audiences } from '#outbound/announcements/audiences.service.js';
+import { CHANNELS } from '#outbound/announcements/message-channel.js';
+import type { MessageRulesService } from '#outbound/announcements/message-rules.service.js';
+import type { MessageRule, RuleKind } from '#outbound/announcements/message-rule.js';
+import { RuleReaches } from '#outbound/announcements/rule-reaches.service.js';
+import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
+import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { clock } from '#kernel/clock.js';
-import type { AnnouncementJson } from '#announcements/announcement.dto.js';
-import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
-import type { MessageRuleJson } from '#announcements/message-rule.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { clock } from '#platform/kernel/clock.js';
+import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
+import type { MessageRecipientJson } from '#outbound/announcements/message-recipient.dto.js';
+import type { MessageRuleJson } from '#outbound/announcements/message-rule.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
 import { findObject, listNotices, saveToGoogle } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
-import type { AccountJson } from '#accounts/account.dto.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import { drawFront } from '../support/browser/apple-front.js';
 import { keepPicture, startChromium } from '../support/browser/chromium.js';
 import { readPass, type ReadPass } from '../support/emulators/apple/pass-reader.mjs';

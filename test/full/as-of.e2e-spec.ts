@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Aggregate } from '#kernel/aggregate.js';
-import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
-import { PastStates } from '#event-store/log/past-states.service.js';
-import { event } from '#event-store/port/event-store.contract.js';
-import type { EventStore, Head, NewEvent } from '#event-store/port/event-store.js';
-import { LogTimes } from '#event-store/log/log-times.service.js';
-import { isAfter } from '#event-store/port/position.js';
+import type { Aggregate } from '#platform/kernel/aggregate.js';
+import { InvalidFieldsError, UnavailableError } from '#platform/kernel/errors.js';
+import { PastStates } from '#platform/event-store/log/past-states.service.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import type { EventStore, Head, NewEvent } from '#platform/event-store/port/event-store.js';
+import { LogTimes } from '#platform/event-store/log/log-times.service.js';
+import { isAfter } from '#platform/event-store/port/position.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { openHistory } from '../support/services/history.js';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { CardJson } from '#cards/card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { createTestEnvironment, testConfig } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { openHistory } from '../support/services/history.js';

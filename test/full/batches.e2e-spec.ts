@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { BatchResultsJson } from '#stamping/batch.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startSecondApi } from '../support/services/second-api.js';

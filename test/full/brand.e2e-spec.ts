@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import sharp from 'sharp';
-import type { AccountJson } from '#accounts/account.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import { PassLinks } from '#web-card/pass-links.service.js';
+import type { AccountJson } from '#loyalty/accounts/account.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { PassLinks } from '#web/web-card/pass-links.service.js';
 import {
   FAKE_WAKE_LOCK,
   HELD_FETCH,

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import type { CommandContext } from '#kernel/aggregate.js';
-import { UpdateAccount } from '#accounts/account.commands.js';
-import { RequestCardLinks } from '#customers/card-links.commands.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { CardMessages, startMessages } from '#messages/card-messages.service.js';
-import { Outbox } from '#messages/outbox.service.js';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import { RequestCardLinks } from '#loyalty/customers/card-links.commands.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CardMessages, startMessages } from '#outbound/messages/card-messages.service.js';
+import { Outbox } from '#outbound/messages/outbox.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import { clock } from '#kernel/clock.js';
+import { clock } from '#platform/kernel/clock.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { Browser } from '../support/browser/browser.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { MasterKeys } from '#database/master-keys.js';
-import { IdentityProvider, type VerifiedSignIn } from '#sign-in/company.client.js';
+import type { MasterKeys } from '#platform/database/master-keys.js';
+import { IdentityProvider, type VerifiedSignIn } from '#web/sign-in/company.client.js';
 import { getTranslations } from '#translations/translations.js';
 import { testConfig } from '../support/database/database.js';
 import { CompanyProvider } from '../support/emulators/oidc-provider.js';

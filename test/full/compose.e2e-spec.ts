@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { readConfig, type Config } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
-import { VERSION } from '#kernel/version.js';
+import { VERSION } from '#platform/kernel/version.js';
 import { RUNTIME_VARIABLES } from '../../scripts/env-example.js';
 import { isRemovedPackage } from '../../scripts/prune-image.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';

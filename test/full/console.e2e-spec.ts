@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { RecordGeocoding } from '#locations/location.commands.js';
-import type { LocationJson } from '#locations/location.dto.js';
+import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import {
   expectAccessiblePage,
   keepPicture,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createStaff, LASTING_OUTCOMES, signInAtCounter } from '../support/browser/counter.js';
 import {
   closeContexts,

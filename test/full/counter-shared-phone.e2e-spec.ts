@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { AddMember } from '#identity/member.commands.js';
 import { SetPassword } from '#identity/user.commands.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import { createStaff, PASSWORD, signInAtCounter } from '../support/browser/counter.js';
 import {
   closeContexts,

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import {
   closeContexts,
   expectAccessiblePage,

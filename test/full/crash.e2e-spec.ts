@@ -17,8 +17,8 @@ import { Client } from '../support/services/service.js';
 import { readHistory } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-const API = 'dist/apps/api/src/main.js';
-const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
+const API = 'dist/apps/api/main.js';
+const DISPATCHER = 'dist/apps/dispatcher/main.js';
 const CARDS = 6;
 const SLOW = 300_000;
 /** Whether EventStoreDB is the emulator. These tests may not kill a real server. */

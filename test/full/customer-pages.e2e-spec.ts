@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
 import { enrolWithPage } from '../support/browser/web-card.js';

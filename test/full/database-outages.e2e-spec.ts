@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { randomUUID } from 'node:crypto';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { Console } from '../support/browser/console-browser.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -57,7 +57,7 @@ describe('PostgreSQL with a certificate of an authority of its own', () => {
   const VERIFY = 'sslmode=verify-full';
   const createSettings = (url: string, settings: NodeJS.ProcessEnv = {}) =>
     createTestEnvironment(url, { LOG_LEVEL: 'info', START_WAIT_SECONDS: '30', ...settings });
-  const runApi = (url: string) => run('dist/apps/api/src/main.js', createSettings(url));
+  const runApi = (url: string) => run('dist/apps/api/main.js', createSettings(url));
 
   beforeAll(async () => {
     server = await OwnServer.start({});
@@ -73,7 +73,7 @@ describe('PostgreSQL with a certificate of an authority of its own', () => {
     async (_setting, createCase) => {
       const { url, ca } = createCase();
       const environment = createSettings(url, { ...(ca !== '' && { NODE_EXTRA_CA_CERTS: ca }) });
-      const api = startProgram('dist/apps/api/src/main.js', environment);
+      const api = startProgram('dist/apps/api/main.js', environment);
       try {
         await eventually(api.output, (text) => text.includes('listening on'), SLOW);
         const { rows } = await server.query<{ ssl: boolean; count: number }>(
@@ -186,7 +186,7 @@ describe('Redis with a certificate of an authority of its own', () => {
     const { child, port: redisPort } = await startRedis();
     const port = await findFreePort();
     const api = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(database.url, {
         LOG_LEVEL: 'info',
         PORT: `${port}`,

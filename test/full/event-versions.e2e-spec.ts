@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { event } from '#event-store/port/event-store.contract.js';
-import { EventStore, type JsonObject } from '#event-store/port/event-store.js';
-import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
-import { customerCard } from '#stamping/customer-card.js';
-import { customerCardReadModel } from '#stamping/customer-card.entity.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import { EventStore, type JsonObject } from '#platform/event-store/port/event-store.js';
+import { ReadModels, toStreamName } from '#platform/event-store/read-models/read-models.js';
+import { customerCard } from '#loyalty/stamping/customer-card.js';
+import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbAppender } from '#event-store/eventstoredb/eventstoredb-appender.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
-import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
-import { event, newStream } from '#event-store/port/event-store.contract.js';
+import { EventStoreDbAppender } from '#platform/event-store/eventstoredb/eventstoredb-appender.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbReader } from '#platform/event-store/eventstoredb/eventstoredb-reader.js';
+import { OwnStreams } from '#platform/event-store/eventstoredb/eventstoredb-streams.js';
+import { event, newStream } from '#platform/event-store/port/event-store.contract.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import {
   startEventStoreDbCluster,

@@ -6,10 +6,10 @@ import {
   type JSONType,
 } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ErrorJson } from '#http/error-response.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { formatPosition } from '#event-store/port/position.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -123,7 +123,7 @@ it('every follower passes such events by, and goes on', async () => {
   if (!last) throw new Error('the history is empty');
   await append('customer-901', jsonEvent({ type: 'Sold', data: {} }));
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'warn' }),
   );
   try {
@@ -189,7 +189,7 @@ async function startBeside(stream: string, prefix: string): Promise<string> {
     LOG_LEVEL: 'info',
   };
   const api = startProgram(
-    'dist/apps/api/src/main.js',
+    'dist/apps/api/main.js',
     createTestEnvironment(database.url, environment),
   );
   const output = await eventually(api.output, (text) => text.includes('KurrentDB 26.0.3'));

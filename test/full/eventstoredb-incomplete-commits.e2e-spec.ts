@@ -1,8 +1,8 @@
 import { jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { ErrorJson } from '#http/error-response.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';

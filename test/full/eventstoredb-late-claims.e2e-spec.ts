@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { createIntent, openIntent, sealIntent } from '#event-store/eventstoredb/intents.js';
+import {
+  createIntent,
+  openIntent,
+  sealIntent,
+} from '#platform/event-store/eventstoredb/intents.js';
 import {
   EventStore,
   type Commit,
   type Head,
   type StoredEvent,
   type Write,
-} from '#event-store/port/event-store.js';
+} from '#platform/event-store/port/event-store.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { openStore } from '../support/database/event-store.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
-import { BEGINNING, EventStore } from '#event-store/port/event-store.js';
-import { formatPosition } from '#event-store/port/position.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { ProcessSession } from '#database/process-session.js';
+import { DispatchGauges } from '#outbound/dispatch/dispatch-gauges.service.js';
+import { BEGINNING, EventStore } from '#platform/event-store/port/event-store.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import { ProcessSession } from '#platform/database/process-session.js';
 import { Browser } from '../support/browser/browser.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
@@ -153,7 +153,7 @@ it(
     const line = await DatabaseProxy.to(server.connectionString);
     line.mute();
     const dispatcher = startProgram(
-      'dist/apps/dispatcher/src/main.js',
+      'dist/apps/dispatcher/main.js',
       createTestEnvironment(service.database.url, { EVENT_STORE_URL: line.url, LOG_LEVEL: 'info' }),
     );
     try {

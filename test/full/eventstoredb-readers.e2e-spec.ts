@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
-import { event } from '#event-store/port/event-store.contract.js';
-import { BEGINNING, EventStore } from '#event-store/port/event-store.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
-import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
-import { formatPosition } from '#event-store/port/position.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { DispatchGauges } from '#outbound/dispatch/dispatch-gauges.service.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import { BEGINNING, EventStore } from '#platform/event-store/port/event-store.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbReader } from '#platform/event-store/eventstoredb/eventstoredb-reader.js';
+import { OwnStreams } from '#platform/event-store/eventstoredb/eventstoredb-streams.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CustomerCardRenderer } from '#outbound/public-events/customer-card-renderer.service.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { createTestDatabase, createTestEnvironment } from '../support/database/database.js';
@@ -241,7 +241,7 @@ it.each([
     const database = await createTestDatabase();
     const other = await startEventStoreDb({ version });
     const api = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(database.url, {
         EVENT_STORE_URL: other.connectionString.replace('esdb:', 'kurrentdb:'),
         PORT: String(await findFreePort()),

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { parsePosition, isAfter } from '#event-store/port/position.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { parsePosition, isAfter } from '#platform/event-store/port/position.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startProgram, type Program } from '../support/services/program.js';
@@ -46,11 +46,11 @@ beforeAll(async () => {
   const settings = { EVENT_STORE_URL: server.connectionString, GEOCODER: 'offline' };
   const { url } = service.database;
   api = startProgram(
-    'dist/apps/api/src/main.js',
+    'dist/apps/api/main.js',
     createTestEnvironment(url, { ...settings, DATABASE_URL: sql.api.url, PORT: String(port) }),
   );
   dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(url, { ...settings, DATABASE_URL: sql.dispatcher.url }),
   );
   store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);

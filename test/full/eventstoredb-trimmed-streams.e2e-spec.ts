@@ -1,7 +1,7 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { HistoryEntryJson } from '#history/history-entry.dto.js';
-import type { ErrorJson } from '#http/error-response.js';
+import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
 import { Console } from '../support/browser/console-browser.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -153,7 +153,7 @@ describe('a history that is behind a scavenge', () => {
       ...service.environment,
       LOG_LEVEL: 'warn',
     });
-    const dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment);
+    const dispatcher = startProgram('dist/apps/dispatcher/main.js', environment);
     await waitForDispatcher();
     const { customer: later } = await enrolAndStamp();
     await store.post(`${path}/stamp`, { stamps: 1 });
@@ -173,7 +173,7 @@ it('the pages of the history list the rest, and what they know of what is hidden
   const { customer, name } = await enrolAndStamp();
   const other = await enrolAndStamp();
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, service.environment),
   );
   await waitForDispatcher();
@@ -201,7 +201,7 @@ it('a dispatcher names at its start, and then once a day, what the next scavenge
   const environment = { ...service.environment, LOG_LEVEL: 'warn' };
   for (let start = 0; start < 2; start++) {
     const dispatcher = startProgram(
-      'dist/apps/dispatcher/src/main.js',
+      'dist/apps/dispatcher/main.js',
       createTestEnvironment(service.database.url, environment),
     );
     await eventually(dispatcher.output, (output) =>

@@ -1,10 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
-import type { Head, Position } from '#event-store/port/event-store.js';
-import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
-import { isAfter } from '#event-store/port/position.js';
-import { createDataSource, getPool } from '#database/data-source.js';
+import {
+  event,
+  eventStoreContract,
+  newStream,
+} from '#platform/event-store/port/event-store.contract.js';
+import type { Head, Position } from '#platform/event-store/port/event-store.js';
+import { EventStoreDbEventStore } from '#platform/event-store/eventstoredb/eventstoredb-event-store.js';
+import { isAfter } from '#platform/event-store/port/position.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { readKeys, streamKinds } from '../support/database/event-store.js';

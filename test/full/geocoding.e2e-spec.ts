@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LocationJson } from '#locations/location.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { eventually } from '../support/jest/eventually.js';
 import { GeocodingFollower } from '../support/services/geocoding-dispatcher.js';
 import { GeocoderEmulator, type KnownPlace } from '../support/emulators/geocoders/server.js';

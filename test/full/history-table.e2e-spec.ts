@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { OvertakenError } from '#event-store/port/checkpoint.js';
-import { event } from '#event-store/port/event-store.contract.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { formatPosition } from '#event-store/port/position.js';
+import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
 import type { Client } from '../support/services/service.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { testConfig } from '../support/database/database.js';

@@ -30,7 +30,7 @@ beforeAll(async () => {
       ...settings,
       DATABASE_URL: sql[name].url,
     });
-    programs.push(startProgram(`dist/apps/${name}/src/main.js`, environment));
+    programs.push(startProgram(`dist/apps/${name}/main.js`, environment));
   };
   start('api', { PORT: String(port) });
   start('dispatcher', {});

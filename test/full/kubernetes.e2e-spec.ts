@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORE_SCHEMA, load, loadAll, mergeTag } from 'js-yaml';
 import { readConfig } from '#configuration/config.js';
-import { METRICS_PORTS } from '#kernel/process-name.js';
-import { VERSION } from '#kernel/version.js';
+import { METRICS_PORTS } from '#platform/kernel/process-name.js';
+import { VERSION } from '#platform/kernel/version.js';
 
 const CHART = 'deploy/helm/inkpad';
 /** The oldest version that Chart.yaml accepts, and the newest that the validator knows. */

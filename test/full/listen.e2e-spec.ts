@@ -23,7 +23,7 @@ const receivers: Receiver[] = [];
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
   store = await service.newStore();
-  dispatcher = startProgram('dist/apps/dispatcher/src/main.js', {
+  dispatcher = startProgram('dist/apps/dispatcher/main.js', {
     ...createTestEnvironment(service.database.url, {
       ...service.environment,
       WEBHOOK_TIME_SCALE: '100',

@@ -52,7 +52,7 @@ describe('with LOG_FORMAT=json', () => {
   const createEnvironment = (settings: NodeJS.ProcessEnv) =>
     createTestEnvironment(database.url, { LOG_FORMAT: 'json', LOG_LEVEL: 'info', ...settings });
   const getTakenPort = () => String((occupied.address() as AddressInfo).port);
-  const [API, DISPATCHER] = ['dist/apps/api/src/main.js', 'dist/apps/dispatcher/src/main.js'];
+  const [API, DISPATCHER] = ['dist/apps/api/main.js', 'dist/apps/dispatcher/main.js'];
   const MIGRATE = 'dist/scripts/migrate.js';
 
   type Fault = [file: string, settings: () => NodeJS.ProcessEnv, code: number, message: RegExp];

@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { LogVerification, type VerifiedPage } from '#event-store/verification/log-verification.js';
-import { Verification } from '#event-store/verification/verification.js';
+import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import {
+  LogVerification,
+  type VerifiedPage,
+} from '#platform/event-store/verification/log-verification.js';
+import { Verification } from '#platform/event-store/verification/verification.js';
 import { readModels } from '../../apps/read-models.js';
 import { fillHistory } from '../support/fixtures/mixed-history.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AnnouncementJson } from '#announcements/announcement.dto.js';
-import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
-import type { MessageRuleJson } from '#announcements/message-rule.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
+import type { MessageRecipientJson } from '#outbound/announcements/message-recipient.dto.js';
+import type { MessageRuleJson } from '#outbound/announcements/message-rule.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { Audiences } from '#announcements/audiences.service.js';
-import type { ReachJson } from '#announcements/message-fields.dto.js';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { Audiences } from '#outbound/announcements/audiences.service.js';
+import type { ReachJson } from '#outbound/announcements/message-fields.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 import { PassFollower } from '../support/services/pass-dispatcher.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { CreateAccount } from '#accounts/account.commands.js';
-import { Quotas } from '#accounts/quotas.service.js';
-import type { AnnouncementJson } from '#announcements/announcement.dto.js';
-import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
-import type { CardJson } from '#cards/card.dto.js';
-import { WindowCounts } from '#database/window-counts.js';
+import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import { Quotas } from '#loyalty/accounts/quotas.service.js';
+import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
+import type { MessageRecipientJson } from '#outbound/announcements/message-recipient.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { WindowCounts } from '#platform/database/window-counts.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { QueueMetrics } from '#database/queue-metrics.js';
-import { PassDispatch } from '#passes/pass-dispatch.service.js';
+import { QueueMetrics } from '#platform/database/queue-metrics.js';
+import { PassDispatch } from '#outbound/passes/pass-dispatch.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { PassFollower, Recorder } from '../support/services/pass-dispatcher.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { LOCKS } from '#database/locks.js';
-import { createDatabaseClient } from '#database/database-client.js';
-import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
-import { PINNED } from '#database/session.js';
+import { LOCKS } from '#platform/database/locks.js';
+import { createDatabaseClient } from '#platform/database/database-client.js';
+import { createDataSource, getPool, QUEUE_LIMITS } from '#platform/database/data-source.js';
+import { PINNED } from '#platform/database/session.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startPgBouncer, type PgBouncer } from '../support/database/pgbouncer.js';

@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { UnavailableError } from '#kernel/errors.js';
-import { decodePicture, PictureError, type Decoding } from '#kernel/picture-decoder.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
+import { decodePicture, PictureError, type Decoding } from '#platform/kernel/picture-decoder.js';
 import { eventually } from '../support/jest/eventually.js';
 import { jpegSegment, jpegWithScans, plainPng, quarters } from '../support/fixtures/pictures.js';
 import { startProgram } from '../support/services/program.js';
@@ -178,7 +178,7 @@ describe('the process that decodes pictures', () => {
 
   it.each(['SIGKILL', 'SIGTERM'] as const)('ends when its parent gets a %s', async (signal) => {
     const folder = await mkdtemp(join(tmpdir(), 'picture-'));
-    const module = createRequire(import.meta.url).resolve('#kernel/picture-decoder.js');
+    const module = createRequire(import.meta.url).resolve('#platform/kernel/picture-decoder.js');
     const file = join(folder, 'parent.mjs');
     writeFileSync(join(folder, 'slow.jpg'), slow);
     writeFileSync(

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import type { LocationJson } from '#locations/location.dto.js';
-import type { ReplayJson } from '#subscriptions/webhook-delivery.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
+import type { ReplayJson } from '#outbound/subscriptions/webhook-delivery.dto.js';
 import { GeocoderEmulator } from '../support/emulators/geocoders/server.js';
 import type { Receiver } from '../support/emulators/webhook-receiver.js';
 import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { CreateAdminToken } from '#admin-api/admin-token.commands.js';
+import { CreateAdminToken } from '#web/admin-api/admin-token.commands.js';
 import { createMatcher, parseSteps } from '../support/guides/guide-parser.js';
 import { cli, startService, type LocalService } from '../support/services/service.js';
 

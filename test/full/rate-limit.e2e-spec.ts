@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { SkipThrottle, Throttle } from '#http/throttle.js';
+import { SkipThrottle, Throttle } from '#platform/http/throttle.js';
 import { LimitToken } from '#identity/token.commands.js';
-import { ApiModule } from '../../apps/api/src/api.module.js';
-import { createServer } from '../../apps/api/src/server.js';
+import { ApiModule } from '../../apps/api/api.module.js';
+import { createServer } from '../../apps/api/server.js';
 import {
   testConfig,
   createTestDatabase,
@@ -200,7 +200,7 @@ describe('a second api on the same database', () => {
 
   async function startApi(): Promise<Program> {
     const program = startProgram(
-      'dist/apps/api/src/main.js',
+      'dist/apps/api/main.js',
       createTestEnvironment(database.url, { LOG_LEVEL: 'info' }),
     );
     programs.push(program);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { EventStore } from '#event-store/port/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
-import { Verification, type Difference } from '#event-store/verification/verification.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { OrphanedStreams } from '#platform/event-store/verification/orphaned-streams.js';
+import { Verification, type Difference } from '#platform/event-store/verification/verification.js';
 import { readModels } from '../../apps/read-models.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { fillHistory } from '../support/fixtures/mixed-history.js';

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { Audiences } from '#announcements/audiences.service.js';
-import { MessageSettingsService } from '#announcements/message-settings.service.js';
-import { RuleChecks } from '#announcements/rule-checks.service.js';
-import { StoreRegions } from '#customers/store-regions.service.js';
-import { LeaderLock } from '#database/leader-lock.js';
-import { ProcessLink } from '#database/process-link.js';
-import { Maintenance } from '#database/maintenance.service.js';
-import type { TemplatesService } from '#stamping/templates.service.js';
+import { Audiences } from '#outbound/announcements/audiences.service.js';
+import { MessageSettingsService } from '#outbound/announcements/message-settings.service.js';
+import { RuleChecks } from '#outbound/announcements/rule-checks.service.js';
+import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { Maintenance } from '#platform/database/maintenance.service.js';
+import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { ImportJson } from '#imports/import.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { ImportJson } from '#loyalty/imports/import.dto.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { UpdateUser } from '#identity/user.commands.js';
@@ -69,7 +69,7 @@ describe('the log of a PostgreSQL that logs every statement', () => {
     service = await startService(mail, own);
     store = await service.newStore({ locale: 'de-DE', country: 'DE' });
     dispatcher = startProgram(
-      'dist/apps/dispatcher/src/main.js',
+      'dist/apps/dispatcher/main.js',
       createTestEnvironment(server.url, { ...service.environment, ...mail, LOG_LEVEL: 'debug' }),
     );
   }, SLOW);
@@ -192,7 +192,7 @@ describe('an api at its start', () => {
   /** Starts an api, and reads its log up to the line that it listens. */
   async function readStart(): Promise<string> {
     const environment = createTestEnvironment(server.url, { LOG_LEVEL: 'info' });
-    const api = startProgram('dist/apps/api/src/main.js', environment);
+    const api = startProgram('dist/apps/api/main.js', environment);
     try {
       return await eventually(api.output, (text) => text.includes('listening on'), SLOW);
     } finally {

@@ -9,7 +9,7 @@ import {
   it,
   jest,
 } from '@jest/globals';
-import { Authenticator } from '#http/caller.js';
+import { Authenticator } from '#platform/http/caller.js';
 import { CreateToken } from '#identity/token.commands.js';
 import {
   createTestDatabase,
@@ -268,7 +268,7 @@ describe('an api with REDIS_URL', () => {
 async function startApi(database: TestDatabase, redisUrl: string): Promise<Api> {
   const port = await findFreePort();
   const program = startProgram(
-    'dist/apps/api/src/main.js',
+    'dist/apps/api/main.js',
     createTestEnvironment(database.url, {
       PORT: String(port),
       REDIS_URL: redisUrl,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import type { CardJson } from '#cards/card.dto.js';
-import type { LocationJson } from '#locations/location.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { LocationJson } from '#loyalty/locations/location.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import {
   expectAccessiblePage,
   keepPicture,

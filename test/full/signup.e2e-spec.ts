@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { UpdateAccount } from '#accounts/account.commands.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import {
   expectAccessiblePage,
   keepPicture,

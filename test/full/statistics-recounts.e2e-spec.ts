@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { CustomerVisits } from '#statistics/customer-visits.service.js';
-import { StatisticsTable } from '#statistics/statistics-table.service.js';
-import { StoreRecounts } from '#statistics/store-recounts.service.js';
-import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
-import { OvertakenError } from '#event-store/port/checkpoint.js';
+import { CustomerVisits } from '#loyalty/statistics/customer-visits.service.js';
+import { StatisticsTable } from '#loyalty/statistics/statistics-table.service.js';
+import { StoreRecounts } from '#loyalty/statistics/store-recounts.service.js';
+import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
+import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
 import { testConfig } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';

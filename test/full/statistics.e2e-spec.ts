@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { CustomerVisits } from '#statistics/customer-visits.service.js';
-import { StatisticsTable } from '#statistics/statistics-table.service.js';
-import { StoreRecounts } from '#statistics/store-recounts.service.js';
-import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
-import { StatisticsService } from '#statistics/statistics.service.js';
+import { CustomerVisits } from '#loyalty/statistics/customer-visits.service.js';
+import { StatisticsTable } from '#loyalty/statistics/statistics-table.service.js';
+import { StoreRecounts } from '#loyalty/statistics/store-recounts.service.js';
+import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
+import { StatisticsService } from '#loyalty/statistics/statistics.service.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Counts histories of random visits, and compares with a model that looks at every one of them. */

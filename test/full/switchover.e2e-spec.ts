@@ -7,11 +7,11 @@ import {
   DatabaseClient,
   isFailureToConnect,
   StandbyError,
-} from '#database/database-client.js';
-import { DatabasePool } from '#database/database-pool.js';
-import { LOCKS } from '#database/locks.js';
-import { ProcessLink } from '#database/process-link.js';
-import { ServerWatch, synchronizeClock } from '#database/server-watch.js';
+} from '#platform/database/database-client.js';
+import { DatabasePool } from '#platform/database/database-pool.js';
+import { LOCKS } from '#platform/database/locks.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { ServerWatch, synchronizeClock } from '#platform/database/server-watch.js';
 import { createTestEnvironment, testConfig } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { ReplicatedPostgres } from '../support/database/replicated-postgres.js';
@@ -230,7 +230,7 @@ describe('a server that has become a standby', () => {
 
   it('is refused at the start by a process that does not wait for the primary', () => {
     const environment = createTestEnvironment(servers.standby.url, { START_WAIT_SECONDS: '0' });
-    const { status, output } = runNode(['dist/apps/api/src/main.js'], environment);
+    const { status, output } = runNode(['dist/apps/api/main.js'], environment);
     expect(status).toBe(1);
     expect(output).toContain('cannot be used: it is a standby, which cannot be written to.');
   });

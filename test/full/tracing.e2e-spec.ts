@@ -37,8 +37,8 @@ describe('tracing', () => {
     collector = await SpanReceiver.start();
     receiver = await Receiver.start();
     const store = await owner.newStore();
-    const api = startProgram('dist/apps/api/src/main.js', environment());
-    const dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment());
+    const api = startProgram('dist/apps/api/main.js', environment());
+    const dispatcher = startProgram('dist/apps/dispatcher/main.js', environment());
     programs = [api, dispatcher];
     const listening = /listening on (http:\S+)/;
     const output = await eventually(api.output, (text) => listening.test(text), SLOW);
@@ -151,7 +151,7 @@ describe('tracing', () => {
   it(
     'warns once when the collector cannot be reached, while the api serves requests',
     async () => {
-      const program = startProgram('dist/apps/api/src/main.js', {
+      const program = startProgram('dist/apps/api/main.js', {
         ...environment(),
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
       });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { WebhookSubscriptionJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { eventually } from '../support/jest/eventually.js';
 import { isSigned, type Receiver } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type Service } from '../support/services/service.js';

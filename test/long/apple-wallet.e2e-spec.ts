@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { generateKeyPairSync } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
-import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
-import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
-import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
-import { APNS_TIMEOUTS, ApnsClient } from '#apple-wallet/apns.client.js';
-import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
-import { Passes } from '#passes/passes.service.js';
-import type { CustomerCard } from '#stamping/customer-card.js';
-import type { JobOutcome } from '#database/job-queue.js';
-import type { WalletJson } from '#passes/wallet-state.dto.js';
+import { AppleCertificate } from '#outbound/apple-wallet/apple-certificate.service.js';
+import { AppleDevices } from '#outbound/apple-wallet/apple-devices.service.js';
+import { ApplePushes } from '#outbound/apple-wallet/apple-pushes.service.js';
+import { APNS_TIMEOUTS, ApnsClient } from '#outbound/apple-wallet/apns.client.js';
+import { OutboundTunnels } from '#outbound/sending/outbound-tunnels.client.js';
+import { Passes } from '#outbound/passes/passes.service.js';
+import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
+import type { JobOutcome } from '#platform/database/job-queue.js';
+import type { WalletJson } from '#outbound/passes/wallet-state.dto.js';
 import { TEAM } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
@@ -147,7 +147,7 @@ describe('a phone with Apple Wallet passes', () => {
 
   const startDispatcher = () =>
     startProgram(
-      'dist/apps/dispatcher/src/main.js',
+      'dist/apps/dispatcher/main.js',
       createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
     );
 

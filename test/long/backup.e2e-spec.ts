@@ -395,8 +395,8 @@ describe('killing', () => {
         'A restore into this database was not finished: run npm run restore again, or begin with a new database.';
       for (const program of [
         'dist/scripts/migrate.js',
-        'dist/apps/api/src/main.js',
-        'dist/apps/dispatcher/src/main.js',
+        'dist/apps/api/main.js',
+        'dist/apps/dispatcher/main.js',
       ]) {
         const refusal = run(program, [], environment);
         const code = program.includes('/main.js') ? 78 : 1;

@@ -23,7 +23,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
   mails.hang(true);
   const { startedCount } = mails;
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, { ...service.environment, ...settings }),
   );
   const { customerId } = await enrolWithPage(await service.newStore(), {

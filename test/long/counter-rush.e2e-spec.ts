@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { SIZES, startChromium } from '../support/browser/chromium.js';
 import { createStaff, signInAtCounter } from '../support/browser/counter.js';
 import { writeFakeCamera } from '../support/browser/fake-camera.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

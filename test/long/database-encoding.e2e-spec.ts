@@ -17,8 +17,8 @@ beforeAll(async () => {
 afterAll(() => database.close());
 
 it.each([
-  ['the api', 78, ['dist/apps/api/src/main.js']],
-  ['the dispatcher', 78, ['dist/apps/dispatcher/src/main.js']],
+  ['the api', 78, ['dist/apps/api/main.js']],
+  ['the dispatcher', 78, ['dist/apps/dispatcher/main.js']],
   ['migrate', 1, ['dist/scripts/migrate.js']],
   ['setup', 1, ['dist/scripts/setup.js']],
   ['the command line', 1, ['dist/scripts/cli.js', 'store:list']],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerExportJson } from '#customers/customer-export.dto.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerExportJson } from '#loyalty/customers/customer-export.dto.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findValues } from '../support/database/personal-data.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
+import { ErasureWatch } from '#platform/event-store/personal-keys/erasure-watch.service.js';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { DeliveryJson } from '#subscriptions/webhook-delivery.dto.js';
+import { TEXT_CACHE_MS } from '#outbound/public-events/event-bodies.service.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { DeliveryJson } from '#outbound/subscriptions/webhook-delivery.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findValues } from '../support/database/personal-data.js';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   });
   const port = await findFreePort();
   apiUrl = `http://127.0.0.1:${port}`;
-  api = startProgram('dist/apps/api/src/main.js', { ...environment, PORT: String(port) });
+  api = startProgram('dist/apps/api/main.js', { ...environment, PORT: String(port) });
   await eventually(
     () =>
       fetch(`${apiUrl}/health/ready`).then(

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
-import type { ErrorJson } from '#http/error-response.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';

@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StoredEvent } from '#event-store/port/event-store.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestDatabase, createTestEnvironment } from '../support/database/database.js';
 import { readHistory } from '../support/database/event-store.js';
 import {
@@ -249,7 +249,7 @@ async function createInstallation(
 
 async function start(environment: NodeJS.ProcessEnv): Promise<void> {
   for (const app of ['api', 'dispatcher'])
-    programs.push(startProgram(`dist/apps/${app}/src/main.js`, environment));
+    programs.push(startProgram(`dist/apps/${app}/main.js`, environment));
   await eventually(
     () =>
       fetch(`${store.baseUrl}/health/ready`).then(

@@ -1,7 +1,7 @@
 import { binaryEvent, jsonEvent, type EventData } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { ErrorJson } from '#http/error-response.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import type { ErrorJson } from '#platform/http/error-response.js';
 import { Browser } from '../support/browser/browser.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -1,13 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { EventStore, type Commit, type StoredEvent } from '#event-store/port/event-store.js';
-import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
-import { ReadModelCatchUp } from '#event-store/eventstoredb/read-model-catch-up.js';
-import { getPool } from '#database/data-source.js';
-import { ProcessLink } from '#database/process-link.js';
-import { ProcessSession } from '#database/process-session.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import {
+  EventStore,
+  type Commit,
+  type StoredEvent,
+} from '#platform/event-store/port/event-store.js';
+import { createIntent, openIntent } from '#platform/event-store/eventstoredb/intents.js';
+import { ReadModelCatchUp } from '#platform/event-store/eventstoredb/read-model-catch-up.js';
+import { getPool } from '#platform/database/data-source.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { ProcessSession } from '#platform/database/process-session.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
@@ -168,7 +172,7 @@ describe('while the event store is unavailable', () => {
       await server.stopListening();
       const port = String(await findFreePort());
       const api = startProgram(
-        'dist/apps/api/src/main.js',
+        'dist/apps/api/main.js',
         createTestEnvironment(service.database.url, {
           ...service.environment,
           PORT: port,

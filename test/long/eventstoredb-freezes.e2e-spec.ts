@@ -27,7 +27,7 @@ beforeAll(async () => {
   service = await startService({ EVENT_STORE_URL: server.connectionString });
   const port = await findFreePort();
   api = startProgram(
-    'dist/apps/api/src/main.js',
+    'dist/apps/api/main.js',
     createTestEnvironment(service.database.url, {
       EVENT_STORE_URL: server.connectionString,
       PORT: String(port),

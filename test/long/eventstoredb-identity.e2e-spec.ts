@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '#kernel/config-error.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { ConfigError } from '#platform/kernel/config-error.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
 import {
   testConfig,
   createTestDatabase,
@@ -176,7 +176,7 @@ describe('a process refuses to start', () => {
 
   it('with PostgreSQL as the event store when the history is in EventStoreDB', async () => {
     const environment = createTestEnvironment(service.database.url, { EVENT_STORE_URL: '' });
-    const api = startProgram('dist/apps/api/src/main.js', environment);
+    const api = startProgram('dist/apps/api/main.js', environment);
     expect(await api.exitCode).toBe(78);
     expect(api.output().trim()).toMatch(
       /^The history of this database is in KurrentDB \(EventStoreDB\): .*$/,

@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { EventMeta } from '#kernel/aggregate.js';
-import { getPool } from '#database/data-source.js';
-import type { Commit, StoredEvent } from '#event-store/port/event-store.js';
+import type { EventMeta } from '#platform/kernel/aggregate.js';
+import { getPool } from '#platform/database/data-source.js';
+import type { Commit, StoredEvent } from '#platform/event-store/port/event-store.js';
 import {
   createIntent,
   openIntent,
   sealIntent,
   type Intent,
-} from '#event-store/eventstoredb/intents.js';
-import { customer } from '#customers/customer.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+} from '#platform/event-store/eventstoredb/intents.js';
+import { customer } from '#loyalty/customers/customer.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { testConfig } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
-import type { RewardJson } from '#rewards/reward.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
+import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';

@@ -41,7 +41,7 @@ afterAll(() => service.stop(), SLOW);
 
 async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Program> {
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, {
       ...service.environment,
       WEBHOOK_TIME_SCALE: String(SCALE),

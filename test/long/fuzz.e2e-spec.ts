@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NameLookup } from '#sending/name-lookup.client.js';
+import { NameLookup } from '#outbound/sending/name-lookup.client.js';
 import { useService } from '../support/http/contract.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { Shops } from '../support/fuzz/shops.js';

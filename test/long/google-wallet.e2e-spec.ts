@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
-import { GoogleObjects, UNCERTAIN_HASH } from '#google-wallet/google-objects.service.js';
-import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
-import { GooglePasses } from '#google-wallet/google-passes.service.js';
-import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
+import { GoogleObjectSender } from '#outbound/google-wallet/google-object.sender.js';
+import { GoogleObjects, UNCERTAIN_HASH } from '#outbound/google-wallet/google-objects.service.js';
+import { VendorRateLimiter } from '#platform/database/vendor-rate-limiter.js';
+import { GooglePasses } from '#outbound/google-wallet/google-passes.service.js';
+import { GoogleTokens } from '#outbound/google-wallet/google-tokens.client.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   findBalance,

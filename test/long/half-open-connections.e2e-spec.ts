@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { isConnectionLoss } from '#database/connection.js';
-import { createDataSource, getPool } from '#database/data-source.js';
+import { isConnectionLoss } from '#platform/database/connection.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
 import {
   createDatabaseClient,
   SilentConnectionError,
   type LimitedStatement,
-} from '#database/database-client.js';
-import { LeaderLock } from '#database/leader-lock.js';
-import { ProcessLink } from '#database/process-link.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+} from '#platform/database/database-client.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import {
   testConfig,
   createTestDatabase,

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { Registry } from 'prom-client';
-import { DispatcherModule } from '../../apps/dispatcher/src/dispatcher.module.js';
-import { listenForHealth } from '#operations/health-listener.js';
-import { Readiness } from '#operations/readiness.js';
-import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
+import { DispatcherModule } from '../../apps/dispatcher/dispatcher.module.js';
+import { listenForHealth } from '#platform/operations/health-listener.js';
+import { Readiness } from '#platform/operations/readiness.js';
+import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js';
 import {
   testConfig,
   createTestDatabase,
@@ -34,7 +34,7 @@ describe.each([
     database = await createTestDatabase();
     line = await DatabaseProxy.to(database.url);
     program = startProgram(
-      `dist/apps/${name}/src/main.js`,
+      `dist/apps/${name}/main.js`,
       createTestEnvironment(line.url, {
         HEALTH_PORT: '0',
         LOG_LEVEL: 'info',
@@ -104,7 +104,7 @@ describe.each([
 });
 
 it('a process whose shutdown hangs exits after a time limit', async () => {
-  const stop = new URL('../../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
+  const stop = new URL('../../dist/libs/platform/kernel/stop.js', import.meta.url).href;
   const program = startProgram('--input-type=module', {}, [
     '--eval',
     `import { exitAfterTimeout } from '${stop}'; exitAfterTimeout(); setInterval(() => undefined, 1_000);`,

@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { verifyExport } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
 import { createTestEnvironment } from '../support/database/database.js';

@@ -142,13 +142,9 @@ describe('the files of the image', () => {
   it('start the api, which serves the documentation and the status', async () => {
     const port = await findFreePort();
     const settings = { ...createSettings(database), PORT: String(port), MASTER_KEY: KEY };
-    const api = startCommand(
-      [process.execPath, join(image, 'dist/apps/api/src/main.js')],
-      settings,
-      {
-        cwd: image,
-      },
-    );
+    const api = startCommand([process.execPath, join(image, 'dist/apps/api/main.js')], settings, {
+      cwd: image,
+    });
     try {
       const read = (path: string) =>
         fetch(`http://127.0.0.1:${port}${path}`).then(

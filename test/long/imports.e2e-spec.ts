@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import type { ImportJson } from '#imports/import.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import type { ImportJson } from '#loyalty/imports/import.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 function startDispatcher(): Program {
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, service.environment),
   );
   service.onStop(() => dispatcher.kill('SIGKILL'));

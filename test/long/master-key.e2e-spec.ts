@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { getKeyId, createMasterKey } from '#kernel/keyring.js';
-import { MasterKeys } from '#database/master-keys.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { getKeyId, createMasterKey } from '#platform/kernel/keyring.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -18,7 +18,7 @@ import { Client, startService, type Service } from '../support/services/service.
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const CLI = 'dist/scripts/cli.js';
-const API = 'dist/apps/api/src/main.js';
+const API = 'dist/apps/api/main.js';
 const OLD = Buffer.alloc(32, 7);
 const NEW = Buffer.alloc(32, 8);
 const toKeyId = (key: Buffer) => getKeyId(createMasterKey(key).fingerprint);
@@ -85,7 +85,7 @@ describe('the master key of a database', () => {
 
   it.each([
     ['api', API, [], 78],
-    ['dispatcher', 'dist/apps/dispatcher/src/main.js', [], 78],
+    ['dispatcher', 'dist/apps/dispatcher/main.js', [], 78],
     ['cli', CLI, ['user:create', '--email', 'wrong@shop.example', '--name', 'Wrong'], 1],
     ['verify', 'dist/scripts/verify.js', [], 1],
   ])('is checked by the %s, which refuses another key', async (_, file, parameters, end) => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import type { StoredEvent } from '#event-store/port/event-store.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { readConfig } from '#configuration/config.js';
-import { formatPosition } from '#event-store/port/position.js';
-import { toStreamName } from '#event-store/read-models/read-models.js';
-import { customerCard } from '#stamping/customer-card.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
+import { toStreamName } from '#platform/event-store/read-models/read-models.js';
+import { customerCard } from '#loyalty/stamping/customer-card.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -279,7 +279,7 @@ async function readPositions(): Promise<unknown[]> {
 }
 
 async function start(app: 'api' | 'dispatcher', environment: NodeJS.ProcessEnv): Promise<void> {
-  const program = startProgram(`dist/apps/${app}/src/main.js`, environment);
+  const program = startProgram(`dist/apps/${app}/main.js`, environment);
   programs.set(app, program);
   if (app === 'dispatcher') return;
   await eventually(

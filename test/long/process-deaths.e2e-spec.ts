@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import { LOCKS } from '#database/locks.js';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { ImportJson } from '#imports/import.dto.js';
+import { LOCKS } from '#platform/database/locks.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import type { ImportJson } from '#loyalty/imports/import.dto.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import type { Program } from '../support/services/program.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { customerCardReadModel } from '#stamping/customer-card.entity.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import { readModels } from '../../apps/read-models.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { toPublicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

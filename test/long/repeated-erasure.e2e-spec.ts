@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';

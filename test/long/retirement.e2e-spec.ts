@@ -111,7 +111,7 @@ describe('users of a retired API version', () => {
 
   async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Program> {
     const dispatcher = startProgram(
-      'dist/apps/dispatcher/src/main.js',
+      'dist/apps/dispatcher/main.js',
       createTestEnvironment(database.url, {
         WEBHOOK_TIME_SCALE: '100',
         SMTP_URL: mails.url,

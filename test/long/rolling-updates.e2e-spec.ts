@@ -130,7 +130,7 @@ function start(
   databaseUrl: string,
 ): Program {
   const program = startProgram(
-    `dist/apps/${name}/src/main.js`,
+    `dist/apps/${name}/main.js`,
     createTestEnvironment(databaseUrl, { LOG_LEVEL: 'info', HEALTH_PORT: '0', ...settings }),
   );
   programs.push(program);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { DecoyCardCleanup } from '#passes/decoy-card-cleanup.service.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import { DecoyCardCleanup } from '#outbound/passes/decoy-card-cleanup.service.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Pool } from 'pg';
-import type { DatabasePool } from '#database/database-pool.js';
+import type { DatabasePool } from '#platform/database/database-pool.js';
 import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

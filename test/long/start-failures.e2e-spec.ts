@@ -363,7 +363,7 @@ describe('a program or script', () => {
     );
     if (what === 'start') return waitForExit(startProcess(['scripts/start.mjs'], empty));
     if (what === 'api' || what === 'dispatcher') {
-      return waitForExit(startProcess([`dist/apps/${what}/src/main.js`], empty));
+      return waitForExit(startProcess([`dist/apps/${what}/main.js`], empty));
     }
     return run(what, what === 'cli' ? ['audit:list'] : [], empty);
   }

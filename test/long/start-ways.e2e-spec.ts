@@ -136,7 +136,7 @@ describe('npm run dev', () => {
       const command = [process.execPath, path.join(folder, 'scripts/start.mjs'), '--watch'];
       const starter = installation.start({}, command);
       await installation.isUp(starter);
-      const controller = path.join(folder, 'libs/web/pages/src/start-page.controller.ts');
+      const controller = path.join(folder, 'libs/web/pages/start-page.controller.ts');
       const source = fs.readFileSync(controller, 'utf8');
 
       fs.writeFileSync(controller, `${source}\nexport const unfinished = (;\n`);
@@ -165,11 +165,11 @@ describe('npm run dev', () => {
   it('removes what was compiled from a source that is gone', async () => {
     const { folder, remove } = copyProject();
     try {
-      const built = path.join(folder, 'dist/libs/platform/kernel/src/old.js');
+      const built = path.join(folder, 'dist/libs/platform/kernel/old.js');
       fs.writeFileSync(built, '');
       execFileSync('npm', ['run', 'build'], { cwd: folder });
       expect(fs.existsSync(built)).toBe(false);
-      expect(fs.existsSync(path.join(folder, 'dist/libs/platform/kernel/src/clock.js'))).toBe(true);
+      expect(fs.existsSync(path.join(folder, 'dist/libs/platform/kernel/clock.js'))).toBe(true);
     } finally {
       remove();
     }

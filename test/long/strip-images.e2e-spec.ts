@@ -3,15 +3,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import sharp from 'sharp';
-import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
-import { arrangeStamps, STRIP } from '#card-images/stamp-grid.js';
+import { STAMP_ICONS, STRIP_PRESETS } from '#loyalty/cards/card-appearance.js';
+import { arrangeStamps, STRIP } from '#outbound/card-images/stamp-grid.js';
 import {
   createStripDesign,
   STRIP_SIZES,
   type StripAppearance,
   type StripSize,
-} from '#card-images/strip-design.js';
-import { StripImages } from '#card-images/strip-images.service.js';
+} from '#outbound/card-images/strip-design.js';
+import { StripImages } from '#outbound/card-images/strip-images.service.js';
 import {
   PHOTOGRAPHS,
   pixelAt,

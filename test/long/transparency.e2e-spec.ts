@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isKeyName } from '#kernel/signed-note.js';
+import { isKeyName } from '#platform/kernel/signed-note.js';
 import {
   NotProven,
   verifyConsistency,
   verifyContinuation,
 } from '../../clients/verifier/verifier.mjs';
-import { signCheckpoint } from '#transparency/checkpoint.js';
-import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
-import { Tree } from '#transparency/tree.service.js';
+import { signCheckpoint } from '#outbound/transparency/checkpoint.js';
+import { CheckpointFiles } from '#outbound/transparency/checkpoint-folder.service.js';
+import { Tree } from '#outbound/transparency/tree.service.js';
 import { checkpointKey, computeRoot, startSigning } from '../support/fixtures/checkpoints.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -340,7 +340,7 @@ describe('the checkpoint key', () => {
     'is not created in production, where the log says that nothing is signed without one',
     async () => {
       const program = startProgram(
-        'dist/apps/dispatcher/src/main.js',
+        'dist/apps/dispatcher/main.js',
         createTestEnvironment(service.database.url, {
           ...service.environment,
           NODE_ENV: 'production',

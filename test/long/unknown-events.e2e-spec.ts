@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { event } from '#event-store/port/event-store.contract.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { isAfter, parsePosition } from '#event-store/port/position.js';
-import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
+import { event } from '#platform/event-store/port/event-store.contract.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { isAfter, parsePosition } from '#platform/event-store/port/position.js';
+import { FAN_OUT_CHECKPOINT } from '#outbound/subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';

@@ -2,8 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { appendFileSync, cpSync, mkdtempSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/port/event-store.js';
-import { formatPosition } from '#event-store/port/position.js';
+import {
+  BEGINNING,
+  type JsonObject,
+  type StoredEvent,
+} from '#platform/event-store/port/event-store.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';

@@ -4,8 +4,8 @@ import {
   FORGET_REDELIVERIES,
   TAKE_REDELIVERIES,
   type DeliveryRow,
-} from '../../libs/outbound/dispatch/src/load-statements.js';
-import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
+} from '../../libs/outbound/dispatch/load-statements.js';
+import { DeliveryRequests } from '#outbound/subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { setClockAhead } from '../support/services/clock.js';
 import type { Program } from '../support/services/program.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
-import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
-import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { TEXT_CACHE_MS } from '#outbound/public-events/event-bodies.service.js';
+import { DeliveryRequests } from '#outbound/subscriptions/delivery-requests.service.js';
+import { WebhookSecrets } from '#outbound/sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { samples } from '../support/services/metrics.js';

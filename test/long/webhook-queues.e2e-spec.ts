@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
+import { DeliveryRequests } from '#outbound/subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import type { PassBarcode, PassField } from '#apple-wallet/pass-json.js';
-import { FRONT } from '#apple-wallet/apple-front.js';
-import { findBars } from '#web-card/code128-bars.js';
-import { findDarkModules } from '#web-card/qr-modules.js';
+import type { PassBarcode, PassField } from '#outbound/apple-wallet/pass-json.js';
+import { FRONT } from '#outbound/apple-wallet/apple-front.js';
+import { findBars } from '#web/web-card/code128-bars.js';
+import { findDarkModules } from '#web/web-card/qr-modules.js';
 import type { ReadPass } from '../emulators/apple/pass-reader.mjs';
 
 /**

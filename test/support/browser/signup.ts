@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { PosterJson } from '#posters/poster.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import type { Client } from '../services/service.js';
 
 export type Sent = { status: number; headers: Headers; text: string; location: string };

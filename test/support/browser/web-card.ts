@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import type { CardJson } from '#cards/card.dto.js';
-import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { Client } from '../services/service.js';
 
 let people = 0;

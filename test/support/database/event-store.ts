@@ -1,17 +1,21 @@
 import type { Pool } from 'pg';
-import { createDataSource, getPool } from '#database/data-source.js';
-import { MasterKeys } from '#database/master-keys.js';
-import { ProcessLink } from '#database/process-link.js';
-import { ProcessSession } from '#database/process-session.js';
+import { createDataSource, getPool } from '#platform/database/data-source.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { ProcessSession } from '#platform/database/process-session.js';
 import { readConfig, type Config } from '#configuration/config.js';
-import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
-import { StoredResponses } from '#event-store/commands/stored-responses.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { StreamCallbacks } from '#event-store/commands/stream-callbacks.js';
-import { ReadModels, type StreamKind } from '#event-store/read-models/read-models.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import {
+  BEGINNING,
+  type EventStore,
+  type StoredEvent,
+} from '#platform/event-store/port/event-store.js';
+import { EventStoreDbEventStore } from '#platform/event-store/eventstoredb/eventstoredb-event-store.js';
+import { StoredResponses } from '#platform/event-store/commands/stored-responses.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
+import { StreamCallbacks } from '#platform/event-store/commands/stream-callbacks.js';
+import { ReadModels, type StreamKind } from '#platform/event-store/read-models/read-models.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { readModels } from '../../../apps/read-models.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from '../jest/eventually.js';

@@ -1,8 +1,8 @@
 import { createDecipheriv } from 'node:crypto';
 import { readConfig } from '#configuration/config.js';
-import { deriveKey } from '#kernel/sealing.js';
-import { DATA_KEY_PURPOSES, MasterKeys } from '#database/master-keys.js';
-import { NOBODY } from '#event-store/personal-keys/personal-keys.js';
+import { deriveKey } from '#platform/kernel/sealing.js';
+import { DATA_KEY_PURPOSES, MasterKeys } from '#platform/database/master-keys.js';
+import { NOBODY } from '#platform/event-store/personal-keys/personal-keys.js';
 import { sealedColumns } from '../../../apps/sealed-columns.js';
 import type { TestDatabase } from './database.js';
 import { readAllEvents, openStore, waitUntilReadable } from './event-store.js';

@@ -2,7 +2,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { Resolver } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { NameLookup } from '#sending/name-lookup.client.js';
+import { NameLookup } from '#outbound/sending/name-lookup.client.js';
 
 const TYPES: Record<number, 'A' | 'AAAA'> = { 1: 'A', 28: 'AAAA' };
 const FAULTS = { servfail: 2, nxdomain: 3 };

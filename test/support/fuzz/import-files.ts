@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { unguardFormulas } from '#kernel/csv.js';
-import { normalizeText } from '#kernel/text.js';
+import { unguardFormulas } from '#platform/kernel/csv.js';
+import { normalizeText } from '#platform/kernel/text.js';
 import { MARKER, plainText, RecordedValue, type SendContext } from './json.js';
 import { emails, externalIds, markedText, phones, which } from './values.js';
 

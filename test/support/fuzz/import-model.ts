@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { normalizeIdentifier } from '#kernel/text.js';
+import { normalizeIdentifier } from '#platform/kernel/text.js';
 import { eventually } from '../jest/eventually.js';
 import type { ApiResponse } from '../services/service.js';
 import type { SentFile, SentRow } from './import-files.js';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import { findMomentOfDay } from '#kernel/zoned-time.js';
+import { normalizeIdentifier, normalizeNumber, normalizeText } from '#platform/kernel/text.js';
+import { findMomentOfDay } from '#platform/kernel/zoned-time.js';
 import type { ContractClient } from '../http/contract.js';
 import type { ApiResponse } from '../services/service.js';
 import type { SentFile } from './import-files.js';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { toPublicEventId } from '#kernel/public-id.js';
-import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import type { StoredEvent } from '#event-store/port/event-store.js';
+import { toPublicEventId } from '#platform/kernel/public-id.js';
+import { normalizeIdentifier, normalizeNumber, normalizeText } from '#platform/kernel/text.js';
+import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import type { ContractClient } from '../http/contract.js';
 import type { ApiResponse } from '../services/service.js';
 import { renderFile, type SentFile } from './import-files.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { ERROR_CATALOGUE } from '#docs/error-catalogue.js';
+import { ERROR_CATALOGUE } from '#web/docs/error-catalogue.js';
 import { eventually } from '../jest/eventually.js';
 import {
   parseHeaders,

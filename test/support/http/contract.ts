@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
-import { listTextsByCode } from '#kernel/issues.js';
+import { listTextsByCode } from '#platform/kernel/issues.js';
 import { ISSUE_TEXTS } from '#translations/issues.js';
 import type { TestDatabase } from '../database/database.js';
 import { createResponseChecker } from './openapi.js';

@@ -1,6 +1,6 @@
 import { readConfig } from '#configuration/config.js';
-import { NameLookup } from '#sending/name-lookup.client.js';
-import { WebhookClient } from '#sending/webhook.client.js';
+import { NameLookup } from '#outbound/sending/name-lookup.client.js';
+import { WebhookClient } from '#outbound/sending/webhook.client.js';
 
 /** One attempt in a separate process, because Node.js reads NODE_EXTRA_CA_CERTS only at startup. */
 const client = new WebhookClient(readConfig(process.env), new NameLookup());

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { clock } from '#kernel/clock.js';
+import { clock } from '#platform/kernel/clock.js';
 
 /**
  * Runs an action with the clocks of this process, which the service under test shares, set to a given time.

@@ -2,16 +2,16 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
-import { ProcessSession } from '#database/process-session.js';
-import { QueueMetrics } from '#database/queue-metrics.js';
-import { Followers } from '#event-store/log/followers.service.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { Geocoder } from '#geocoding/geocoder.js';
-import { createGeocoder } from '#geocoding/geocoding.module.js';
-import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
-import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
-import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
-import { GeocodingWorker } from '#geocoding/geocoding-worker.service.js';
+import { ProcessSession } from '#platform/database/process-session.js';
+import { QueueMetrics } from '#platform/database/queue-metrics.js';
+import { Followers } from '#platform/event-store/log/followers.service.js';
+import { ReadModels } from '#platform/event-store/read-models/read-models.js';
+import { Geocoder } from '#outbound/geocoding/geocoder.js';
+import { createGeocoder } from '#outbound/geocoding/geocoding.module.js';
+import { GeocodingCache } from '#outbound/geocoding/geocoding-cache.service.js';
+import { GeocodingQueue } from '#outbound/geocoding/geocoding-queue.service.js';
+import { GeocodingSubscription } from '#outbound/geocoding/geocoding.subscription.js';
+import { GeocodingWorker } from '#outbound/geocoding/geocoding-worker.service.js';
 import { startSession, type LocalService } from './service.js';
 
 /** Runs a dispatcher's geocoding with the providers of a running api. */

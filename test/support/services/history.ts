@@ -1,8 +1,8 @@
-import { LeaderLock } from '#database/leader-lock.js';
-import { Followers } from '#event-store/log/followers.service.js';
-import { EventTypes } from '#event-store/port/event-types.js';
-import { HistoryTable } from '#history/history-table.service.js';
-import { HistorySubscription } from '#history/history.subscription.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { Followers } from '#platform/event-store/log/followers.service.js';
+import { EventTypes } from '#platform/event-store/port/event-types.js';
+import { HistoryTable } from '#loyalty/history/history-table.service.js';
+import { HistorySubscription } from '#loyalty/history/history.subscription.js';
 import type { Config } from '#configuration/config.js';
 import { readModels } from '../../../apps/read-models.js';
 import { openStore } from '../database/event-store.js';

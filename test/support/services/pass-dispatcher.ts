@@ -1,19 +1,19 @@
 import { Pool } from 'pg';
-import { readCheckpoint } from '#event-store/port/checkpoint.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { Followers } from '#event-store/log/followers.service.js';
-import { PassChanges } from '#passes/pass-changes.subscription.js';
-import { PassContents } from '#passes/pass-contents.service.js';
-import type { JobOutcome } from '#database/job-queue.js';
+import { readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { Followers } from '#platform/event-store/log/followers.service.js';
+import { PassChanges } from '#outbound/passes/pass-changes.subscription.js';
+import { PassContents } from '#outbound/passes/pass-contents.service.js';
+import type { JobOutcome } from '#platform/database/job-queue.js';
 import {
   PassSender,
   type CardScope,
   type PassUpdate,
   type UpdateRequest,
-} from '#passes/pass-sender.js';
-import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
-import { Passes } from '#passes/passes.service.js';
-import { PassUpdates } from '#passes/pass-updates.service.js';
+} from '#outbound/passes/pass-sender.js';
+import { PASS_CHANGES, PassTable } from '#outbound/passes/pass-table.service.js';
+import { Passes } from '#outbound/passes/passes.service.js';
+import { PassUpdates } from '#outbound/passes/pass-updates.service.js';
 import { eventually } from '../jest/eventually.js';
 import type { LocalService } from './service.js';
 import { waitUntilReadable } from '../database/event-store.js';

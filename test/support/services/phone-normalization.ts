@@ -1,14 +1,14 @@
 import type { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { LeaderLock } from '#database/leader-lock.js';
-import { CommandPipeline } from '#event-store/commands/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import {
   NormalizePhoneHandler,
   type NormalizePhone,
-} from '#customers/phone-normalization.commands.js';
-import { PhoneNormalization } from '#customers/phone-normalization.service.js';
-import { StoreRegions } from '#customers/store-regions.service.js';
+} from '#loyalty/customers/phone-normalization.commands.js';
+import { PhoneNormalization } from '#loyalty/customers/phone-normalization.service.js';
+import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { LocalService } from './service.js';
 
 /** Creates the phone normalization of a dispatcher. @param pool another one than that of the service */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { EventStoreDbAppender } from '#event-store/eventstoredb/eventstoredb-appender.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbAppender } from '#platform/event-store/eventstoredb/eventstoredb-appender.js';
+import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
 
 /**
  * A process that appends more at once than its connection has room for, when it is told to go on (SIGCONT): node

@@ -11,7 +11,7 @@ export async function startSecondApi(
 ): Promise<{ program: Program; second: Client }> {
   const port = await findFreePort();
   const program = startProgram(
-    'dist/apps/api/src/main.js',
+    'dist/apps/api/main.js',
     createTestEnvironment(service.database.url, {
       ...service.environment,
       PORT: String(port),

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { ApiModule } from '../../../apps/api/src/api.module.js';
-import { CreateAccount } from '#accounts/account.commands.js';
-import { ProcessSession } from '#database/process-session.js';
-import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { createServer } from '../../../apps/api/src/server.js';
+import { ApiModule } from '../../../apps/api/api.module.js';
+import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import { ProcessSession } from '#platform/database/process-session.js';
+import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
+import { createServer } from '../../../apps/api/server.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import { rememberExchange } from '../http/exchanges.mjs';
 import {
   testConfig,

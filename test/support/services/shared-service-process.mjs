@@ -7,7 +7,7 @@ import pg from 'pg';
  */
 const built = (file) => import(new URL(`../../../dist/${file}`, import.meta.url).href);
 
-const api = spawn(process.execPath, ['dist/apps/api/src/main.js'], {
+const api = spawn(process.execPath, ['dist/apps/api/main.js'], {
   env: process.env,
   stdio: ['ignore', 'pipe', 'inherit'],
 });
@@ -43,21 +43,21 @@ const [
 ] = await Promise.all([
   import('@nestjs/cqrs'),
   built('scripts/script-services.js'),
-  built('libs/platform/database/src/leader-lock.js'),
-  built('libs/platform/database/src/process-link.js'),
-  built('libs/platform/event-store/src/port/event-store.js'),
-  built('libs/platform/event-store/src/port/event-types.js'),
-  built('libs/platform/event-store/src/log/followers.service.js'),
-  built('libs/loyalty/history/src/history-table.service.js'),
-  built('libs/loyalty/history/src/history.subscription.js'),
-  built('libs/loyalty/statistics/src/statistics-table.service.js'),
-  built('libs/loyalty/statistics/src/statistics.subscription.js'),
-  built('libs/loyalty/stamping/src/stamping.module.js'),
-  built('libs/loyalty/stamping/src/customer-card.commands.js'),
-  built('libs/identity/src/identity.commands.js'),
-  built('libs/identity/src/member.commands.js'),
-  built('libs/identity/src/token.commands.js'),
-  built('libs/loyalty/accounts/src/account.commands.js'),
+  built('libs/platform/database/leader-lock.js'),
+  built('libs/platform/database/process-link.js'),
+  built('libs/platform/event-store/port/event-store.js'),
+  built('libs/platform/event-store/port/event-types.js'),
+  built('libs/platform/event-store/log/followers.service.js'),
+  built('libs/loyalty/history/history-table.service.js'),
+  built('libs/loyalty/history/history.subscription.js'),
+  built('libs/loyalty/statistics/statistics-table.service.js'),
+  built('libs/loyalty/statistics/statistics.subscription.js'),
+  built('libs/loyalty/stamping/stamping.module.js'),
+  built('libs/loyalty/stamping/customer-card.commands.js'),
+  built('libs/identity/identity.commands.js'),
+  built('libs/identity/member.commands.js'),
+  built('libs/identity/token.commands.js'),
+  built('libs/loyalty/accounts/account.commands.js'),
 ]);
 const commands = Object.assign({}, ...modules);
 

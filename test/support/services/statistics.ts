@@ -1,13 +1,13 @@
 import { Pool } from 'pg';
-import { LeaderLock } from '#database/leader-lock.js';
-import { ProcessLink } from '#database/process-link.js';
-import { Followers } from '#event-store/log/followers.service.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { EventTypes } from '#event-store/port/event-types.js';
-import { HistoryTable } from '#history/history-table.service.js';
-import { HistorySubscription } from '#history/history.subscription.js';
-import { StatisticsTable } from '#statistics/statistics-table.service.js';
-import { StatisticsSubscription } from '#statistics/statistics.subscription.js';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { ProcessLink } from '#platform/database/process-link.js';
+import { Followers } from '#platform/event-store/log/followers.service.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { EventTypes } from '#platform/event-store/port/event-types.js';
+import { HistoryTable } from '#loyalty/history/history-table.service.js';
+import { HistorySubscription } from '#loyalty/history/history.subscription.js';
+import { StatisticsTable } from '#loyalty/statistics/statistics-table.service.js';
+import { StatisticsSubscription } from '#loyalty/statistics/statistics.subscription.js';
 import type { LocalService } from './service.js';
 
 /** Fills the history and counts it as a dispatcher does, until the signal aborts. */

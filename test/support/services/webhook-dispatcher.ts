@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect } from '@jest/globals';
-import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
+import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { createTestEnvironment } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
 import { startProgram, type Program } from './program.js';
@@ -12,7 +12,7 @@ export async function startDispatcher(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Program> {
   const dispatcher = startProgram(
-    'dist/apps/dispatcher/src/main.js',
+    'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, {
       ...service.environment,
       ...environment,

@@ -1,12 +1,12 @@
-import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
-import { account } from '#accounts/account.js';
-import { card } from '#cards/card.js';
-import { customer } from '#customers/customer.js';
-import type { PersonalFields } from '#customers/customer.events.js';
-import { location } from '#locations/location.js';
-import { poster } from '#posters/poster.js';
-import { reward } from '#rewards/reward.js';
-import { customerCard } from '#stamping/customer-card.js';
+import type { Aggregate, DomainEvent } from '#platform/kernel/aggregate.js';
+import { account } from '#loyalty/accounts/account.js';
+import { card } from '#loyalty/cards/card.js';
+import { customer } from '#loyalty/customers/customer.js';
+import type { PersonalFields } from '#loyalty/customers/customer.events.js';
+import { location } from '#loyalty/locations/location.js';
+import { poster } from '#loyalty/posters/poster.js';
+import { reward } from '#loyalty/rewards/reward.js';
+import { customerCard } from '#loyalty/stamping/customer-card.js';
 
 /** Every field, none of them null, so that the compiler notices a field that a sample lacks. */
 type Filled<D> = { [K in keyof D]-?: NonNullable<D[K]> };

@@ -2,13 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Pool } from 'pg';
-import { Keyring, createMasterKey } from '#kernel/keyring.js';
-import { MasterKeys } from '#database/master-keys.js';
-import { toRecorded, getCurrentVersion } from '#event-store/port/codec.js';
-import type { JsonObject, NewEvent, StoredEvent } from '#event-store/port/event-store.js';
-import { hashEvent } from '#event-store/port/hash-chain.js';
-import { PERSONAL_KEYS_COLUMN, PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { customerSubjects } from '#stamping/customer-subjects.js';
+import { Keyring, createMasterKey } from '#platform/kernel/keyring.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { toRecorded, getCurrentVersion } from '#platform/event-store/port/codec.js';
+import type { JsonObject, NewEvent, StoredEvent } from '#platform/event-store/port/event-store.js';
+import { hashEvent } from '#platform/event-store/port/hash-chain.js';
+import {
+  PERSONAL_KEYS_COLUMN,
+  PersonalKeys,
+} from '#platform/event-store/personal-keys/personal-keys.js';
+import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { readModels } from '../../../apps/read-models.js';
 import { ACCOUNT_ID, CUSTOMER_ID, SAMPLES, type Samples } from './samples.js';
 

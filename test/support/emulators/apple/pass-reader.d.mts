@@ -1,4 +1,4 @@
-import type { PassField, PassJson } from '../../../../libs/outbound/apple-wallet/src/pass-json.js';
+import type { PassField, PassJson } from '../../../../libs/outbound/apple-wallet/pass-json.js';
 
 export class RefusedPass extends Error {
   readonly rule: string;

@@ -1,4 +1,4 @@
-import type { PassJson } from '../../../../libs/outbound/apple-wallet/src/pass-json.js';
+import type { PassJson } from '../../../../libs/outbound/apple-wallet/pass-json.js';
 import type { Apns } from './apns.mjs';
 import type { ReadPass } from './pass-reader.mjs';
 

@@ -4,7 +4,7 @@ import {
   createAuthorization,
   encryptMessage,
   generateKeyPair,
-} from '../../../../libs/web/web-card/src/web-push-message.js';
+} from '../../../../libs/web/web-card/web-push-message.js';
 import { startPushService, type PushService, type SubscribedBrowser } from './server.mjs';
 
 const sender = generateKeyPair();

@@ -1,0 +1,65 @@
+import { parseAbsoluteUrl } from '#platform/kernel/absolute-url.js';
+import { normalizeText } from '#platform/kernel/text.js';
+import type { ConsentTexts } from './account.events.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#platform/kernel/issues.js';
+
+export const NO_CONSENT_TEXTS: ConsentTexts = {
+  marketing: null,
+  sms: null,
+  privacy: null,
+  privacyUrl: null,
+};
+
+const MAX_CHARACTERS = 2_000;
+/** Limits the page: a phone loads all texts with the form. */
+const MAX_BYTES = 8 * 1024;
+
+const FIELDS = {
+  marketing: 'marketing_consent_text',
+  sms: 'sms_consent_text',
+  privacy: 'privacy_text',
+  privacyUrl: 'privacy_url',
+} as const;
+
+/** Normalizes the texts; a blank one becomes null. An address that cannot be parsed stays as it was. */
+export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
+  const tidy = (text: string | null) =>
+    normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
+  return {
+    marketing: tidy(texts.marketing),
+    sms: tidy(texts.sms),
+    privacy: tidy(texts.privacy),
+    privacyUrl: tidy(texts.privacyUrl) && tidyUrl(texts.privacyUrl ?? ''),
+  };
+}
+
+function tidyUrl(text: string): string {
+  return parseAbsoluteUrl(text)?.href ?? text;
+}
+
+/** Finds the errors of normalized texts, by field. */
+export function findConsentTextIssues(texts: ConsentTexts): FieldIssues {
+  const errors: FieldIssues = {};
+  for (const name of ['marketing', 'sms', 'privacy'] as const) {
+    if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {
+      errors[FIELDS[name]] = [ISSUES.too_long({ max: MAX_CHARACTERS })];
+    }
+    if (texts[name]?.includes('\0')) errors[FIELDS[name]] = [ISSUES.nul_character];
+  }
+  const { privacyUrl } = texts;
+  if (privacyUrl !== null && !isWebAddress(privacyUrl)) {
+    errors[FIELDS.privacyUrl] = [ISSUES.privacy_url_invalid];
+  }
+  const together = Buffer.byteLength(JSON.stringify(texts));
+  if (Object.keys(errors).length === 0 && together > MAX_BYTES) {
+    errors['base'] = [ISSUES.texts_too_long];
+  }
+  return errors;
+}
+
+/** Tells whether a text is a web address, which people who sign up follow as a link. */
+function isWebAddress(text: string): boolean {
+  const url = text.length > 2_048 ? undefined : parseAbsoluteUrl(text);
+  return url?.protocol === 'https:' && url.username === '' && url.password === '';
+}

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { InvalidFieldsError, RejectedError } from '#platform/kernel/errors.js';
+import { FairQueue } from '#platform/kernel/fair-queue.js';
+import { decodePicture, PictureError, type PictureFit } from '#platform/kernel/picture-decoder.js';
+import { query } from '#platform/database/connection.js';
+import { CapOverrides } from '#platform/event-store/commands/cap-overrides.service.js';
+import { findPictureType, type PictureType } from '#platform/http/body-kinds.js';
+import type { Issue } from '#platform/kernel/issues.js';
+import { ISSUES } from '#translations/issues.js';
+
+/** What a picture is uploaded for. @property field the name under which errors are reported */
+export type PictureUse = { field: string; width: number; height: number; fit: PictureFit };
+
+/** The largest size in which a strip is shown. */
+export const STRIP: PictureUse = { field: 'strip_image', width: 1125, height: 432, fit: 'cover' };
+/** Enough for the largest poster in 300 dpi. */
+export const LOGO: PictureUse = { field: 'logo', width: 1200, height: 600, fit: 'inside' };
+
+const LIMITS = {
+  pixels: 25_000_000,
+  scans: 100,
+  /** The largest pictures take up to 256 MiB. */
+  memoryBytes: 384 * 1024 * 1024,
+  cpuMs: 10_000,
+  timeMs: 30_000,
+};
+
+/** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
+@Injectable()
+export class StripPictures {
+  /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets its turn. */
+  private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 40_000 });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly overrides: CapOverrides,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Stores the picture upright, in the size that it is used in, in sRGB and re-encoded: nothing else of the upload stays.
+   * @returns SHA-256 of what was stored, in hex
+   * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
+   */
+  async store(
+    accountId: number,
+    type: PictureType,
+    uploaded: Buffer,
+    use: PictureUse = STRIP,
+  ): Promise<string> {
+    if (findPictureType(uploaded) !== type)
+      throw createPictureError(use, ISSUES.picture_type({ type }));
+    const png = await this.queue.run(accountId, () => encode(uploaded, use));
+    const hash = createHash('sha256').update(png).digest('hex');
+    await this.save(accountId, hash, png);
+    return hash;
+  }
+
+  private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
+    const max = await this.overrides.getMax('pictures', accountId, this.config.quotas.pictures);
+    // At the same moment a few more may slip in; nothing depends on the exact number.
+    const [status] = await query<{ is_stored: boolean; is_full: boolean }>(this.pool, {
+      text: `select exists (select from pictures where hash = $1 and account_id = $2) as is_stored,
+          (select count(*) from pictures where account_id = $2) >= $3 as is_full`,
+      values: [hash, accountId, max],
+    });
+    if (status?.is_stored) return;
+    if (status?.is_full) {
+      throw new RejectedError(
+        { base: [ISSUES.too_many_pictures({ max })] },
+        'limit_reached',
+        'Choose one of the presets, or ask whoever runs the service to raise the limit.',
+      );
+    }
+    await query(this.pool, {
+      text: `insert into pictures (hash, account_id, png) values ($1, $2, $3)
+        on conflict (hash, account_id) do nothing`,
+      values: [hash, accountId, png],
+    });
+  }
+}
+
+async function encode(uploaded: Buffer, use: PictureUse): Promise<Buffer> {
+  const { width, height, fit } = use;
+  try {
+    return await decodePicture(uploaded, { width, height, fit, limits: LIMITS });
+  } catch (cause) {
+    if (!(cause instanceof PictureError)) throw cause;
+    throw createPictureError(
+      use,
+      ISSUES.picture_unreadable({ megapixels: LIMITS.pixels / 1_000_000, scans: LIMITS.scans }),
+      cause,
+    );
+  }
+}
+
+function createPictureError(
+  { field }: PictureUse,
+  issue: Issue,
+  cause?: unknown,
+): InvalidFieldsError {
+  return Object.assign(new InvalidFieldsError({ [field]: [issue] }), { cause });
+}

@@ -1,0 +1,6 @@
+import { InvalidFieldsError } from '#platform/kernel/errors.js';
+import type { Issue } from '#platform/kernel/issues.js';
+
+export function createFileError(issue: Issue): InvalidFieldsError {
+  return new InvalidFieldsError({ base: [issue] });
+}

@@ -1,0 +1,163 @@
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { getNowMs } from '#platform/kernel/clock.js';
+import { getLocalDay } from '#platform/kernel/zoned-time.js';
+import type { Job } from '#platform/database/job-queue.js';
+import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
+import type { StoreRegion } from '#loyalty/customers/customer.js';
+import { CustomerMatches, type Match } from './customer-matches.service.js';
+import type { CustomerImport } from './customer-import.js';
+import { readFile, type FileRow } from './import-file.js';
+import { ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { readEntry, type ImportEntry } from './import-row.dto.js';
+import { ImportRows, type NewRow } from './import-rows.service.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#platform/kernel/issues.js';
+
+const BATCH_SIZE = 500;
+
+const decompress = promisify(inflateRaw);
+
+/** A row that can be applied, as far as is known before. */
+type CheckedRow = FileRow & { entry: ImportEntry };
+
+type Counts = { created: number; updated: number; failed: number };
+
+/** What the rows before have said: a second row about one customer is an error, because their order has no meaning. */
+type Seen = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
+
+/** Checks the rows of an import, and stores them one by one. */
+@Injectable()
+export class ImportChecking {
+  constructor(
+    private readonly pool: Pool,
+    private readonly rows: ImportRows,
+    private readonly queue: ImportQueue,
+    private readonly regions: StoreRegions,
+    private readonly matches: CustomerMatches,
+  ) {}
+
+  /**
+   * Checks all rows. Done again after a process was killed, it stores those that are missing. An import whose columns were
+   * chosen anew has its rows already, and no file.
+   */
+  async check(job: Job<QueuedImport>, checked: CustomerImport): Promise<void> {
+    const { id, accountId } = checked;
+    const { rows: files } = await this.pool.query<{ file: Buffer | null }>({
+      name: 'imports_file',
+      text: 'select file from imports where id = $1',
+      values: [id],
+    });
+    const sealed = files[0]?.file ?? null;
+    const rows = await this.readRows(checked, sealed);
+    const region = await this.regions.get(accountId);
+    const seen: Seen = { rowsByKey: new Map(), rowsByCustomer: new Map() };
+    const counts: Counts = { created: 0, updated: 0, failed: 0 };
+    for (let at = 0; at < rows.length; at += BATCH_SIZE) {
+      if (!(await this.queue.extendLease(job))) return;
+      const batch = rows.slice(at, at + BATCH_SIZE);
+      const results = await this.checkBatch(checked, region, batch, { seen, counts });
+      if (sealed) await this.rows.insert(id, results);
+      else await this.rows.replaceChecks(id, results);
+    }
+    await this.queue.finishCheck(
+      job,
+      checked.dryRun ? 'ready' : 'running',
+      checked.dryRun
+        ? { ...counts, done: rows.length }
+        : { ...counts, done: counts.failed, created: 0, updated: 0 },
+    );
+  }
+
+  private async readRows(
+    { id, format, encoding }: CustomerImport,
+    sealed: Buffer | null,
+  ): Promise<FileRow[]> {
+    if (!sealed) return this.rows.listCells(id);
+    const bytes = (await decompress(this.rows.openFile(id, sealed))) as Buffer;
+    return (await readFile(bytes, format, encoding)).rows;
+  }
+
+  private async checkBatch(
+    { accountId, columns, dateOrder }: CustomerImport,
+    region: StoreRegion,
+    batch: FileRow[],
+    { seen, counts }: { seen: Seen; counts: Counts },
+  ): Promise<NewRow[]> {
+    const valid: CheckedRow[] = [];
+    const failed: NewRow[] = [];
+    for (const fileRow of batch) {
+      const { entry, errors } = readEntry(fileRow.cells, columns, dateOrder);
+      if (entry) valid.push({ ...fileRow, entry });
+      else failed.push({ ...fileRow, state: 'failed', errors, customerId: null });
+    }
+    const matches = await this.matches.find(
+      accountId,
+      region,
+      valid.map(({ entry }) => entry),
+    );
+    const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
+      const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
+      const repetition = findRepetition(fileRow.row, match, seen);
+      const errors = findRowIssues(entry, match, region) ?? repetition;
+      const [customer] = match.customers;
+      return {
+        ...fileRow,
+        state: errors ? 'failed' : 'pending',
+        errors,
+        customerId: match.customers.length === 1 ? (customer?.id ?? null) : null,
+      };
+    });
+    for (const { state, customerId } of matched) {
+      if (state !== 'failed') counts[customerId === null ? 'created' : 'updated']++;
+    }
+    const all = [...failed, ...matched];
+    counts.failed += all.filter(({ state }) => state === 'failed').length;
+    return all;
+  }
+}
+
+/** Finds why a row cannot be applied; null: it can. */
+export function findRowIssues(
+  { changes, code }: ImportEntry,
+  { customers, codeHolderId }: Omit<Match, 'keys'>,
+  { timeZone }: StoreRegion,
+): FieldIssues | null {
+  if (customers.length > 1) {
+    const ids = customers.map(({ id }) => id).sort((a, b) => a - b);
+    return { base: [ISSUES.row_of_different_customers({ ids: ids.join(', ') })] };
+  }
+  const [customer] = customers;
+  const errors: FieldIssues = {};
+  if (!customer) {
+    if (changes.firstName === undefined) errors['first_name'] = [ISSUES.first_name_missing];
+    if (!changes.email && !changes.phone) {
+      errors['base'] = [ISSUES.contact_missing];
+    }
+  }
+  if (changes.birthday && changes.birthday > getLocalDay(timeZone, getNowMs())) {
+    errors['birthday'] = [ISSUES.in_future];
+  }
+  if (code !== null && codeHolderId !== null && codeHolderId !== customer?.id) {
+    errors['code'] = [ISSUES.card_code_of_other];
+  }
+  return Object.keys(errors).length > 0 ? errors : null;
+}
+
+/**
+ * Finds an earlier row about the same customer. One with errors counts too: the next time it may have none, because a
+ * row after it has created the customer, and the same file would change something.
+ */
+function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldIssues | null {
+  // It is about nobody, and says so each time.
+  if (customers.length > 1) return null;
+  const earlier =
+    keys.map((key) => seen.rowsByKey.get(key)).find((one) => one !== undefined) ??
+    customers.map(({ id }) => seen.rowsByCustomer.get(id)).find((one) => one !== undefined);
+  if (earlier !== undefined) return { base: [ISSUES.row_repeated({ row: earlier })] };
+  for (const key of keys) seen.rowsByKey.set(key, row);
+  for (const { id } of customers) seen.rowsByCustomer.set(id, row);
+  return null;
+}

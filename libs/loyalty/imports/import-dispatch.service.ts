@@ -1,0 +1,95 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { getErrorMessage, InvalidFieldsError } from '#platform/kernel/errors.js';
+import { isTransient } from '#platform/database/connection.js';
+import type { Job, JobOutcome } from '#platform/database/job-queue.js';
+import { JobRunner } from '#platform/database/job-runner.js';
+import { Maintenance } from '#platform/database/maintenance.service.js';
+import { QueueMetrics } from '#platform/database/queue-metrics.js';
+import { ImportApplying } from './import-applying.service.js';
+import { ImportChecking } from './import-checking.service.js';
+import { ImportRecord, toImport } from './import.entity.js';
+import { ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { ImportRetention } from './import-retention.service.js';
+import { ImportUndoing } from './import-undoing.service.js';
+
+/** Imports of different stores at once. */
+const CONCURRENCY = 2;
+/** Shorter than a lease, and than the time that a process has to stop. Then it is another store's turn. */
+const TURN_MS = 10_000;
+/** While maintenance mode is on, during which no import changes anything. */
+const MAINTENANCE_WAIT_MS = 5_000;
+
+/** Works on imports, in turns. */
+@Injectable()
+export class ImportDispatch {
+  private readonly log = new Logger('imports');
+  private readonly runner = new JobRunner(this.log);
+
+  constructor(
+    private readonly queue: ImportQueue,
+    private readonly checking: ImportChecking,
+    private readonly applying: ImportApplying,
+    private readonly undoing: ImportUndoing,
+    private readonly retention: ImportRetention,
+    private readonly maintenance: Maintenance,
+    @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
+    private readonly metrics: QueueMetrics,
+  ) {}
+
+  /** Runs until the signal aborts, and then to the end of the turns. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.runner.start<QueuedImport>(
+      this.metrics.watch('imports', {
+        queue: this.queue,
+        concurrency: CONCURRENCY,
+        claim: (limit) => this.queue.claim(limit),
+        describeFailure: ({ id }) => `import ${id} came to a halt`,
+        attempt: (job) => this.attempt(job, signal),
+      }),
+    );
+    await this.retention.run(signal);
+    await this.runner.stop(TURN_MS);
+  }
+
+  private async attempt(job: Job<QueuedImport>, signal: AbortSignal): Promise<JobOutcome | void> {
+    try {
+      return await this.takeTurn(job, signal);
+    } catch (error) {
+      if (isTransient(error)) return { kind: 'failed', error: 'The database is unavailable' };
+      if (error instanceof InvalidFieldsError)
+        return { kind: 'refused', error: error.message, issues: error.issues };
+      this.log.error(
+        `import ${job.id}: ${getErrorMessage(error)}`,
+        error instanceof Error ? error.stack : undefined,
+      );
+      return { kind: 'failed', error: 'An internal error' };
+    } finally {
+      // There may be more to do: the rows after their check, or the next turn.
+      this.runner.wake();
+    }
+  }
+
+  private async takeTurn(job: Job<QueuedImport>, signal: AbortSignal): Promise<void> {
+    if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
+    const row = await this.imports.findOneBy({ id: job.id });
+    if (!row) return;
+    const current = toImport(row);
+    if (current.state === 'checking') return this.checking.check(job, current);
+    const isUndo = current.state === 'undoing';
+    const work = isUndo
+      ? () => this.undoing.undoBatch(current)
+      : () => this.applying.applyBatch(current);
+    for (const endsAt = performance.now() + TURN_MS; ;) {
+      if (!(await this.queue.extendLease(job))) return;
+      if (!(await work())) break;
+      if (performance.now() > endsAt || signal.aborted) return this.queue.endTurn(job);
+      if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
+    }
+    await this.queue.enter(job, isUndo ? 'undone' : 'done');
+    this.log.log(`import ${current.id} ${isUndo ? 'undone' : 'done'}`, {
+      account_id: current.accountId,
+    });
+  }
+}

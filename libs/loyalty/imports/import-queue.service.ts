@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { FieldIssues } from '#platform/kernel/issues.js';
+import type { RetrySchedule } from '#platform/kernel/retry-schedule.js';
+import {
+  JobQueue,
+  LEASED,
+  type Job,
+  type JobOutcome,
+  type JobTable,
+} from '#platform/database/job-queue.js';
+import { ProcessSession } from '#platform/database/process-session.js';
+import { ISSUES } from '#translations/issues.js';
+import type { StoredState } from './customer-import.js';
+
+const MINUTE_MS = 60_000;
+
+/** A fault of the service or the database, not of the file: its rows have errors of their own. */
+const RETRIES: RetrySchedule = {
+  delaysMs: [1_000, 5_000, 30_000, MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS],
+  lastRepeats: false,
+  maxRequestedMs: 10 * MINUTE_MS,
+  isSpread: false,
+};
+
+export type QueuedImport = { id: number; accountId: number; state: StoredState };
+
+const TABLE: JobTable<QueuedImport> = {
+  name: 'imports',
+  key: ['id'],
+  turnsBy: 'account_id',
+  columns: { id: 'id', accountId: 'account_id', state: 'state' },
+};
+
+/** The imports that have something to do. The stores take turns, a part of an import each. */
+@Injectable()
+export class ImportQueue extends JobQueue<QueuedImport> {
+  constructor(pool: Pool, session: ProcessSession) {
+    super(pool, session, TABLE, RETRIES);
+  }
+
+  /** Ends a turn: the rest of the import is due at once, after the imports of other stores. */
+  async endTurn(job: Job<QueuedImport>, delayMs = 0): Promise<void> {
+    const text = `
+      update imports set attempts = 0, due_at = now() + $1 * interval '1 millisecond', process = null
+      where ${LEASED}`;
+    await this.change(job, 'end_turn', text, [delayMs]);
+  }
+
+  /**
+   * Extends the lease of an attempt.
+   * @returns false when it has ended, and somebody else goes on
+   */
+  async extendLease(job: Job<QueuedImport>): Promise<boolean> {
+    const { rows } = await this.pool.query<{ lease_until: string }>({
+      name: 'imports_extend_lease',
+      text: `update imports set due_at = now() + interval '60 seconds', process = $3
+             where id = $1 and due_at = $2::timestamptz returning due_at::text as lease_until`,
+      values: [job.id, job.leaseUntil, this.session.leaseHolder],
+    });
+    const [extended] = rows;
+    if (extended) job.leaseUntil = extended.lease_until;
+    return extended !== undefined;
+  }
+
+  /** Ends the check: stores its counts, and removes the file, whose rows are stored by now. */
+  async finishCheck(
+    job: Job<QueuedImport>,
+    state: 'ready' | 'running',
+    counts: Record<'done' | 'created' | 'updated' | 'failed', number>,
+  ): Promise<void> {
+    const text = `
+      update imports
+      set state = $1, due_at = case when $1 = 'running' then now() end, file = null, attempts = 0,
+        rows_done = $2, created = $3, updated = $4, failed = $5, updated_at = now(),
+        started_at = case when $1 = 'running' then now() end
+      where ${LEASED}`;
+    const { done, created, updated, failed } = counts;
+    await this.change(job, 'finish_check', text, [state, done, created, updated, failed]);
+  }
+
+  /** Ends the work on an import. Changes nothing when the lease has ended: somebody else goes on. */
+  async enter(
+    job: Job<QueuedImport>,
+    state: 'done' | 'failed' | 'undone',
+    error: FieldIssues | null = null,
+  ): Promise<void> {
+    const text = `
+      update imports
+      set state = $1, due_at = null, file = null, error = $2, attempts = 0, updated_at = now(), finished_at = now()
+      where ${LEASED}`;
+    await this.change(job, 'enter', text, [state, error && JSON.stringify(error)]);
+  }
+
+  /** A job is never removed: it is an import, whose result stays. */
+  override async finish(job: Job<QueuedImport>, outcome: JobOutcome): Promise<void> {
+    const issues = outcome.kind === 'refused' ? outcome.issues : undefined;
+    await this.enter(job, 'failed', issues ?? { base: [ISSUES.import_failed] });
+  }
+}

@@ -1,0 +1,47 @@
+import {
+  CreateCommand,
+  handleChange,
+  handleCreation,
+  RecordCommand,
+  UpdateCommand,
+} from '#platform/event-store/commands/record-commands.js';
+import { createReward, deleteReward, updateReward, type NewReward } from './reward.js';
+import { toRewardJson, type RewardJson } from './reward.dto.js';
+import { rewardCap, rewardReadModel } from './reward.entity.js';
+import type { RewardAttributes } from './reward.events.js';
+import { RewardsService } from './rewards.service.js';
+
+/** Every page and pass of the card, and every stamp on it, reads all of its rewards. */
+const MAX_REWARDS_PER_CARD = 50;
+
+export class CreateReward extends CreateCommand<NewReward, RewardJson> {}
+export class UpdateReward extends UpdateCommand<Partial<RewardAttributes>, RewardJson> {}
+export class DeleteReward extends RecordCommand<void> {}
+
+export const rewardHandlers = [
+  handleCreation(
+    CreateReward,
+    rewardReadModel,
+    [RewardsService],
+    ({ context: { accountId }, attributes }, id, rewards) => ({
+      load: () => rewards.getNextPosition(accountId, attributes.cardId),
+      decide: (_state, next: number) => ({
+        events: createReward(id, accountId, {
+          ...attributes,
+          position: attributes.position ?? next,
+        }),
+        cap: { kind: rewardCap, owner: attributes.cardId, id, max: MAX_REWARDS_PER_CARD },
+      }),
+      respond: ({ state }) => toRewardJson(state),
+    }),
+  ),
+  handleChange(UpdateReward, rewardReadModel, [], ({ changes }) => ({
+    decide: (current) => updateReward(current, changes),
+    respond: ({ state }) => toRewardJson(state),
+  })),
+  handleChange(DeleteReward, rewardReadModel, [RewardsService], ({ id }, rewards) => ({
+    load: () => rewards.wasRedeemed(id),
+    decide: deleteReward,
+    respond: () => undefined,
+  })),
+];

@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { NotFoundError } from '#platform/kernel/errors.js';
+import { query } from '#platform/database/connection.js';
+import { PastStates } from '#platform/event-store/log/past-states.service.js';
+import type { PageRange } from '#platform/http/page.js';
+import type { Reward } from './reward.js';
+import { rewardReadModel } from './reward.entity.js';
+import { toRewardJson, type RewardJson } from './reward.dto.js';
+
+type RewardRow = { state: Reward };
+
+type RewardFilter = { cardId: number | null; active: boolean | null; updatedSince: Date | null };
+
+@Injectable()
+export class RewardsService {
+  constructor(
+    private readonly pool: Pool,
+    private readonly pastStates: PastStates,
+  ) {}
+
+  async list(
+    accountId: number,
+    filter: RewardFilter,
+    { after, limit }: PageRange,
+  ): Promise<RewardJson[]> {
+    const rows = await query<RewardRow>(this.pool, {
+      name: 'rewards_list',
+      text: `select state from rewards
+       where account_id = $1 and deleted_at is null
+         and ($2::bigint is null or card_id = $2)
+         and ($3::boolean is null or (state ->> 'active')::boolean = $3)
+         and ($4::text is null or (state ->> 'updatedAt') collate "C" >= $4)
+         and (card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id)
+           > ($5::bigint, $6::bigint, $7::bigint, $8::bigint)
+       order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id
+       limit $9`,
+      values: [
+        accountId,
+        filter.cardId,
+        filter.active,
+        filter.updatedSince?.toISOString() ?? null,
+        ...(after ?? [0, 0, 0, 0]),
+        limit,
+      ],
+    });
+    return rows.map(({ state }) => toRewardJson(state));
+  }
+
+  /** @throws NotFoundError */
+  async get(accountId: number, id: number): Promise<RewardJson> {
+    const [row] = await query<RewardRow>(this.pool, {
+      name: 'rewards_find',
+      text: `select state from rewards
+       where id = $1 and account_id = $2 and deleted_at is null`,
+      values: [id, accountId],
+    });
+    if (!row) throw new NotFoundError('Reward');
+    return toRewardJson(row.state);
+  }
+
+  /** Finds the reward as it was. @throws NotFoundError when it did not exist then */
+  async getPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
+    const reward = await this.pastStates.projectOne(
+      rewardReadModel,
+      id,
+      await this.pastStates.toMoment(time),
+    );
+    if (reward?.accountId !== accountId || reward.deletedAt !== null) {
+      throw new NotFoundError('Reward');
+    }
+    return toRewardJson(reward);
+  }
+
+  /** Lists the rewards as they were, in the order of `list`. */
+  async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
+    const past = await this.pastStates.toMoment(time);
+    const rows = await query<{ id: number }>(this.pool, {
+      text: 'select id from rewards where account_id = $1 and ($2::bigint is null or card_id = $2)',
+      values: [accountId, filter.cardId],
+    });
+    const ids = rows.map(({ id }) => id);
+    const rewards = await this.pastStates.projectAll(rewardReadModel, ids, past);
+    return rewards
+      .filter(
+        ({ deletedAt, active, updatedAt }) =>
+          deletedAt === null &&
+          (filter.active === null || active === filter.active) &&
+          (filter.updatedSince === null || updatedAt >= filter.updatedSince.toISOString()),
+      )
+      .sort(
+        (a, b) =>
+          a.cardId - b.cardId ||
+          a.position - b.position ||
+          a.stampsRequired - b.stampsRequired ||
+          a.id - b.id,
+      )
+      .map(toRewardJson);
+  }
+
+  /** Finds the position after the last reward. @throws NotFoundError if there is no such card */
+  async getNextPosition(accountId: number, cardId: number): Promise<number> {
+    const [row] = await query<{ next: number }>(this.pool, {
+      text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
+                where w.card_id = c.id and w.deleted_at is null) as next
+       from cards c where c.id = $1 and c.account_id = $2`,
+      values: [cardId, accountId],
+    });
+    if (!row) throw new NotFoundError('Card');
+    return row.next;
+  }
+
+  async wasRedeemed(id: number): Promise<boolean> {
+    const rows = await query(this.pool, {
+      text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
+       where w.id = $1 and k.redeemed_reward_ids @> to_jsonb($1::bigint) limit 1`,
+      values: [id],
+    });
+    return rows.length > 0;
+  }
+}

@@ -1,0 +1,63 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
+import { ReadModels } from '#platform/event-store/read-models/read-models.js';
+import type { CardPath } from './card-holder.js';
+import { carryOverAgain, type CarryOver } from './carry-over.js';
+import type { CustomerCard } from './customer-card.js';
+import { loadCardTemplate } from './customer-card.commands.js';
+import { customerCardReadModel } from './customer-card.entity.js';
+import { TemplatesService } from './templates.service.js';
+
+/**
+ * Carries stamps over to a card that exists. Its state says what it has got that way so far, so the same command again
+ * changes nothing, even if the process that gave it first was killed.
+ * @returns whether the card has changed
+ */
+export class CarryStampsOver extends Command<boolean> {
+  constructor(
+    readonly context: CommandContext,
+    readonly path: CardPath,
+    readonly carryOver: CarryOver,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CarryStampsOver)
+export class CarryStampsOverHandler implements ICommandHandler<CarryStampsOver> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly templates: TemplatesService,
+    private readonly readModels: ReadModels,
+  ) {}
+
+  execute({ context, path, carryOver }: CarryStampsOver): Promise<boolean> {
+    return this.pipeline.handleCommand({
+      readModel: customerCardReadModel,
+      id: path.id,
+      context,
+      load: async (loaded) => ({
+        ...(await loadCardTemplate(this.templates, loaded, path, { locationId: null })),
+        absorbedStamps: await this.countAbsorbed(loaded?.state),
+      }),
+      decide: (card, { template, absorbedStamps }) =>
+        carryOverAgain(card, template, {
+          customerId: path.customerId,
+          ...carryOver,
+          absorbedStamps,
+        }),
+      respond: ({ events }) => events.length > 0,
+    });
+  }
+
+  /** Counts what the cards that were merged into a card have got. They do not change while they are merged. */
+  private async countAbsorbed(card: CustomerCard | undefined): Promise<number> {
+    let sum = 0;
+    for (const { fromId } of card?.absorptions ?? []) {
+      const absorbed = (await this.readModels.loadCurrent(customerCardReadModel, fromId))?.state;
+      sum += (absorbed?.importedStamps ?? 0) + (await this.countAbsorbed(absorbed));
+    }
+    return sum;
+  }
+}

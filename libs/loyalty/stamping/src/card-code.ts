@@ -1,6 +1,0 @@
-import { normalizeNumber } from '#kernel/text.js';
-
-/** Returns the code of a card however it was scanned or typed: in any case and width, with or without a line end. */
-export function normalizeCardCode(text: string): string {
-  return normalizeNumber(text).normalize('NFKC').toUpperCase();
-}

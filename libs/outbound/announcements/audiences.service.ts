@@ -1,0 +1,147 @@
+import { Injectable } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { query } from '#platform/database/connection.js';
+import { FairQueue } from '#platform/kernel/fair-queue.js';
+import { createPropertyConditions } from '#loyalty/customers/customers.service.js';
+import { renderSurvivorId } from '#loyalty/stamping/same-person.js';
+import { TemplatesService } from '#loyalty/stamping/templates.service.js';
+import type { Audience } from './announcement.js';
+import {
+  countReach,
+  type HolderChannel,
+  type Reach,
+  type Reachability,
+  type SetUp,
+} from './message-channel.js';
+import {
+  REACHABILITY_COLUMNS,
+  renderReachability,
+  toReachability,
+  type ReachabilityRow,
+} from './reachability.js';
+
+/** A customer whom a message is for. */
+export type Addressee = { customerId: number; person: Reachability };
+
+/** A count reads all customers of a store. One that waits responds within the 8 s of ERR-24. */
+const COUNTS = { concurrency: 2, getMaxRunning: () => 1, maxWaiting: 5, waitMs: 2_000 };
+
+const OF_FEW = {
+  name: 'customers_reachability',
+  text: `select o.id as original_id, c.id, ${renderReachability('few')}
+         from customers o join customers c on c.id = ${renderSurvivorId('o.id')}
+         where o.id = any ($1) and c.erased_at is null`,
+};
+
+/** Finds the customers whom messages are for, and how they can be reached. */
+@Injectable()
+export class Audiences {
+  private readonly countQueue = new FairQueue(COUNTS);
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly templates: TemplatesService,
+    private readonly config: Config,
+  ) {}
+
+  /** Tells which channels the operator has set up. */
+  get setUp(): SetUp {
+    return { email: this.config.mail !== null, sms: this.config.sms !== null };
+  }
+
+  /**
+   * Runs a count in the store's turn, so that one store with many customers does not keep others waiting.
+   * @throws UnavailableError when too many counts of the store wait
+   */
+  runInTurn<R>(accountId: number, count: () => Promise<R>): Promise<R> {
+    return this.countQueue.run(accountId, count);
+  }
+
+  /**
+   * Counts whom an announcement would reach now.
+   * @throws NotFoundError for a card of another store
+   * @throws UnavailableError when too many counts of the store wait
+   */
+  async preview(
+    accountId: number,
+    audience: Audience,
+    channels: readonly HolderChannel[],
+  ): Promise<Reach> {
+    if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
+    const { where, values } = createAudienceCondition(accountId, audience);
+    const rows = await this.runInTurn(accountId, () =>
+      query<ReachabilityRow & { people: number }>(this.pool, {
+        text: `select ${REACHABILITY_COLUMNS}, count(*) as people
+               from (select ${renderReachability('account')} from customers c where ${where}) p
+               group by ${REACHABILITY_COLUMNS}`,
+        values,
+      }),
+    );
+    const groups = rows.map((row) => ({ people: row.people, person: toReachability(row) }));
+    return countReach(groups, channels, this.setUp);
+  }
+
+  /** Finds the next customers of an audience, by id. */
+  async findNext(
+    accountId: number,
+    audience: Audience,
+    after: number,
+    limit: number,
+  ): Promise<Addressee[]> {
+    const { where, values } = createAudienceCondition(accountId, audience);
+    const rows = await query<ReachabilityRow & { id: number }>(this.pool, {
+      text: `select c.id, ${renderReachability('few')}
+             from (select c.* from customers c where ${where} and c.id > $${values.length + 1}
+               order by c.id limit $${values.length + 2}) c
+             order by c.id`,
+      values: [...values, after, limit],
+    });
+    return rows.map((row) => ({ customerId: row.id, person: toReachability(row) }));
+  }
+
+  /**
+   * Finds whom messages to customers are for, and how they can be reached: of somebody who was merged, the customer who goes
+   * on. Leaves out those who were erased.
+   * @param client reads within its transaction, instead of on a connection of its own
+   * @returns by the ids of the parameter
+   */
+  async findAddressees(
+    customerIds: number[],
+    client?: pg.ClientBase,
+  ): Promise<Map<number, Addressee>> {
+    type Row = ReachabilityRow & { original_id: number; id: number };
+    const statement = { ...OF_FEW, values: [customerIds] };
+    const rows = client
+      ? (await client.query<Row>(statement)).rows
+      : await query<Row>(this.pool, statement);
+    return new Map(
+      rows.map((row) => [row.original_id, { customerId: row.id, person: toReachability(row) }]),
+    );
+  }
+}
+
+function createAudienceCondition(
+  accountId: number,
+  { inactiveSince, ...filter }: Audience,
+): { where: string; values: unknown[] } {
+  const values: unknown[] = [accountId];
+  const value = (parameter: unknown) => `$${values.push(parameter)}`;
+  const properties = createPropertyConditions(
+    {
+      ...filter,
+      updatedSince: null,
+      inactiveSince: inactiveSince === null ? null : new Date(inactiveSince),
+    },
+    value,
+  );
+  const conditions = [
+    'c.account_id = $1',
+    'c.merged_into is null',
+    'c.erased_at is null',
+    // Nobody else holds a card.
+    'c.id in (select k.customer_id from customer_cards k where k.account_id = $1 and k.merged_into is null)',
+    ...properties,
+  ];
+  return { where: conditions.join(' and '), values };
+}

@@ -1,0 +1,107 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { Actor } from '#platform/kernel/aggregate.js';
+import { query } from '#platform/database/connection.js';
+import type { CustomerLanguage } from '#translations/translations.js';
+import type { Account } from '#loyalty/accounts/account.js';
+import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
+import type { HolderChannel } from './message-channel.js';
+import { renderSuits } from './reachability.js';
+import { IS_STILL_TRUE } from './rule-occasions.js';
+
+/** What a message is sent with, as it is now. */
+export type MessageContext = CustomerLanguage & {
+  title: string;
+  text: string;
+  channels: HolderChannel[];
+  announcementId: number | null;
+  ruleId: number | null;
+  /** Who sent the announcement; null for a rule. */
+  actor: Actor | null;
+  /** False: what the message is about is over. */
+  isStillTrue: boolean;
+  /** The card of the occasion, and the template that the message is about, if any. */
+  customerCardId: number | null;
+  cardId: number | null;
+  store: string;
+  timeZone: string;
+  smsCountries: string[];
+};
+
+export type HolderCard = { id: number; uuid: string; email: string | null; phone: string | null };
+
+type ContextRow = {
+  title: string;
+  text: string;
+  channels: HolderChannel[];
+  announcement_id: number | null;
+  rule_id: number | null;
+  actor: Actor | null;
+  is_still_true: boolean;
+  customer_card_id: number | null;
+  card_id: number | null;
+  store: string;
+  locale: string;
+  time_zone: string;
+  account: Account;
+};
+
+const FIND = {
+  name: 'customer_messages_context',
+  text: `select coalesce(m.title, a.title) as title, coalesce(m.text, a.text) as text,
+           coalesce(a.channels, r.channels) as channels, m.announcement_id, m.rule_id, a.actor,
+           coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as is_still_true, m.customer_card_id,
+           coalesce((a.audience ->> 'cardId')::bigint, r.card_id,
+             (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as card_id,
+           s.display_name as store, s.locale, s.time_zone, s.state as account
+         from customer_messages m
+         join accounts s on s.id = m.account_id
+         left join announcements a on a.id = m.announcement_id
+         left join message_rules r on r.id = m.rule_id
+         where m.id = $1`,
+};
+
+/** Finds what messages are sent with. */
+@Injectable()
+export class MessageContexts {
+  constructor(private readonly pool: Pool) {}
+
+  async find(messageId: number): Promise<MessageContext | undefined> {
+    const [row] = await query<ContextRow>(this.pool, { ...FIND, values: [messageId] });
+    if (!row) return undefined;
+    const { account } = row;
+    return {
+      title: row.title,
+      text: row.text,
+      channels: row.channels,
+      announcementId: row.announcement_id,
+      ruleId: row.rule_id,
+      actor: row.actor,
+      isStillTrue: row.is_still_true,
+      customerCardId: row.customer_card_id,
+      cardId: row.card_id,
+      store: row.store,
+      locale: row.locale,
+      addressForm: account.addressForm,
+      timeZone: row.time_zone,
+      smsCountries: listSmsCountries(account),
+    };
+  }
+
+  /** Finds the card of a customer that the channel can use: that of the occasion, else of the template, else the last. */
+  async findCard(
+    customerId: number,
+    channel: HolderChannel,
+    { customerCardId, cardId }: Pick<MessageContext, 'customerCardId' | 'cardId'>,
+  ): Promise<HolderCard | undefined> {
+    const [card] = await query<HolderCard>(this.pool, {
+      name: `customer_messages_card_${channel}`,
+      text: `select k.id, k.uuid, n.email, n.phone
+             from customer_cards k join customer_names n on n.id = k.customer_id
+             where k.customer_id = $1 and k.merged_into is null and ${renderSuits(channel)}
+             order by (k.id = $2) is true desc, (k.card_id = $3) is true desc, k.id desc limit 1`,
+      values: [customerId, customerCardId, cardId],
+    });
+    return card;
+  }
+}

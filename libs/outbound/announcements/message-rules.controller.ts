@@ -1,0 +1,224 @@
+import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { Context } from '#platform/http/caller.js';
+import { Endpoint } from '#platform/http/endpoint.js';
+import { Paged, PageQuery, PageReader } from '#platform/http/page.js';
+import { parsePathId } from '#platform/http/path.js';
+import { createRecordLookup } from '#platform/http/record.js';
+import {
+  CreateMessageRule,
+  DeleteMessageRule,
+  UpdateMessageRule,
+} from './message-rule.commands.js';
+import {
+  CreateMessageRuleDto,
+  MessageRuleJson,
+  RuleOccasionJson,
+  RuleReachJson,
+  RuleReachListQuery,
+  RuleReachQuery,
+  toRuleAttributes,
+  toRuleChanges,
+  toRuleOccasionJson,
+  toRuleReachJson,
+  UpdateMessageRuleDto,
+} from './message-rule.dto.js';
+import {
+  MessageRecipientJson,
+  RecipientListQuery,
+  toMessageRecipientJson,
+} from './message-recipient.dto.js';
+import { MessageRulesService } from './message-rules.service.js';
+import { RuleReaches } from './rule-reaches.service.js';
+
+const RULE = createRecordLookup(MessageRulesService, (rules, accountId, { id = '' }) =>
+  rules.getRule(accountId, parsePathId(id)),
+);
+
+@Controller('/api/v1/accounts/:account_id/message_rules')
+export class MessageRulesController {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly rules: MessageRulesService,
+    private readonly reaches: RuleReaches,
+  ) {}
+
+  @Get()
+  @Endpoint({
+    id: 'listMessageRules',
+    tag: 'Messages to customers',
+    summary: 'List message rules',
+    description: 'The rules by which a store writes to customers, by id.',
+    path: ['account_id'],
+    status: 200,
+    response: [MessageRuleJson],
+    errors: [404, 422],
+  })
+  list(
+    @Context() { accountId }: CommandContext,
+    @Query() page: PageQuery,
+    @Paged() pages: PageReader,
+  ): Promise<MessageRuleJson[]> {
+    return pages.getPage(
+      page,
+      (range) => this.rules.list(accountId, range),
+      ({ id }) => [id],
+    );
+  }
+
+  @Post()
+  @Endpoint({
+    id: 'createMessageRule',
+    tag: 'Messages to customers',
+    summary: 'Create a message rule',
+    description:
+      'Disabled, unless you say otherwise, so that its reach can be looked at first. Each customer gets it once for an occasion.',
+    path: ['account_id'],
+    status: 201,
+    response: MessageRuleJson,
+    errors: [404, 422],
+    codes: ['limit_reached'],
+  })
+  create(
+    @Context() context: CommandContext,
+    @Body() body: CreateMessageRuleDto,
+  ): Promise<MessageRuleJson> {
+    const attributes = toRuleAttributes(body);
+    return this.commands.execute(new CreateMessageRule(context, body.kind, attributes));
+  }
+
+  @Get(':id')
+  @Endpoint({
+    id: 'getMessageRule',
+    tag: 'Messages to customers',
+    summary: 'Show a message rule',
+    description: 'One rule, with what became of its messages of the last 30 days.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: MessageRuleJson,
+    errors: [404],
+    record: RULE,
+  })
+  show(
+    @Context() { accountId }: CommandContext,
+    @Param('id') id: string,
+  ): Promise<MessageRuleJson> {
+    return this.rules.get(accountId, parsePathId(id));
+  }
+
+  @Patch(':id')
+  @Endpoint({
+    id: 'updateMessageRule',
+    tag: 'Messages to customers',
+    summary: 'Update a message rule',
+    description:
+      'Only the given fields change; the kind stays. Once enabled, it sends for what happens from then on.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: MessageRuleJson,
+    errors: [404, 422],
+    record: RULE,
+  })
+  update(
+    @Context() context: CommandContext,
+    @Param('id') id: string,
+    @Body() body: UpdateMessageRuleDto,
+  ): Promise<MessageRuleJson> {
+    const changes = toRuleChanges(body);
+    return this.commands.execute(new UpdateMessageRule(context, parsePathId(id), changes));
+  }
+
+  @Delete(':id')
+  @Endpoint({
+    id: 'deleteMessageRule',
+    tag: 'Messages to customers',
+    summary: 'Delete a message rule',
+    description: 'It sends nothing any more, not even what was queued.',
+    path: ['account_id', 'id'],
+    status: 204,
+    errors: [404],
+    record: RULE,
+  })
+  async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
+    await this.commands.execute(new DeleteMessageRule(context, parsePathId(id)));
+  }
+
+  @Get(':id/reach')
+  @Endpoint({
+    id: 'getMessageRuleReach',
+    readsMuch: true,
+    tag: 'Messages to customers',
+    summary: 'Count whom a rule would have reached',
+    description:
+      'In the last days, whether it was enabled or not: from the history, with the cards, rewards and consents as they are today, and without the maximum of a week.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: RuleReachJson,
+    errors: [404, 422],
+    record: RULE,
+  })
+  async getReach(
+    @Context() { accountId }: CommandContext,
+    @Param('id') id: string,
+    @Query() { days }: RuleReachQuery,
+  ): Promise<RuleReachJson> {
+    return toRuleReachJson(await this.reaches.count(accountId, parsePathId(id), days));
+  }
+
+  @Get(':id/reach/customers')
+  @Endpoint({
+    id: 'listMessageRuleReach',
+    readsMuch: true,
+    tag: 'Messages to customers',
+    summary: 'List whom a rule would have reached',
+    description: 'The occasions of the last days, newest first.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: [RuleOccasionJson],
+    errors: [404, 422],
+    record: RULE,
+  })
+  async listReach(
+    @Context() { accountId }: CommandContext,
+    @Param('id') id: string,
+    @Query() { days, ...page }: RuleReachListQuery,
+    @Paged() pages: PageReader,
+  ): Promise<RuleOccasionJson[]> {
+    const rule = await this.rules.getRule(accountId, parsePathId(id));
+    const occasions = await pages.getPage(
+      page,
+      (range) => this.reaches.list(rule, days, range),
+      ({ key }) => key,
+    );
+    return occasions.map(toRuleOccasionJson);
+  }
+
+  @Get(':id/recipients')
+  @Endpoint({
+    id: 'listMessageRuleRecipients',
+    readsMuch: true,
+    tag: 'Messages to customers',
+    summary: 'List the recipients of a rule',
+    description: 'Its messages, newest first, each with its channel and what became of it.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: [MessageRecipientJson],
+    errors: [404, 422],
+    record: RULE,
+  })
+  listRecipients(
+    @Context() { accountId }: CommandContext,
+    @Param('id') path: string,
+    @Query() { state, ...page }: RecipientListQuery,
+    @Paged() pages: PageReader,
+  ): Promise<MessageRecipientJson[]> {
+    const id = parsePathId(path);
+    return pages.getPage(
+      page,
+      async (range) =>
+        (await this.rules.listRecipients(accountId, id, state, range)).map(toMessageRecipientJson),
+      ({ id: messageId }) => [messageId],
+    );
+  }
+}

@@ -1,0 +1,132 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { getNow } from '#platform/kernel/clock.js';
+import { query } from '#platform/database/connection.js';
+import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
+import type { PageRange } from '#platform/http/page.js';
+import { Audiences } from './audiences.service.js';
+import { chooseChannel, countReach, type ReachGroup } from './message-channel.js';
+import { CUSTOMER_NAME } from './message-recipients.service.js';
+import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
+import { listCelebrations, type MessageRule } from './message-rule.js';
+import { MessageRulesService } from './message-rules.service.js';
+import {
+  REACHABILITY_COLUMNS,
+  renderReachability,
+  toReachability,
+  type ReachabilityRow,
+} from './reachability.js';
+import { renderOccasions, toRuleValues } from './rule-occasions.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+type DayRow = ReachabilityRow & { day: string; people: number };
+type OccasionRow = ReachabilityRow & {
+  customer_id: number;
+  customer_card_id: number | null;
+  customer_name: string | null;
+  at: Date;
+  at_ms: number;
+  tie: number;
+};
+
+const IS_THERE = 'c.id = o.customer_id and c.merged_into is null and c.erased_at is null';
+/** Cursors hold whole milliseconds. */
+const AT_MS = 'floor(extract(epoch from o.at) * 1000)::bigint';
+
+/** Finds whom rules would have reached in the past, whether they were enabled or not. */
+@Injectable()
+export class RuleReaches {
+  constructor(
+    private readonly pool: Pool,
+    private readonly rules: MessageRulesService,
+    private readonly audiences: Audiences,
+    private readonly regions: StoreRegions,
+  ) {}
+
+  /**
+   * Counts whom the rule would have reached in the last days.
+   * @throws NotFoundError
+   * @throws UnavailableError when too many counts of the store wait
+   */
+  async count(accountId: number, id: number, days: number): Promise<RuleReach> {
+    const rule = await this.rules.getRule(accountId, id);
+    const { timeZone } = await this.regions.get(accountId);
+    const values = [...createValues(rule, days, timeZone), timeZone];
+    const rows = await this.audiences.runInTurn(accountId, () =>
+      query<DayRow>(this.pool, {
+        text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
+               from (
+                 select to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
+                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+               ) p
+               group by day, ${REACHABILITY_COLUMNS}
+               order by day`,
+        values,
+      }),
+    );
+    const groups = rows.map((row): ReachGroup => ({
+      people: row.people,
+      person: toReachability(row),
+    }));
+    const byDay = new Map<string, number>();
+    for (const { day, people } of rows) byDay.set(day, (byDay.get(day) ?? 0) + people);
+    return {
+      ...countReach(groups, rule.channels, this.audiences.setUp),
+      days,
+      byDay: [...byDay].map(([day, people]) => ({ day, people })),
+    };
+  }
+
+  /**
+   * Lists the occasions of the last days, newest first.
+   * @throws UnavailableError when too many counts of the store wait
+   */
+  async list(
+    rule: MessageRule,
+    days: number,
+    { after, limit }: PageRange,
+  ): Promise<RuleOccasion[]> {
+    const { timeZone } = await this.regions.get(rule.accountId);
+    const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
+    const rows = await this.audiences.runInTurn(rule.accountId, () =>
+      query<OccasionRow>(this.pool, {
+        text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
+               from (
+                 select o.*, ${AT_MS} as at_ms
+                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+                 where (${AT_MS}, o.tie) < ($6::bigint, $7::bigint)
+                 order by at_ms desc, o.tie desc limit $8
+               ) m join customers c on c.id = m.customer_id
+               order by m.at_ms desc, m.tie desc`,
+        values: [...createValues(rule, days, timeZone), ms, tie, limit],
+      }),
+    );
+    return rows.map((row) => ({
+      key: [row.at_ms, row.tie],
+      customerId: row.customer_id,
+      customerName: row.customer_name,
+      customerCardId: row.customer_card_id,
+      at: row.at,
+      channel: chooseChannel(toReachability(row), rule.channels, this.audiences.setUp).channel,
+    }));
+  }
+}
+
+function createValues(rule: MessageRule, days: number, timeZone: string): unknown[] {
+  const to = getNow();
+  const from = new Date(to.getTime() - days * DAY_MS);
+  return [...toRuleValues(rule), ...createRangeValues(rule, from, to, timeZone)];
+}
+
+/** Creates the parameters of the occasions that are due after a time, up to another. */
+export function createRangeValues(
+  { kind }: Pick<MessageRule, 'kind'>,
+  from: Date,
+  to: Date,
+  timeZone: string,
+): [unknown, unknown] {
+  if (kind !== 'birthday') return [from, to];
+  const celebrations = listCelebrations(from, to, timeZone);
+  return [celebrations.map(({ birthday }) => birthday), celebrations.map(({ at }) => at)];
+}

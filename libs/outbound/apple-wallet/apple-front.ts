@@ -1,0 +1,246 @@
+import type { Translations } from '#translations/translations.js';
+import type { AuxiliaryField } from '#loyalty/cards/card.events.js';
+import type { PassContent } from '#outbound/passes/pass-content.js';
+import type { PassField } from './pass-json.js';
+import { measureText, shortenText } from './text-width.js';
+
+/**
+ * The front of a store card in points, as on the narrowest phone that Wallet runs on. Apple documents the sizes of the
+ * images and that secondary and auxiliary fields share a row of at most four; the rest is measured on phones. Fields of
+ * a row have columns of one width, and a text that does not fit its column is cut off.
+ */
+export const FRONT = {
+  width: 359,
+  edge: 12,
+  gap: 8,
+  title: 19,
+  label: 11,
+  headerValue: 17,
+  value: 16,
+} as const;
+
+const INNER_WIDTH = FRONT.width - 2 * FRONT.edge;
+const MAX_ROW_FIELDS = 4;
+/** The logo of a card without one of its store: the stamp icon. */
+const ICON_WIDTH = 50;
+
+/**
+ * A field that may stand in the row.
+ * @property weight how much it matters that it does
+ * @property isShort whether it may stand at the top instead
+ */
+export type RowField = PassField & {
+  section: 'secondary' | 'auxiliary';
+  weight: number;
+  isShort?: true;
+};
+
+export type FrontInput = {
+  storeName: string;
+  cardName: string;
+  /** The width of the store's logo in points; null without one. */
+  logoWidth: number | null;
+  headerText: string | null;
+  count: { key: string; label: string; value: string };
+  /** In the order in which they are shown. */
+  row: RowField[];
+};
+
+export type Front = {
+  /** Beside the logo; null: the logo says it. */
+  title: string | null;
+  header: PassField[];
+  secondary: PassField[];
+  auxiliary: PassField[];
+  /** What did not fit, or only shortened: it belongs on the back in full. */
+  moved: PassField[];
+  /** How much those matter. */
+  movedWeight: number;
+  isStoreShortened: boolean;
+  isCardShortened: boolean;
+};
+
+type Top = Pick<Front, 'title' | 'header' | 'isStoreShortened' | 'isCardShortened'>;
+
+/**
+ * Arranges the front so that nothing is cut off, and as little as possible has to go to the back. The names of store and
+ * card are in the bar at the top, which is all that a stack of passes shows: a logo has the store's name in it, and the
+ * card's name is the label of the balance.
+ */
+export function arrangeFront(input: FrontInput): Front {
+  const tops = listTops(input).filter((top) => measureTop(input, top) <= INNER_WIDTH);
+  const [first, ...others] = (tops.length > 0 ? tops : [shortenTop(input)]).map((top) =>
+    completeFront(top, input),
+  );
+  if (!first) throw new Error('there is no arrangement');
+  return others.reduce(
+    (best, front) => (front.movedWeight < best.movedWeight ? front : best),
+    first,
+  );
+}
+
+/** Places what is not at the top. */
+function completeFront(top: Top, { headerText, row }: FrontInput): Front {
+  const text: RowField[] =
+    headerText === null
+      ? []
+      : [{ key: 'header', value: headerText, section: 'auxiliary', weight: 2 }];
+  const candidates = [...row, ...text].filter(
+    ({ key }) => !top.header.some((field) => field.key === key),
+  );
+  const rowFields = pickFitting(candidates);
+  const movedFields = candidates.filter((field) => !rowFields.includes(field));
+  const inSection = (section: RowField['section']) =>
+    rowFields.filter((field) => field.section === section).map(toField);
+  return {
+    ...top,
+    secondary: inSection('secondary'),
+    auxiliary: inSection('auxiliary'),
+    moved: movedFields.map(toField),
+    movedWeight: sumWeights(movedFields),
+  };
+}
+
+/** Lists what may stand below the stamps. The store's own fields matter most, and the holder's name least. */
+export function listRowFields(
+  {
+    memberName,
+    stampsToReward,
+    auxiliaryFields,
+  }: Pick<PassContent, 'memberName' | 'stampsToReward'> & {
+    auxiliaryFields: AuxiliaryField[];
+  },
+  t: Translations,
+): RowField[] {
+  return [
+    ...(memberName === null
+      ? []
+      : [
+          {
+            key: 'member',
+            label: t.applePass.member,
+            value: memberName,
+            section: 'secondary' as const,
+            weight: 1,
+          },
+        ]),
+    ...(stampsToReward === null
+      ? []
+      : [
+          {
+            key: 'to_reward',
+            label: t.applePass.toReward,
+            value: stampsToReward,
+            section: 'secondary' as const,
+            weight: 6,
+            isShort: true as const,
+          },
+        ]),
+    // The keys are those of the API, aux_1 and aux_2 (CARD-25). No other field's key begins like them.
+    ...auxiliaryFields.map(({ key, label, value }) => ({
+      key,
+      ...(label && { label }),
+      value,
+      section: 'auxiliary' as const,
+      weight: 7,
+    })),
+  ];
+}
+
+/** Lists the ways to fill the bar at the top, the best of equal ones first. */
+function listTops({ storeName, cardName, logoWidth, headerText, count, row }: FrontInput): Top[] {
+  const labelledCount = { ...count, label: cardName };
+  const names =
+    logoWidth === null
+      ? [{ title: storeName, count: labelledCount }]
+      : [
+          { title: cardName, count },
+          { title: null, count: labelledCount },
+        ];
+  const text =
+    headerText === null || headerText.includes('\n') ? [] : [{ key: 'header', value: headerText }];
+  const short = row.filter(({ isShort }) => isShort).map(toField);
+  return [text, [], [...text, ...short], short].flatMap((fields) =>
+    names.map(({ title, count: last }) => ({
+      title,
+      header: [...fields, last],
+      isStoreShortened: false,
+      isCardShortened: false,
+    })),
+  );
+}
+
+/** Shortens what is too long: each name gets half of the room, or more if the other needs less. */
+function shortenTop({ storeName, cardName, logoWidth, count }: FrontInput): Top {
+  const hasLogo = logoWidth !== null;
+  const room = INNER_WIDTH - (logoWidth ?? ICON_WIDTH) - (hasLogo ? 1 : 2) * FRONT.gap;
+  const storeWidth = hasLogo ? 0 : measureText(storeName, FRONT.title);
+  const labelRoom = Math.max(room / 2, room - storeWidth);
+  const labelWidth = Math.min(measureLabel(cardName), hasLogo ? room : labelRoom);
+  const label = shortenText(cardName, labelWidth, FRONT.label, toCapitals);
+  const countWidth = Math.max(measureLabel(label), measureText(count.value, FRONT.headerValue));
+  const title = hasLogo ? null : shortenText(storeName, room - countWidth, FRONT.title);
+  return {
+    title,
+    header: [{ ...count, label }],
+    isStoreShortened: title !== null && title !== storeName,
+    isCardShortened: label !== cardName,
+  };
+}
+
+function measureTop({ logoWidth }: FrontInput, { title, header }: Top): number {
+  const titleWidth = title === null ? 0 : FRONT.gap + measureText(title, FRONT.title);
+  const headerWidth = header.reduce(
+    (sum, field) => sum + FRONT.gap + measureField(field, FRONT.headerValue),
+    0,
+  );
+  return (logoWidth ?? ICON_WIDTH) + titleWidth + headerWidth;
+}
+
+/** Picks the fields of the row: those that matter most, and as many as fit. */
+function pickFitting(candidates: RowField[]): RowField[] {
+  const sizes = candidates
+    .filter((field) => !hasLines(field))
+    .map((field) => ({ field, width: measureField(field, FRONT.value) }));
+  let best: RowField[] = [];
+  for (let chosen = 1; chosen < 1 << sizes.length; chosen++) {
+    const row = sizes.filter((_, index) => (chosen >> index) & 1);
+    if (row.length > MAX_ROW_FIELDS) continue;
+    const column = (INNER_WIDTH - (row.length - 1) * FRONT.gap) / row.length;
+    if (row.some(({ width }) => width > column)) continue;
+    const fields = row.map(({ field }) => field);
+    const gain = sumWeights(fields) - sumWeights(best);
+    if (gain > 0 || (gain === 0 && fields.length > best.length)) best = fields;
+  }
+  return best;
+}
+
+function hasLines({ value, label }: PassField): boolean {
+  return `${label ?? ''}${value}`.includes('\n');
+}
+
+function sumWeights(fields: RowField[]): number {
+  return fields.reduce((sum, { weight }) => sum + weight, 0);
+}
+
+function measureField({ label, value }: PassField, size: number): number {
+  return Math.max(label === undefined ? 0 : measureLabel(label), measureText(String(value), size));
+}
+
+/** Measures a label, which phones write in capitals. */
+function measureLabel(label: string): number {
+  return measureText(toCapitals(label), FRONT.label);
+}
+
+function toCapitals(text: string): string {
+  return text.toUpperCase();
+}
+
+function toField({
+  section: _section,
+  weight: _weight,
+  isShort: _isShort,
+  ...field
+}: RowField): PassField {
+  return field;
+}

@@ -1,0 +1,217 @@
+import { Injectable } from '@nestjs/common';
+import { getNow } from '#platform/kernel/clock.js';
+import { Config, type GoogleWallet } from '#configuration/config.js';
+import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
+import { PassContents } from '#outbound/passes/pass-contents.service.js';
+import { PassImages } from '#outbound/passes/pass-images.service.js';
+import type { PassContent } from '#outbound/passes/pass-content.js';
+import type { JobOutcome } from '#platform/database/job-queue.js';
+import { Passes, type Pass } from '#outbound/passes/passes.service.js';
+import { GoogleObjectMessages } from './google-object-messages.service.js';
+import type { GoogleResponse } from './google-response.js';
+import {
+  GoogleObjects,
+  UNCERTAIN_HASH,
+  type LeasedClass,
+  type LeasedObject,
+} from './google-objects.service.js';
+import {
+  hashGoogleRecord,
+  renderLoyaltyClass,
+  renderLoyaltyObject,
+  toObjectId,
+  renderNoticeMessage,
+  type GoogleInstallation,
+  type NoticeMessage,
+} from './google-pass.js';
+import { GoogleWalletClient } from './google-wallet.client.js';
+import { toFailure, type Publication } from './publication.js';
+
+/** Shorter than the lease of what is being sent. */
+const DEADLINE_MS = 45_000;
+/** Google may refuse a pass because it could not fetch an image, so it is tried this many times. */
+const MAX_REFUSALS = 5;
+
+/** Brings Google's classes and objects up to date with the cards, and sends the notices that are due. */
+@Injectable()
+export class GooglePasses {
+  constructor(
+    private readonly objects: GoogleObjects,
+    private readonly objectMessages: GoogleObjectMessages,
+    private readonly passes: Passes,
+    private readonly contents: PassContents,
+    private readonly erasures: KnownErasures,
+    private readonly client: GoogleWalletClient,
+    private readonly images: PassImages,
+    private readonly config: Config,
+  ) {}
+
+  /** Sends a class unless Google has it already. @param attempts including this one */
+  async publishClass(cardId: number, attempts: number, signal: AbortSignal): Promise<Publication> {
+    const { google } = this.config;
+    if (google === null) return { kind: 'done' };
+    const lease = await this.objects.leaseClass(cardId);
+    if (lease === undefined) return { kind: 'done' };
+    if (lease === 'busy') return { kind: 'busy' };
+    try {
+      return await this.sendClass(lease, google, attempts, withDeadline(signal));
+    } finally {
+      await this.objects.releaseClass(lease);
+    }
+  }
+
+  /** Sends a customer's object and the notice that is due. Sends the class first if Google does not have it. */
+  async publishObject(
+    customerCardId: number,
+    attempts: number,
+    signal: AbortSignal,
+  ): Promise<Publication> {
+    const { google } = this.config;
+    if (google === null) return { kind: 'done' };
+    const lease = await this.objects.leaseObject(customerCardId);
+    if (lease === undefined) return { kind: 'done' };
+    if (lease === 'busy') return { kind: 'busy' };
+    try {
+      const outcome = await this.sendObject(lease, google, attempts, withDeadline(signal));
+      const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
+      if (outcome.kind !== 'busy') {
+        await this.passes.markSynced(customerCardId, lease.accountId, 'google', error);
+      }
+      return outcome;
+    } finally {
+      await this.objects.releaseObject(lease);
+    }
+  }
+
+  private async sendClass(
+    lease: LeasedClass,
+    google: GoogleWallet,
+    attempts: number,
+    signal: AbortSignal,
+  ): Promise<JobOutcome> {
+    const { cardId, sentHash } = lease;
+    const customerCardId = await this.objects.findCustomerCard(cardId);
+    const content =
+      customerCardId === undefined ? undefined : await this.findContent(customerCardId);
+    if (!content) return { kind: 'done' };
+    const { logo } = await this.images.createLinks(content);
+    const loyaltyClass = renderLoyaltyClass(content, this.getInstallation(google), logo);
+    const hash = hashGoogleRecord(loyaltyClass);
+    if (hash === sentHash) return { kind: 'done' };
+    if (sentHash !== null) await this.objects.recordSentClass(lease, UNCERTAIN_HASH);
+    const response = await this.client.put('loyaltyClass', loyaltyClass, sentHash !== null, signal);
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
+    await this.objects.recordSentClass(lease, hash);
+    return { kind: 'done' };
+  }
+
+  private async sendObject(
+    lease: LeasedObject,
+    google: GoogleWallet,
+    attempts: number,
+    signal: AbortSignal,
+  ): Promise<Publication> {
+    // In this order: a notice about something that the content does not have yet would be lost.
+    const readAt = performance.now();
+    const pass = await this.passes.find(lease.customerCardId);
+    const content = await this.findContent(lease.customerCardId);
+    if (!pass || !content) return { kind: 'done' };
+    const { hasClass } = await this.objects.register(
+      { id: lease.customerCardId, accountId: lease.accountId, cardId: content.cardId },
+      lease.notifiedTag,
+    );
+    if (!hasClass) {
+      const classOutcome = await this.publishClass(content.cardId, attempts, signal);
+      if (classOutcome.kind !== 'done') return classOutcome;
+    }
+    const isDue = pass.noticeTag > lease.notifiedTag && content.state === 'valid';
+    const personalRead = { subjectId: content.customerId, readAt };
+    const now = () => performance.now();
+    const response = await this.erasures.send(personalRead, now, ({ erased, mayBeSent }) =>
+      this.sendUpdate(
+        { lease, pass, content, google, isDue },
+        AbortSignal.any([signal, erased]),
+        mayBeSent,
+      ),
+    );
+    if (!response) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
+    if (response.kind === 'refused' && response.classIsMissing) {
+      await this.objects.recordMissingClass(content.cardId);
+      return { kind: 'failed', error: response.error };
+    }
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
+    const message = isDue ? renderMessage(pass, content) : undefined;
+    if (message) {
+      const objectId = toObjectId(content.uuid, this.getInstallation(google));
+      const { customerCardId, noticeTag: tag } = pass;
+      const target = { customerCardId, tag, objectId };
+      const { response: messageResponse } = await this.objectMessages.add(target, message, signal);
+      if (messageResponse.kind !== 'ok')
+        return toFailure(messageResponse, { canRetry: attempts < MAX_REFUSALS });
+    }
+    if (pass.noticeTag > lease.notifiedTag)
+      await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);
+    return { kind: 'done' };
+  }
+
+  /** Sends an object. A notice of a changed balance is part of it; other notices are sent separately. */
+  private async sendUpdate(
+    {
+      lease,
+      pass,
+      content,
+      google,
+      isDue,
+    }: {
+      lease: LeasedObject;
+      pass: Pass;
+      content: PassContent;
+      google: GoogleWallet;
+      isDue: boolean;
+    },
+    signal: AbortSignal,
+    mayBeSent: () => boolean,
+  ): Promise<GoogleResponse> {
+    const { customerCardId, sentHash } = lease;
+    const { noticeTag } = pass;
+    const { strip } = await this.images.createLinks(content);
+    const object = renderLoyaltyObject(content, this.getInstallation(google), strip.hero, getNow());
+    const hash = hashGoogleRecord(object);
+    if (hash === sentHash) return { kind: 'ok', body: {} };
+    const isNotifying =
+      isDue &&
+      renderMessage(pass, content) === undefined &&
+      (await this.objects.countNotice(customerCardId, 'update', noticeTag));
+    if (sentHash !== null) await this.objects.recordSentObject(lease, UNCERTAIN_HASH);
+    const record = isNotifying ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
+    const response = await this.client.put(
+      'loyaltyObject',
+      record,
+      sentHash !== null,
+      signal,
+      mayBeSent,
+    );
+    if (response.kind === 'ok') await this.objects.recordSentObject(lease, hash);
+    else if (isNotifying) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
+    return response;
+  }
+
+  private async findContent(customerCardId: number): Promise<PassContent | undefined> {
+    return (await this.contents.load([customerCardId])).get(customerCardId);
+  }
+
+  private getInstallation({ issuerId, idSuffix }: GoogleWallet): GoogleInstallation {
+    return { issuerId, idSuffix, publicUrl: this.config.publicUrl };
+  }
+}
+
+function renderMessage(
+  { notice, noticeTag, changedAt }: Pass,
+  content: PassContent,
+): NoticeMessage | undefined {
+  return notice === null ? undefined : renderNoticeMessage(notice, noticeTag, content, changedAt);
+}
+
+function withDeadline(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
+}

@@ -1,0 +1,32 @@
+import type { JobOutcome } from '#platform/database/job-queue.js';
+import type { GoogleResponse } from './google-response.js';
+
+/** The outcome of sending a class or object. busy: another process is sending it. */
+export type Publication = JobOutcome | { kind: 'busy' };
+
+const BUSY_RETRY_MS = 1_000;
+
+/** Converts the outcome for the queue, which does not know `busy`. */
+export function toJobOutcome(publication: Publication): JobOutcome {
+  if (publication.kind !== 'busy') return publication;
+  return { kind: 'failed', error: 'it is being sent by another process', retryInMs: BUSY_RETRY_MS };
+}
+
+/** Converts a response that is not `ok`. @param canRetry whether a refusal is tried again */
+export function toFailure(
+  response: GoogleResponse,
+  { canRetry }: { canRetry: boolean },
+): JobOutcome {
+  switch (response.kind) {
+    case 'refused':
+      return { kind: canRetry ? 'failed' : 'refused', error: response.error };
+    case 'limited':
+    case 'failed': {
+      const { error, retryInMs } = response;
+      return { kind: 'failed', error, ...(retryInMs !== undefined && { retryInMs }) };
+    }
+    default:
+      // The object is inserted with the next update of the pass, or others have inserted and deleted it meanwhile.
+      return { kind: 'failed', error: `unexpected response (${response.kind})` };
+  }
+}

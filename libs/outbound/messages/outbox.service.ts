@@ -1,0 +1,172 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { Config } from '#configuration/config.js';
+import { NotFoundError } from '#platform/kernel/errors.js';
+import { query } from '#platform/database/connection.js';
+import { RepeatedAudits } from '#platform/event-store/commands/repeated-audits.service.js';
+import { AuditedWrites } from '#platform/event-store/commands/audited-writes.service.js';
+import { CardMessageContents } from './card-message-contents.service.js';
+import {
+  chooseRoute,
+  type CardMessageState,
+  type MessageChannel,
+  type OutboxEntry,
+  type MessagePreview,
+} from './card-message.js';
+import { renderCardMail, renderCardSms } from './card-message-texts.js';
+
+const PAGE_SIZE = 50;
+
+type Row = {
+  id: string;
+  state: CardMessageState;
+  channel: MessageChannel;
+  requested_at: Date;
+  finished_at: Date | null;
+  due_at: Date | null;
+  attempts: number;
+  reason: string | null;
+  provider_id: string | null;
+  arrival: 'delivered' | 'undelivered' | null;
+  arrival_code: number | null;
+  customer: string | null;
+};
+
+const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id, m.arrival, m.arrival_code,
+  (select concat_ws(' ', c.first_name, c.last_name)
+   from customer_names c where c.id = m.customer_id) as customer`;
+
+const LATEST = {
+  name: 'outbox_latest',
+  text: `select ${COLUMNS} from card_messages m
+         where account_id = $1 order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
+};
+
+const OLDER = {
+  name: 'outbox_older',
+  text: `select ${COLUMNS} from card_messages m
+         where account_id = $1 and (requested_at, id) <
+           (select requested_at, id from card_messages where id = $2 and account_id = $1)
+         order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
+};
+
+const ONE = {
+  name: 'outbox_one',
+  text: `select ${COLUMNS}, m.customer_card_id from card_messages m where id = $1 and account_id = $2`,
+};
+
+/** Enqueues a message anew, so that it is tried for a day, unless it is queued or sent already. */
+const SEND = `
+  update card_messages
+  set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
+    mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null,
+    held_channels = '{}', phone_missing = false, counted_at = null
+  where id = $1 and account_id = $2
+    and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')
+  returning id`;
+
+/** Shows card links to the users of a store, and sends them at their request. */
+@Injectable()
+export class Outbox {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: AuditedWrites,
+    private readonly repeated: RepeatedAudits,
+    private readonly contents: CardMessageContents,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Lists messages, newest first.
+   * @param before the id of the last entry of the page before
+   */
+  async list(
+    accountId: number,
+    before: string | null,
+  ): Promise<{ entries: OutboxEntry[]; older: string | null }> {
+    const rows = await query<Row>(
+      this.pool,
+      before === null
+        ? { ...LATEST, values: [accountId] }
+        : { ...OLDER, values: [accountId, before] },
+    );
+    const entries = rows.slice(0, PAGE_SIZE).map(toOutboxEntry);
+    return { entries, older: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null };
+  }
+
+  /** Finds a message with a preview of it. @throws NotFoundError */
+  async find(
+    accountId: number,
+    id: string,
+  ): Promise<{ entry: OutboxEntry; preview: MessagePreview | null; canBeSent: boolean }> {
+    const { row, content, route } = await this.load(accountId, id);
+    const isLost = row.state === 'sent' && row.arrival === 'undelivered';
+    const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
+    const entry = toOutboxEntry(row);
+    if (!content || !route) return { entry, preview: null, canBeSent: false };
+    // A finished message keeps the channel that it went through.
+    const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
+    const { subject, text } =
+      channel === 'email'
+        ? renderCardMail(content.content, null)
+        : { subject: null, text: renderCardSms(content.content) };
+    const to = channel === 'email' ? content.contact.email : content.contact.phone;
+    return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
+  }
+
+  /** Sends a message because a user asks for it. @returns whether it will be sent. @throws NotFoundError */
+  async send(by: CommandContext, id: string): Promise<boolean> {
+    const { accountId } = by;
+    const { row, route } = await this.load(accountId, id);
+    if (route?.kind !== 'send') return false;
+    return this.writes.write(by, async (transaction) => {
+      const sent = await query(transaction.manager, SEND, [id, accountId, route.channel]);
+      if (sent.length === 0) return transaction.isRepeated;
+      const { actor } = by;
+      const kind = ['card message', id, actor.type, actor.id];
+      await this.repeated.writeWithin(transaction, kind, (_, times) =>
+        transaction.audit({
+          accountIds: [accountId],
+          type: 'card_message.sent_again',
+          subject: { card_message_id: id, customer_card_id: row.customer_card_id, times },
+        }),
+      );
+      return true;
+    });
+  }
+
+  private async load(accountId: number, id: string) {
+    const [row] = await query<Row & { customer_card_id: number | null }>(this.pool, {
+      ...ONE,
+      values: [id, accountId],
+    });
+    if (!row) throw new NotFoundError('Message');
+    const { customer_card_id: cardId } = row;
+    const content = cardId === null ? undefined : await this.contents.find(cardId);
+    const channels = { email: this.config.mail !== null, sms: this.config.sms !== null };
+    return {
+      row,
+      content,
+      route:
+        content &&
+        chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }, false),
+    };
+  }
+}
+
+function toOutboxEntry(row: Row): OutboxEntry {
+  return {
+    id: row.id,
+    state: row.state,
+    channel: row.channel,
+    requestedAt: row.requested_at,
+    finishedAt: row.finished_at,
+    dueAt: row.due_at,
+    attempts: row.attempts,
+    reason: row.reason,
+    providerId: row.provider_id,
+    arrival: row.arrival && { arrived: row.arrival === 'delivered', code: row.arrival_code },
+    customer: row.customer ?? '',
+  };
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { readConfig } from '#configuration/config.js';
+import { MailServer } from '../../../test/support/emulators/mail-server.js';
+import { SmtpClient } from './smtp.client.js';
+
+let server: MailServer;
+let client: SmtpClient;
+
+const createClient = (settings: NodeJS.ProcessEnv = {}) =>
+  new SmtpClient(
+    readConfig({
+      DATABASE_URL: 'postgres://inkpad@127.0.0.1/inkpad',
+      MASTER_KEY: 'A'.repeat(43) + '=',
+      SMTP_URL: server.url,
+      MAIL_FROM: 'inkpad@shop.example',
+      ...settings,
+    }),
+  );
+
+beforeAll(async () => {
+  server = await MailServer.start();
+  client = createClient();
+});
+afterAll(() => server.goAway());
+
+const MAIL = {
+  to: 'ada@mail.example',
+  subject: 'Your card',
+  text: 'Hello Ada',
+  html: '<p>Ada</p>',
+};
+
+const send = (mayBeSent: () => boolean) =>
+  client.send('1', MAIL, new AbortController().signal, mayBeSent);
+
+it('SmtpClient sends an e-mail while it is current', async () => {
+  expect(await send(() => true)).toEqual({ kind: 'sent' });
+  expect(server.received).toMatchObject([{ to: MAIL.to, subject: MAIL.subject }]);
+});
+
+it('SmtpClient sends no text when mayBeSent turns false after the server has asked for it', async () => {
+  const { startedCount, received } = server;
+  const receivedCount = received.length;
+  const startedCountsAtCheck: number[] = [];
+  const outcome = await send(() => {
+    startedCountsAtCheck.push(server.startedCount);
+    return false;
+  });
+  expect(outcome).toMatchObject({ kind: 'failed' });
+  expect(startedCountsAtCheck).toEqual([startedCount + 1]);
+  expect(received).toHaveLength(receivedCount);
+});
+
+it.each([
+  ['the host of PUBLIC_URL', { PUBLIC_URL: 'https://Cards.Example:8443/x' }, 'cards.example'],
+  [
+    'the domain of MAIL_FROM for a host without a dot',
+    { PUBLIC_URL: 'http://inkpad' },
+    'shop.example',
+  ],
+  ['the domain of MAIL_FROM for an address', { PUBLIC_URL: 'http://192.0.2.1' }, 'shop.example'],
+  [
+    'the domain of MAIL_FROM for an IPv6 address',
+    { PUBLIC_URL: 'http://[::1]:3000' },
+    'shop.example',
+  ],
+  ['the domain of MAIL_FROM without PUBLIC_URL', {}, 'shop.example'],
+  ['its A-labels', { MAIL_FROM: 'Inkpad <a@bücher.example>' }, 'xn--bcher-kva.example'],
+  [
+    'SMTP_EHLO_NAME',
+    { PUBLIC_URL: 'https://cards.example', SMTP_EHLO_NAME: 'mail.shop.example' },
+    'mail.shop.example',
+  ],
+])('SmtpClient introduces itself by %s', async (_, settings, name) => {
+  server.clientNames.clear();
+  const outcome = await createClient(settings).send('1', MAIL, new AbortController().signal);
+  expect(outcome).toEqual({ kind: 'sent' });
+  expect([...server.clientNames]).toEqual([name]);
+});
+
+it('SmtpClient sends in the name of a store, and in that of MAIL_FROM where it looks like an address', async () => {
+  const from = createClient({ MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
+  for (const fromName of [
+    'Café, "Zum <Löwen>"',
+    'security@bank.example',
+    'A\r\nBcc: b@c.example',
+  ]) {
+    const outcome = await from.send('1', { ...MAIL, fromName }, new AbortController().signal);
+    expect(outcome).toEqual({ kind: 'sent' });
+  }
+  const mails = server.received.slice(-3);
+  expect(mails.map((mail) => mail.from.replaceAll('"', ''))).toEqual([
+    'Café, Zum <Löwen> <inkpad@shop.example>',
+    'Inkpad <inkpad@shop.example>',
+    'A Bcc: <inkpad@shop.example>',
+  ]);
+  expect(mails.map(({ headers }) => /^bcc/im.test(headers))).toEqual([false, false, false]);
+});

@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#configuration/config.js';
+import { findMailbox } from '#platform/kernel/email-address.js';
+import type { ServerAccess } from '#configuration/setting-decorators.js';
+import { createCheckedBody } from '#outbound/sending/outbound-http.client.js';
+import { OutboundTunnels } from '#outbound/sending/outbound-tunnels.client.js';
+import { ProxyError } from '#outbound/sending/proxy-tunnel.client.js';
+import type { IllustratedMail, Mail, MailOutcome, MailPicture } from './mail.js';
+import { renderSenderName } from './sender-name.js';
+
+/** The time from the lookup of the name to the server's last reply. */
+const DEADLINE_MS = 30_000;
+/** A server that is silent for this long is considered dead. */
+const SILENCE_TIMEOUT_MS = 10_000;
+/** Characters that could begin another header. */
+const SEVERAL_LINES = /[\r\n\0]/;
+
+/** Sends one e-mail over one connection to the configured mail server. */
+@Injectable()
+export class SmtpClient {
+  private readonly tunnels: OutboundTunnels;
+
+  constructor(private readonly config: Config) {
+    this.tunnels = new OutboundTunnels(config.outboundProxy);
+  }
+
+  /**
+   * Sends a mail. Never throws: every failure is an outcome, described without anybody's address.
+   * @param id the same at every attempt, so that mailboxes can drop a second copy
+   * @param cut aborts the attempt
+   * @param mayBeSent called once the server has accepted sender and recipient, right before the text is written
+   */
+  async send(
+    id: string,
+    mail: Mail | IllustratedMail,
+    cut: AbortSignal,
+    mayBeSent: () => boolean = () => true,
+  ): Promise<MailOutcome> {
+    const { mail: settings } = this.config;
+    if (!settings?.server) return { kind: 'failed', error: 'No mail server is configured' };
+    if ([mail.to, mail.subject].some((text) => SEVERAL_LINES.test(text))) {
+      return { kind: 'refused', error: 'a header would have several lines' };
+    }
+    const { createTransport } = await import('nodemailer');
+    const { server } = settings;
+    const { ehloName } = this.config;
+    const senderName = renderSenderName(mail.fromName ?? '');
+    const transport = createTransport({
+      ...toTransportOptions(server),
+      ...(ehloName !== undefined && { name: ehloName }),
+      getSocket: (_options, done) => {
+        this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
+          (connection) => done(null, connection === undefined ? false : { connection }),
+          (error: Error) => done(error),
+        );
+      },
+    });
+    transport.use('stream', ({ message }, done) => {
+      // Nobody reads it before the server has asked for the text.
+      message.processFunc((text) => createCheckedBody(text, mayBeSent));
+      done();
+    });
+    try {
+      await transport.sendMail({
+        from:
+          senderName === undefined
+            ? settings.from
+            : { name: senderName, address: getAddress(settings.from) },
+        to: { name: '', address: findMailbox(mail.to) ?? mail.to },
+        subject: mail.subject,
+        text: mail.text,
+        ...(mail.html !== undefined && { html: mail.html }),
+        ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
+        messageId: `<${id}@${getDomain(settings.from)}>`,
+        headers: { 'Auto-Submitted': 'auto-generated', ...renderUnsubscribe(mail) },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
+      });
+      return { kind: 'sent' };
+    } catch (error) {
+      return toOutcome(error);
+    } finally {
+      transport.close();
+    }
+  }
+}
+
+function renderUnsubscribe({ unsubscribeUrl }: Mail): Record<string, string> {
+  return unsubscribeUrl === undefined
+    ? {}
+    : {
+        'List-Unsubscribe': `<${unsubscribeUrl}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      };
+}
+
+/** Sends credentials over TLS only; without credentials, uses TLS if the server offers it. */
+function toTransportOptions({ host, port, tls, login }: ServerAccess) {
+  return {
+    host,
+    port,
+    secure: tls,
+    requireTLS: login !== null,
+    ...(login && { auth: { user: login.user, pass: login.password } }),
+    dnsTimeout: SILENCE_TIMEOUT_MS,
+    connectionTimeout: SILENCE_TIMEOUT_MS,
+    greetingTimeout: SILENCE_TIMEOUT_MS,
+    socketTimeout: SILENCE_TIMEOUT_MS,
+  };
+}
+
+/** Converts a picture to a part beside the HTML that shows it, which mail programs do not list as a file. */
+function toAttachment({ cid, png }: MailPicture) {
+  return {
+    cid,
+    content: png,
+    filename: `${cid}.png`,
+    contentType: 'image/png',
+    contentDisposition: 'inline' as const,
+  };
+}
+
+/** Extracts the address. @param from as in `Inkpad <inkpad@shop.example>` */
+function getAddress(from: string): string {
+  return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
+}
+
+function getDomain(from: string): string {
+  return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
+}
+
+/** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
+function toOutcome(error: unknown): MailOutcome {
+  if (error instanceof ProxyError) return { kind: 'failed', error: error.message };
+  const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
+  const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;
+  const failure = typeof code === 'string' ? code : 'unknown';
+  const where = typeof command === 'string' ? ` at ${command}` : '';
+  const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;
+  return { kind: refused ? 'refused' : 'failed', error: `${response ?? failure}${where}` };
+}

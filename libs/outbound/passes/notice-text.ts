@@ -1,0 +1,84 @@
+import { getCustomerTranslations, type Localization } from '#translations/translations.js';
+import type { CardMessages } from '#loyalty/cards/card.events.js';
+import { fillMessage, hasNumber, type Placeholder } from '#loyalty/cards/card-messages.js';
+import type { PassContent } from './pass-content.js';
+import type { NoticeText, PassNotice } from './pass-notice.js';
+
+/** More of a name than this does not fit into a notification. */
+const MAX_NAME_LENGTH = 80;
+
+const OWN_MESSAGES = {
+  stamped: 'stampMessage',
+  unlocked: 'rewardMessage',
+  redeemed: 'redemptionMessage',
+} as const satisfies Record<PassNotice['kind'], keyof CardMessages>;
+
+/** Writes what the holder of a card is notified of: in the store's own words, or else what matters to the holder. */
+export function writeNotice(notice: PassNotice, content: PassContent): NoticeText {
+  if (notice.kind === 'stamped' && notice.stamps <= 0) {
+    return { text: null, hasCount: false, isOwn: false };
+  }
+  const localization = getCustomerTranslations(content);
+  const own = content.messages[OWN_MESSAGES[notice.kind]];
+  const text =
+    own === null ? undefined : fillMessage(own, listValues(notice, content, localization));
+  if (own !== null && text !== undefined) return { text, hasCount: hasNumber(own), isOwn: true };
+  return { ...writeDefault(notice, content, localization), isOwn: false };
+}
+
+function listValues(
+  notice: PassNotice,
+  content: PassContent,
+  { locale }: Localization,
+): Partial<Record<Placeholder, string>> {
+  const { stampsCount, card, storeName } = content;
+  const numbers = new Intl.NumberFormat(locale);
+  const names = { card: shorten(card.name), store: shorten(storeName) };
+  const stamps = numbers.format(stampsCount);
+  if (notice.kind !== 'stamped') return { ...names, stamps, reward: shorten(notice.rewardName) };
+  const { missing, reward } = findNext(content);
+  return {
+    ...names,
+    stamps,
+    ...(missing !== null && { missing: numbers.format(missing) }),
+    ...(reward !== null && { reward: shorten(reward) }),
+  };
+}
+
+function writeDefault(
+  notice: PassNotice,
+  content: PassContent,
+  localization: Localization,
+): Pick<NoticeText, 'text' | 'hasCount'> {
+  const { notice: t, stamps } = localization.t;
+  if (notice.kind !== 'stamped') {
+    return { text: t[notice.kind]({ reward: shorten(notice.rewardName) }), hasCount: false };
+  }
+  const { missing, reward } = findNext(content);
+  if (missing === null) {
+    return { text: `${stamps.added({ count: notice.stamps })}.`, hasCount: false };
+  }
+  const text =
+    reward === null
+      ? t.toFullCard({ count: missing })
+      : t.toReward({ count: missing, reward: shorten(reward) });
+  return { text, hasCount: true };
+}
+
+/** Finds the stamps to the cheapest reward above the balance, or else to a full card. */
+function findNext({ rewards, stampsCount, card }: PassContent): {
+  missing: number | null;
+  reward: string | null;
+} {
+  const next = rewards.find(({ stampsRequired }) => stampsRequired > stampsCount);
+  if (next) return { missing: next.stampsRequired - stampsCount, reward: next.name };
+  const missing = card.stampsRequired - stampsCount;
+  return { missing: missing > 0 ? missing : null, reward: null };
+}
+
+function shorten(name: string): string {
+  const characters = [...name];
+  return characters.length > MAX_NAME_LENGTH
+    ? `${characters.slice(0, MAX_NAME_LENGTH - 1).join('')}…`
+    : name;
+}

@@ -1,0 +1,353 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { OverloadError } from '#platform/kernel/errors.js';
+import { FairQueue } from '#platform/kernel/fair-queue.js';
+import {
+  CONNECT_TIMEOUT_MS,
+  DatabaseClient,
+  markFailureToConnect,
+  SilentConnectionError,
+  StandbyError,
+  type DatabaseClientConfig,
+  type Outages,
+} from './database-client.js';
+import { findWait, runWithWait, type DatabaseWait } from './database-waits.js';
+
+/** Interval and time-out of the probes of a pool whose server is silent. */
+const PROBE_INTERVAL_MS = 500;
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** Message of the driver when a server accepts a connection and then stays silent. */
+const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
+
+type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
+
+/**
+ * An owner may have as many connections as it leaves free, less one (Choudhury, Hahne 1998): half of them while it is
+ * alone, fewer beside others, and one is always left for work of no owner.
+ */
+const getMaxConnections = (freeCount: number) => freeCount - 1;
+/** Connections that commits keep while nobody uses them: as many as commit at a time. Without commits, one stays. */
+const IDLE_FOR_COMMITS = { max: 4, min: 1, checkEveryMs: 30_000 };
+/** Reads that cost much: one at a time for each owner. All together have one connection, or up to two fifths of them. */
+const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
+/** Large reads of one request: one at a time. Each waits for the others at most as long as its caller. */
+const REQUEST_READS = { concurrency: 1, maxWaiting: Infinity, waitMs: 30_000 };
+
+type Release = () => void;
+
+/**
+ * Reports that a transaction requested a second connection. When as many do that at once as the pool has connections, each
+ * waits for the others.
+ */
+export class SecondConnectionError extends Error {
+  constructor() {
+    super('inside a transaction: run the query on its connection, or before it');
+  }
+}
+
+/**
+ * Shares its connections between the owners of requests by fair queueing (ADR-0134). Discards idle connections when one
+ * falls silent or leads to a standby: the others most likely do as well. Until a new connection succeeds, no request waits
+ * for the server, because its waits would add up to more than its caller allows.
+ */
+export class DatabasePool extends pg.Pool {
+  readonly outages: Outages;
+  private readonly connections: FairQueue;
+  private readonly largeReads: FairQueue;
+  private readonly requestReads = new WeakMap<DatabaseWait, FairQueue>();
+  private readonly releases = new WeakMap<pg.PoolClient, Release>();
+  /** Idle connections that commits have kept, the last used one at the end. */
+  private readonly idleForCommits: pg.PoolClient[] = [];
+  /** The fewest that were idle since the last check: commits have not needed these. */
+  private unneededCount = 0;
+  private checkTimer: NodeJS.Timeout | undefined;
+  private readonly commitListeners = new WeakMap<pg.PoolClient, (error: Error) => void>();
+  private readonly commitErrors = new WeakMap<pg.PoolClient, Error>();
+  /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
+  private probe: Promise<boolean> | undefined;
+  private isStandby = false;
+  /** The transaction whose work runs at the moment; undefined when nobody checks that. */
+  private readonly transactions: AsyncLocalStorage<{ isOpen: boolean }> | undefined;
+
+  constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
+    const outages: Outages = { last: undefined, counts: {} };
+    const defaults = { outages, Client: DatabaseClient };
+    super({ ...settings, ...defaults });
+    this.outages = outages;
+    if (settings.refusesSecond) this.transactions = new AsyncLocalStorage();
+    const { max, connectionTimeoutMillis: waitMs = CONNECT_TIMEOUT_MS } = this.options;
+    this.connections = new FairQueue({
+      concurrency: max,
+      ...(max > 1 && { getMaxRunning: getMaxConnections }),
+      maxWaiting: Infinity,
+      waitMs,
+    });
+    this.largeReads = new FairQueue({
+      concurrency: Math.max(1, Math.floor(max * LARGE_READS.share)),
+      getMaxRunning: () => 1,
+      maxWaiting: LARGE_READS.maxWaiting,
+      waitMs: LARGE_READS.waitMs,
+    });
+    this.on('release', (error, client) => this.handleRelease(error, client));
+    const connect = this.connect.bind(this) as (
+      callback: (...result: ConnectResult) => void,
+    ) => void;
+    const connectInSlot = (callback: (...result: ConnectResult) => void): void => {
+      const wait = findWait();
+      wait?.start();
+      let release: Release = ignore;
+      const onConnect = (...result: ConnectResult) => {
+        const [error, client] = result;
+        // Before the next one starts, who would wait for another connection in vain.
+        if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
+          void this.waitForServer(error);
+        if (client) this.releases.set(client, release);
+        else release();
+        wait?.end();
+        // The pool calls back in the context of whoever has released the connection.
+        runWithWait(wait, () => callback(...result));
+      };
+      const fail = (error: Error) => onConnect(error, undefined, ignore);
+      this.runWhenReachable(fail, () => {
+        this.takeSlot(wait, (error, end) => {
+          release = end;
+          if (error) fail(error);
+          else {
+            this.runWhenReachable(fail, () => {
+              this.makeRoom();
+              connect(onConnect);
+            });
+          }
+        });
+      });
+    };
+    this.connect = ((callback?: (...result: ConnectResult) => void) => {
+      if (callback) return connectInSlot(callback);
+      return new Promise((resolve, reject) => {
+        connectInSlot((error, client) => (client ? resolve(client) : reject(error)));
+      });
+    }) as typeof this.connect;
+  }
+
+  private handleRelease(error: unknown, client: pg.PoolClient): void {
+    if (error instanceof SilentConnectionError || error instanceof StandbyError) {
+      // Before the next one starts, who would wait on another silent connection.
+      this.discardIdle();
+      void this.waitForServer(error);
+    }
+    this.releases.get(client)?.();
+    this.releases.delete(client);
+  }
+
+  /**
+   * Takes a connection for a commit: one that an earlier commit has kept, or one of the pool. It takes no slot from the
+   * requests, which get every kept connection that they need.
+   * @param onTake gets it before anything else runs, or the error
+   */
+  acquireForCommit(
+    onTake: (error: Error | undefined, client: pg.PoolClient | undefined) => void,
+  ): void {
+    const reusable = this.isInTransaction() ? undefined : this.idleForCommits.pop();
+    this.unneededCount = Math.min(this.unneededCount, this.idleForCommits.length);
+    if (reusable) return onTake(undefined, reusable);
+    this.connect((error, client) => {
+      if (client) this.prepareForCommits(client);
+      onTake(error, client);
+    });
+  }
+
+  private prepareForCommits(client: pg.PoolClient): void {
+    this.releases.get(client)?.();
+    this.releases.delete(client);
+    const onError = (error: Error) => {
+      const at = this.idleForCommits.indexOf(client);
+      // A statement that runs on it fails with the same error, unless its result has arrived before.
+      if (at < 0) {
+        this.commitErrors.set(client, error);
+        return;
+      }
+      this.idleForCommits.splice(at, 1);
+      this.returnToPool(client, error);
+      // A server that shuts down ends them one by one: no request may begin on one and find the others gone.
+      this.discardIdle();
+    };
+    client.on('error', onError);
+    this.commitListeners.set(client, onError);
+  }
+
+  /** Keeps a connection for the next commit, unless it is broken, enough are kept or somebody waits for one. */
+  releaseAfterCommit(client: pg.PoolClient, cause?: Error): void {
+    const error = cause ?? this.commitErrors.get(client);
+    const isEnough = this.idleForCommits.length >= IDLE_FOR_COMMITS.max || this.waitingCount > 0;
+    if (error || isEnough || this.ending) return this.returnToPool(client, error);
+    this.idleForCommits.push(client);
+    this.checkTimer ??= setInterval(
+      () => this.returnUnneeded(),
+      IDLE_FOR_COMMITS.checkEveryMs,
+    ).unref();
+  }
+
+  /** Gives back the kept connections that no commit has needed, which the pool closes when nobody else needs them. */
+  private returnUnneeded(): void {
+    const surplus = this.idleForCommits.length - IDLE_FOR_COMMITS.min;
+    for (const client of this.idleForCommits.splice(0, Math.min(this.unneededCount, surplus)))
+      this.returnToPool(client);
+    this.unneededCount = this.idleForCommits.length;
+  }
+
+  /** Gives back a kept connection if the pool has none for the next one who waits. */
+  private makeRoom(): void {
+    const isUsedUp = this.idleCount <= this.waitingCount && this.totalCount >= this.options.max;
+    const client = isUsedUp ? this.idleForCommits.shift() : undefined;
+    if (client) this.returnToPool(client);
+  }
+
+  private returnToPool(client: pg.PoolClient, error?: Error | boolean): void {
+    client.off('error', this.commitListeners.get(client) ?? ignore);
+    client.release(error);
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | undefined {
+    clearInterval(this.checkTimer);
+    for (const client of this.idleForCommits.splice(0)) this.returnToPool(client);
+    return callback ? (super.end(callback) as undefined) : super.end();
+  }
+
+  /** Number of connections that nobody uses at the moment. */
+  get unusedCount(): number {
+    return this.idleCount + this.idleForCommits.length;
+  }
+
+  /** Number of statements that wait for a connection. */
+  get queuedCount(): number {
+    return this.waitingCount + this.connections.waitingCount + this.largeReads.waitingCount;
+  }
+
+  /** Runs the work of a transaction. */
+  async runInside<R>(work: () => Promise<R>): Promise<R> {
+    if (!this.transactions) return work();
+    const transaction = { isOpen: true };
+    try {
+      return await this.transactions.run(transaction, work);
+    } finally {
+      transaction.isOpen = false;
+    }
+  }
+
+  /** Tells whether a transaction runs that must not get a second connection. */
+  private isInTransaction(): boolean {
+    return this.transactions?.getStore()?.isOpen === true;
+  }
+
+  /** Leaves a server that has become a standby: no idle connection to it is used any more. */
+  leaveStandby(cause: StandbyError): void {
+    this.discardIdle();
+    void this.waitForServer(cause);
+  }
+
+  private runWhenReachable(fail: (error: Error) => void, connect: () => void): void {
+    if (!this.probe) return connect();
+    void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
+  }
+
+  /** Waits for a connection that the request may have. What a transaction needs to end is not held up by its owner. */
+  private takeSlot(
+    wait: DatabaseWait | undefined,
+    start: (error: Error | undefined, release: Release) => void,
+  ): void {
+    if (this.isInTransaction()) {
+      process.nextTick(start, new SecondConnectionError(), ignore);
+      return;
+    }
+    const key = wait?.transactionCount === 0 ? wait.getOwner() : undefined;
+    const takeConnection = (end: Release): void => {
+      this.connections.acquire(key, (error, release) => {
+        const releaseAll = () => {
+          release();
+          end();
+        };
+        start(error, releaseAll);
+      });
+    };
+    if (!wait || key === undefined || !wait.readsMuch) return takeConnection(ignore);
+    this.takeLargeRead(wait, key, (error, end) => {
+      if (error) start(error, end);
+      else if (wait.isAbandoned()) start(new OverloadError('The client has disconnected'), end);
+      else takeConnection(end);
+    });
+  }
+
+  /** Waits for the owner's large read, in which a request never waits for another one of its own statements. */
+  private takeLargeRead(
+    wait: DatabaseWait,
+    key: string | number,
+    start: (error: Error | undefined, release: Release) => void,
+  ): void {
+    const requestReads = this.requestReads.get(wait) ?? new FairQueue(REQUEST_READS);
+    this.requestReads.set(wait, requestReads);
+    requestReads.acquire(undefined, (requestError, endOfRequest) => {
+      if (requestError) return start(requestError, endOfRequest);
+      this.largeReads.acquire(key, (error, endOfOwner) =>
+        start(error, () => {
+          endOfOwner();
+          endOfRequest();
+        }),
+      );
+    });
+  }
+
+  private async waitForServer(cause: Error): Promise<void> {
+    if (this.probe) return;
+    this.isStandby = cause instanceof StandbyError;
+    for (let isThere = false; !isThere && !this.ending;) {
+      this.probe = this.canReachServer();
+      isThere = await this.probe;
+      if (!isThere) await wait(PROBE_INTERVAL_MS, undefined, { ref: false });
+    }
+    this.probe = undefined;
+  }
+
+  private async canReachServer(): Promise<boolean> {
+    const client = new DatabaseClient({
+      ...this.settings,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
+    });
+    client.on('error', ignore);
+    try {
+      await client.connect();
+      return true;
+    } catch (error) {
+      this.isStandby = error instanceof StandbyError;
+      // It has said something.
+      return error instanceof pg.DatabaseError;
+    } finally {
+      client.end().catch(ignore);
+    }
+  }
+
+  private createAbsenceError(): Error {
+    const error = this.isStandby
+      ? new StandbyError()
+      : new Error('Connection terminated: the server is silent');
+    return markFailureToConnect(error);
+  }
+
+  private discardIdle(): void {
+    for (const client of this.idleForCommits.splice(0)) this.returnToPool(client, true);
+    // As work of no owner, not of the one whose connection has ended.
+    runWithWait(undefined, () => {
+      for (let left = this.idleCount; left > 0; left--) {
+        this.connect((_error, client) => client?.release(true));
+      }
+    });
+  }
+}
+
+function ignore(): void {
+  // Whoever waits for the connection gets the first error.
+}

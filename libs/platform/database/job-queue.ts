@@ -1,0 +1,224 @@
+import type { Pool, PoolClient } from 'pg';
+import type { FieldIssues } from '#platform/kernel/issues.js';
+import type { RetrySchedule } from '#platform/kernel/retry-schedule.js';
+import type { ProcessSession } from './process-session.js';
+
+/** Longer than an attempt can last. The lease of a process that falls silent ends sooner, with its session. */
+const LEASE_SECONDS = 60;
+/** How long a process trusts a lease. Shorter, because clocks do not run alike. */
+const TRUST_LEASE_MS = 55_000;
+
+/**
+ * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
+ * an attempt, and null when there is nothing to do. The triggers of `announce_jobs` announce what becomes due. `process`
+ * holds the lease. One index has the columns `partition`, `turnsBy` and `due_at`, in this order, and another one `process`.
+ */
+export type JobTable<Item> = {
+  name: string;
+  /** The properties that identify a job. */
+  key: (keyof Item)[];
+  /** The columns that divide the table into queues of their own. */
+  partition?: string[];
+  /** The column whose values take turns, so that one with many jobs does not delay the others. */
+  turnsBy?: string;
+  /** The columns, or expressions, of the properties of a job. */
+  columns: Record<keyof Item, string>;
+};
+
+/**
+ * @property attempts includes this one
+ * @property leaseUntil tells one claim of a job from every other
+ * @property claimedAt when that was requested, by `performance.now()`
+ * @property process the number of this process; null: the lease does not end with it
+ */
+type Claim = { attempts: number; leaseUntil: string; claimedAt: number; process: number | null };
+
+export type Job<Item> = Item & Claim;
+
+/**
+ * - done: nothing is left to do, even if there was nothing to do at all
+ * - failed: retried later, after the given time if the other side requests one
+ * - refused: a retry would not help; with issues for a person where there are some
+ */
+export type JobOutcome =
+  | { kind: 'done' }
+  | { kind: 'failed'; error: string; retryInMs?: number }
+  | { kind: 'refused'; error: string; issues?: FieldIssues };
+
+/** Stands in a statement for the condition that a claim's lease has not ended. */
+export const LEASED = ':leased';
+
+/**
+ * Keeps jobs until they are done. A process that dies during an attempt causes another one, as its lease ends with it, so
+ * everything is done at least once. A process that is frozen loses its leases as well, after 20 s (ADR-0151). A result that comes after the lease changes nothing.
+ */
+export class JobQueue<Item extends object> {
+  /** The value of `turnsBy` that was served last, by partition. */
+  private readonly lastServed = new Map<string, number>();
+  private readonly claimText: string;
+
+  constructor(
+    protected readonly pool: Pool,
+    protected readonly session: ProcessSession,
+    private readonly table: JobTable<Item>,
+    readonly schedule: RetrySchedule,
+  ) {
+    this.claimText = createClaim(table);
+    session.addLeases({ name: table.name, holder: 'process', endsAt: 'due_at' });
+  }
+
+  /** Registers a function that is called when jobs become due within seconds. @returns how to end it */
+  onDue(listener: (delayMs: number) => void): () => void {
+    return this.session.onDue(this.table.name, listener);
+  }
+
+  /** Claims due jobs of a partition for a minute. */
+  async claim(limit: number, ...partition: unknown[]): Promise<Job<Item>[]> {
+    const queue = partition.join(' ');
+    const after = this.lastServed.get(queue) ?? 0;
+    const { name, turnsBy } = this.table;
+    const { leaseHolder: process } = this.session;
+    const claimedAt = performance.now();
+    const { rows } = await this.pool.query<
+      Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { turn: number }
+    >({
+      name: `${name}_claim`,
+      text: this.claimText,
+      values: [limit, process, ...partition, ...(turnsBy === undefined ? [] : [after])],
+    });
+    const served = rows.map(({ turn }) => turn);
+    if (turnsBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
+    return rows.map((row) => ({ ...row, claimedAt, process }));
+  }
+
+  /**
+   * Tells whether nobody else can have claimed the job since. A process that was frozen, or lost its session, does not know:
+   * it asks right before it sends what must not arrive twice.
+   */
+  isLeased({ claimedAt, process }: Job<Item>): boolean {
+    const hasEnded = process !== null && !this.session.isHeldSince(claimedAt);
+    return !hasEnded && performance.now() - claimedAt < TRUST_LEASE_MS;
+  }
+
+  /** Removes a job that is done or given up. */
+  async finish(job: Job<Item>, _outcome: JobOutcome): Promise<void> {
+    await this.change(job, 'finish', `delete from ${this.table.name} where ${LEASED}`);
+  }
+
+  /** Ends the lease, and makes the job due again later. */
+  async postpone(job: Job<Item>, delayMs: number, reason: string): Promise<void> {
+    const text = `update ${this.table.name}
+      set due_at = now() + $1 * interval '1 millisecond', reason = $2, process = null where ${LEASED}`;
+    await this.change(job, 'postpone', text, [delayMs, reason]);
+  }
+
+  /** Makes the job due at once, and does not count the attempt. */
+  async release(job: Job<Item>): Promise<void> {
+    const text = `update ${this.table.name} set attempts = attempts - 1, due_at = now() where ${LEASED}`;
+    await this.change(job, 'release', text);
+  }
+
+  /** Changes a claimed job. @returns how many rows were affected */
+  protected async change(
+    job: Job<Item>,
+    change: string,
+    text: string,
+    values: unknown[] = [],
+    by: Pool | PoolClient = this.pool,
+  ): Promise<number> {
+    const { name, key, columns } = this.table;
+    const conditions = key.map((property, i) => `${columns[property]} = $${values.length + i + 1}`);
+    conditions.push(`due_at = $${values.length + key.length + 1}::timestamptz`);
+    const { rowCount } = await by.query({
+      name: `${name}_${change}`,
+      text: text.replaceAll(LEASED, conditions.join(' and ')),
+      values: [...values, ...key.map((property) => job[property]), job.leaseUntil],
+    });
+    return rowCount ?? 0;
+  }
+}
+
+/**
+ * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `turnsBy` served
+ * last.
+ */
+function createClaim<Item>({
+  name,
+  key,
+  partition = [],
+  turnsBy,
+  columns,
+}: JobTable<Item>): string {
+  const keys = key.map((property) => columns[property]);
+  const queue = partition.map((column, i) => `q.${column} = $${i + 3} and`).join(' ');
+  const lockedKeys = keys.map((column, i) => `q.${column} as key_${i}`).join(', ');
+  const properties = Object.entries<string>(columns).map(([to, from]) => `${from} as "${to}"`);
+  const due =
+    turnsBy === undefined
+      ? `due as (
+      select ${lockedKeys} from ${name} q where ${queue} q.due_at <= now()
+      order by q.due_at limit $1 for update skip locked
+    )`
+      : `${createTurns({ name, keys, turnsBy, queue, last: `$${partition.length + 3}` })}, due as (
+      select ${lockedKeys} from ${name} q join turns using (${keys.join(', ')})
+      where ${queue} q.due_at <= now() for update of q skip locked
+    )`;
+  return `
+    with recursive ${due}
+    update ${name} q set attempts = q.attempts + 1, process = $2,
+      due_at = now() + interval '${LEASE_SECONDS} seconds'
+    from due where ${keys.map((column, i) => `q.${column} = key_${i}`).join(' and ')}
+    returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${turnsBy ?? 0} as turn`;
+}
+
+/**
+ * Creates the part of a claim that selects jobs by turns: one of each value, beginning after the one served last, then a
+ * second one of each. Reads no more values than it needs, since their number is unbounded: a limit of n is reached
+ * within the first n² jobs, up to n of each value.
+ */
+function createTurns({
+  name,
+  keys,
+  turnsBy,
+  queue,
+  last,
+}: Record<'name' | 'turnsBy' | 'queue' | 'last', string> & { keys: string[] }): string {
+  const createWalk = (walk: string, range: string, start: string) => {
+    const findFirst = (conditions: string) => `select q.${turnsBy} from ${name} q
+        where ${queue} q.due_at is not null and ${conditions} order by q.${turnsBy} limit 1`;
+    return `${walk} as (
+      (${findFirst(start)})
+      union all
+      select (${findFirst(`q.${turnsBy} > w.${turnsBy} ${range}`)})
+      from ${walk} w where w.${turnsBy} is not null
+    )`;
+  };
+  const upToLast = `q.${turnsBy} <= ${last}`;
+  return `${createWalk('later', '', `q.${turnsBy} > ${last}`)},
+    ${createWalk('earlier', `and ${upToLast}`, upToLast)}, turns as (
+      select * from (
+        select d.*
+        from (select * from later union all select * from earlier) w
+        cross join lateral (
+          select ${keys.map((column) => `q.${column}`).join(', ')}, q.${turnsBy} as taker,
+            row_number() over (order by q.due_at) as turn
+          from ${name} q
+          where ${queue} q.${turnsBy} = w.${turnsBy} and q.due_at <= now()
+          order by q.due_at limit $1
+        ) d
+        limit $1 * $1
+      ) d
+      order by turn, taker <= ${last}, taker limit $1
+    )`;
+}
+
+/**
+ * Finds the account that round robin served last. Accounts take turns in the order of their ids.
+ * @param after the one served last the time before
+ * @param served the ones served now, in any order
+ * @returns the one to continue after
+ */
+export function findLastServed(after: number, served: number[]): number {
+  const [last] = served.toSorted((a, b) => Number(a > after) - Number(b > after) || b - a);
+  return last ?? after;
+}

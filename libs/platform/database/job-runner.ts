@@ -1,0 +1,130 @@
+import type { Logger } from '@nestjs/common';
+import { getNowMs } from '#platform/kernel/clock.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
+import { drawPollMs } from '#platform/kernel/poll-interval.js';
+import { getRetryDelayMs } from '#platform/kernel/retry-schedule.js';
+import { WakeSignal } from '#platform/kernel/wake-signal.js';
+import { DATABASE_RETRY_MS, isTransient } from './connection.js';
+import type { Job, JobOutcome, JobQueue } from './job-queue.js';
+
+/** How the jobs of a queue are done. */
+export type JobHandler<Item extends object> = {
+  queue: JobQueue<Item>;
+  concurrency: number;
+  claim: (limit: number) => Promise<Job<Item>[]>;
+  /** Says in the log which job failed. */
+  describeFailure: (job: Job<Item>) => string;
+  /**
+   * Makes an attempt. Throws when the outcome is unknown or cannot be stored: the job is claimed again after its lease.
+   * @param cut aborts when the process must end
+   * @param isLeased to be asked right before something is sent that must not arrive twice
+   * @returns nothing when the queue has been changed already
+   */
+  attempt: (
+    job: Job<Item>,
+    cut: AbortSignal,
+    isLeased: () => boolean,
+  ) => Promise<JobOutcome | void>;
+  /** Returns until when a job is retried; without it, as long as the schedule says. */
+  getGiveUpAt?: (job: Job<Item>) => Date;
+};
+
+/** Runs queues, each apart from the others, so that a server that hangs delays nothing else. */
+export class JobRunner {
+  private readonly stopping = new AbortController();
+  private readonly cut = new AbortController();
+  private readonly running: Promise<void>[] = [];
+  private readonly wakeSignals: WakeSignal[] = [];
+
+  constructor(private readonly log: Logger) {}
+
+  start<Item extends object>(handler: JobHandler<Item>): void {
+    const wakeSignal = new WakeSignal();
+    this.wakeSignals.push(wakeSignal);
+    this.running.push(
+      runJobs(handler, this.log, this.stopping.signal, this.cut.signal, wakeSignal),
+    );
+  }
+
+  /** Looks for jobs now instead of at the next poll. */
+  wake(): void {
+    for (const wakeSignal of this.wakeSignals) wakeSignal.wake();
+  }
+
+  /** Stops. Attempts that take longer than the time allowed are aborted, and made again later. */
+  async stop(milliseconds: number): Promise<void> {
+    this.stopping.abort();
+    const timeout = setTimeout(() => this.cut.abort(), milliseconds);
+    await Promise.all(this.running);
+    clearTimeout(timeout);
+  }
+}
+
+/**
+ * Does jobs until the signal aborts, whatever happens to the database. Returns when the attempts have ended.
+ * @param cut aborts the attempts
+ */
+export async function runJobs<Item extends object>(
+  handler: JobHandler<Item>,
+  log: Logger,
+  signal: AbortSignal,
+  cut: AbortSignal,
+  wakeSignal = new WakeSignal(),
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const endAnnouncements = handler.queue.onDue((delayMs) => wakeSignal.wakeIn(delayMs));
+  while (!signal.aborted) {
+    try {
+      const jobs = await handler.claim(handler.concurrency - running.size);
+      for (const job of jobs) {
+        const attempt = runJob(handler, job, log, cut).finally(() => running.delete(attempt));
+        running.add(attempt);
+      }
+      if (running.size === handler.concurrency) await Promise.race(running);
+      // Attempts that ended during the claim have left room for more jobs, which nobody announces again.
+      if (jobs.length > 0) continue;
+    } catch (error) {
+      log[isTransient(error) ? 'warn' : 'error'](
+        `no work can be claimed: ${getErrorMessage(error)}`,
+      );
+      wakeSignal.wakeIn(DATABASE_RETRY_MS);
+    }
+    // What becomes due within seconds is announced; polls find what becomes due later.
+    await wakeSignal.wait(drawPollMs(), signal);
+  }
+  endAnnouncements();
+  await Promise.all(running);
+}
+
+/** Makes an attempt and records its outcome. Never throws. */
+export async function runJob<Item extends object>(
+  { queue, describeFailure, attempt, getGiveUpAt }: JobHandler<Item>,
+  job: Job<Item>,
+  log: Logger,
+  cut: AbortSignal,
+): Promise<void> {
+  try {
+    const outcome = await attempt(job, cut, () => queue.isLeased(job));
+    if (!outcome) return;
+    if (outcome.kind === 'failed') {
+      const { error, retryInMs } = outcome;
+      const giveUpAt = getGiveUpAt?.(job);
+      const delayMs = getRetryDelayMs(queue.schedule, job.attempts, {
+        requestedMs: retryInMs,
+        remainingMs: giveUpAt && giveUpAt.getTime() - getNowMs(),
+        fraction: Math.random(),
+      });
+      if (delayMs !== undefined) {
+        log.warn(`${describeFailure(job)} (${error}); next attempt in ${delayMs} ms`);
+        return await queue.postpone(job, delayMs, error);
+      }
+    }
+    if (outcome.kind !== 'done')
+      log.error(`${describeFailure(job)} (${outcome.error}), and is not tried again`);
+    await queue.finish(job, outcome);
+  } catch (error) {
+    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again in a minute`;
+    if (isTransient(error)) log.warn(description);
+    else log.error(description, error instanceof Error ? error.stack : undefined);
+  }
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import type { KeyedRequest } from '#platform/kernel/aggregate.js';
+import { RejectedError } from '#platform/kernel/errors.js';
+import { Keyring, createMasterKey } from '#platform/kernel/keyring.js';
+import { open } from '#platform/kernel/sealing.js';
+import { DatabasePool } from '#platform/database/database-pool.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import type { ProcessSession } from '#platform/database/process-session.js';
+import type { SealedResponse } from '../port/event-store.js';
+import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { Subjects } from '../personal-keys/personal-parts.js';
+import { STORED_RESPONSES_COLUMN, StoredResponses } from './stored-responses.js';
+
+const PERSON = 31;
+const CURRENT = Buffer.alloc(32, 7);
+const BODY = { id: 12, note: 'oat milk' };
+
+const masterKey = createMasterKey(Buffer.alloc(32, 1));
+const masterKeys = MasterKeys.withKeys(new Keyring([masterKey], masterKey), new Map());
+// Nothing listens on this port: no key is loaded.
+const pool = new DatabasePool({ host: '127.0.0.1', port: 1 });
+const responses = new StoredResponses(
+  pool,
+  masterKeys,
+  new PersonalKeys(pool, masterKeys, new Subjects('subjectId', () => new RejectedError({}))),
+  {} as ProcessSession,
+);
+
+const createRequest = (status: number): KeyedRequest => ({
+  key: Buffer.alloc(32, 2),
+  holder: 'one',
+  status,
+  isStored: false,
+  subjectId: PERSON,
+});
+
+/** Opens what the master key has sealed. */
+function openBody({ key, body }: SealedResponse): Buffer {
+  const { purpose, getContext } = STORED_RESPONSES_COLUMN;
+  return masterKeys.open(purpose, body, getContext(key));
+}
+
+describe('a stored response', () => {
+  it('is sealed at once with the key of its person while that is held', () => {
+    const heldKeys = new Map([[PERSON, { current: CURRENT, previous: null, isRenewed: false }]]);
+    const sealed = responses.seal(createRequest(200), 'order-1', BODY, { heldKeys });
+    if (sealed instanceof Promise) throw new Error('it waits');
+    expect(sealed).toMatchObject({ holder: 'one', stream: 'order-1', status: 200 });
+    const encoded = openBody(sealed);
+    expect([encoded[0], Number(encoded.readBigUInt64BE(1))]).toEqual([1, PERSON]);
+    const context = `response ${sealed.key.toString('hex')}`;
+    expect(JSON.parse(open(CURRENT, encoded.subarray(9), context).toString())).toEqual(BODY);
+  });
+
+  it('has no text of a person who was erased', async () => {
+    const queryKeys = () => Promise.resolve([]);
+    const sealed = await responses.seal(createRequest(200), 'order-1', BODY, { queryKeys });
+    expect(openBody(sealed)).toHaveLength(9);
+  });
+
+  it('is sealed at once when it is a refusal, which needs the key of nobody', () => {
+    const sealed = responses.seal(createRequest(422), 'order-1', BODY);
+    if (sealed instanceof Promise) throw new Error('it waits');
+    expect(JSON.parse(openBody(sealed).toString())).toEqual(BODY);
+  });
+});

@@ -1,0 +1,219 @@
+import { Body, Controller, Query, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { InvalidFieldsError, RejectedError } from '#platform/kernel/errors.js';
+import { ISSUES } from '#translations/issues.js';
+import { findPictureType, findUploadedFile, type Form } from '#platform/http/body-kinds.js';
+import { parsePathId } from '#platform/http/path.js';
+import { UpdateCard } from '#loyalty/cards/card.commands.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { CardsService } from '#loyalty/cards/cards.service.js';
+import { LOGO, StripPictures } from '#loyalty/cards/strip-pictures.service.js';
+import { RemoveLogo, SetLogo, UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import { toAccountSettings, UpdateAccountDto } from '#loyalty/accounts/account.dto.js';
+import { AccountsService } from '#loyalty/accounts/accounts.service.js';
+import type { ProposedColors } from '#outbound/card-images/logo-colors.js';
+import { LogoRenderer } from '#outbound/card-images/logo-renderer.service.js';
+import { PassImages } from '#outbound/passes/pass-images.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  type EnteredStore,
+  type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
+  PostUpload,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { readFields } from '#platform/http/dtos.js';
+import { defineForm, type ValuesOf } from '#web/pages/forms.js';
+import { loadView } from '#web/pages/view.js';
+import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { localizeRequest } from '#web/pages/localize.js';
+
+type BrandView = {
+  flash: string;
+  /** The logo on a light and on a dark ground; null without one. */
+  logos: { ground: string; src: string }[] | null;
+  storeName: string;
+  proposals: ProposedColors[];
+  cards: { value: string; text: string }[];
+};
+
+const contactForm = defineForm(UpdateAccountDto, [
+  'website',
+  'phone',
+  'email',
+  'address',
+  'terms_text',
+]);
+
+const view = loadView<BrandView>(import.meta.url, './views/brand.eta');
+
+const MAX_LOGO_BYTES = 2 * 1024 * 1024;
+/** A store has at most 500 cards; the first ones are enough to choose from. */
+const MAX_CARDS = 100;
+const GROUNDS = ['#FFFFFF', '#1B1B1B'];
+
+/** Serves the page of a store's logo, of colours proposed from it, and of its contact details. */
+@Controller('app/stores/:account_id/brand')
+export class BrandPagesController {
+  constructor(
+    private readonly commands: FormCommands,
+    private readonly accounts: AccountsService,
+    private readonly cards: CardsService,
+    private readonly pictures: StripPictures,
+    private readonly logos: LogoRenderer,
+    private readonly images: PassImages,
+  ) {}
+
+  @GetPage('updateAccount')
+  async show(
+    @Query('done') done: string | undefined,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const { t } = localization;
+    return this.send(localization, userId, store, { flash: findFlashMessage(done, t.brand.done) });
+  }
+
+  @PostUpload('setLogo', 'logo', MAX_LOGO_BYTES, 30)
+  async setLogo(
+    @ConsoleContext() context: CommandContext,
+    @Req() request: FastifyRequest,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    return this.change(localizeRequest(request), userId, store, 'logo', async () => {
+      const bytes = findUploadedFile(request, 'logo');
+      const type = bytes && findPictureType(bytes);
+      if (!bytes) throw new InvalidFieldsError({ logo: [ISSUES.logo_missing] });
+      if (!type) throw new InvalidFieldsError({ logo: [ISSUES.logo_type] });
+      const picture = await this.pictures.store(store.id, type, bytes, LOGO);
+      await this.commands.execute(new SetLogo(context, userId, picture));
+    });
+  }
+
+  @PostForm('removeLogo', 'logo/remove', 30)
+  async removeLogo(
+    @ConsoleContext() context: CommandContext,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    return this.change(localization, userId, store, 'removed', () =>
+      this.commands.execute(new RemoveLogo(context, userId)),
+    );
+  }
+
+  /** Gives a card one of the proposals. They are computed again, so that a form cannot bring colours of its own. */
+  @PostForm('updateCard', 'colors', 30)
+  async applyColors(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    return this.change(localization, userId, store, 'colors', async () => {
+      const { logo } = await this.accounts.getLogo(store.id);
+      const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
+      const colors = proposals[Number(form['proposal'] ?? NaN)];
+      if (!colors) throw new RejectedError({ base: [ISSUES.colors_missing] });
+      await this.commands.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
+    });
+  }
+
+  @PostForm('updateAccount', 'contact', 30)
+  async setContact(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const values = contactForm.read(form);
+    return this.change(
+      localization,
+      userId,
+      store,
+      'contact',
+      () => {
+        const changes = toAccountSettings(readFields(UpdateAccountDto, values));
+        return this.commands.execute(new UpdateAccount(context, userId, changes));
+      },
+      values,
+    );
+  }
+
+  /** Makes a change and opens the page again, or shows why it was rejected. */
+  private async change(
+    localization: Localization,
+    userId: number,
+    store: EnteredStore,
+    done: 'logo' | 'removed' | 'colors' | 'contact',
+    execute: () => Promise<unknown>,
+    values?: ValuesOf<typeof contactForm>,
+  ): Promise<PageResult> {
+    try {
+      await execute();
+    } catch (error) {
+      const errors = toFormErrors(error, localization);
+      return this.send(localization, userId, store, { errors, ...(values && { values }) });
+    }
+    return redirectTo(`/app/stores/${store.id}/brand?done=${done}`);
+  }
+
+  private async send(
+    localization: Localization,
+    userId: number,
+    store: EnteredStore,
+    {
+      flash = '',
+      errors,
+      values,
+    }: Rejectable & { flash?: string; values?: ValuesOf<typeof contactForm> },
+  ): Promise<PageResult> {
+    const { t } = localization;
+    const account = await this.accounts.get(userId, store.id);
+    const { logo } = await this.accounts.getLogo(store.id);
+    return showPage({
+      view,
+      title: `${t.brand.title} · ${store.name}`,
+      data: {
+        flash,
+        logos: logo === null ? null : await this.drawLogos(store.id, logo),
+        storeName: account.display_store_name,
+        proposals: logo === null ? [] : await this.logos.propose(store.id, logo),
+        cards: logo === null ? [] : (await this.listCards(store.id)).map(toChoice),
+      },
+      errors,
+      inputs: contactForm.toInputs(values ?? contactForm.toValues(account)),
+      width: 'form',
+    });
+  }
+
+  private async drawLogos(accountId: number, logo: string): Promise<BrandView['logos']> {
+    return Promise.all(
+      GROUNDS.map(async (ground) => {
+        const { urls } = await this.images.createLogoLinks(accountId, logo, ground);
+        return { ground, src: new URL(urls['wide@2x']).pathname };
+      }),
+    );
+  }
+
+  private listCards(accountId: number): Promise<CardJson[]> {
+    const range = { after: null, limit: MAX_CARDS };
+    return this.cards.list(accountId, { scope: 'active', updatedSince: null }, range);
+  }
+}
+
+function toChoice({ id, name }: CardJson): BrandView['cards'][number] {
+  return { value: String(id), text: name };
+}

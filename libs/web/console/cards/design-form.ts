@@ -1,0 +1,49 @@
+import { getLocalDay } from '#platform/kernel/zoned-time.js';
+import type { FieldsOf } from '#platform/http/resource-fields.js';
+import type { CardAttributes } from '#loyalty/cards/card.events.js';
+import type { Entered } from '#web/pages/forms.js';
+
+type Fields = FieldsOf<Omit<CardAttributes, 'auxiliaryFields' | 'expiresAt'>>;
+
+/** The entered values. Two texts and the last day stand in the form in another way than in the API. */
+export type DesignFields = { [K in keyof Fields]: Entered<Fields[K]['value']> } & Record<
+  'aux_label_1' | 'aux_value_1' | 'aux_label_2' | 'aux_value_2' | 'expires_on',
+  string
+> & { strip_color_same: boolean };
+
+/** A reward as entered. @property id empty: it is new */
+export type RewardRow = {
+  id: string;
+  name: string;
+  stamps: string;
+  description: string;
+  isRemoved: boolean;
+};
+
+export type DesignForm = { fields: DesignFields; rewards: RewardRow[] };
+
+/** More rows than anybody fills in on one page; the rest is added on the next. */
+export const MAX_ROWS = 30;
+export const NEW_ROW: RewardRow = {
+  id: '',
+  name: '',
+  stamps: '',
+  description: '',
+  isRemoved: false,
+};
+
+/** Adds an empty row to enter another reward without a script. */
+export function withEmptyRow(rewards: RewardRow[]): RewardRow[] {
+  const hasEmpty = rewards.some((row) => row.id === '' && isEmptyRow(row));
+  return hasEmpty || rewards.length >= MAX_ROWS ? rewards : [...rewards, NEW_ROW];
+}
+
+/** Tells whether nothing was entered in a row. */
+export function isEmptyRow({ name, stamps, description }: RewardRow): boolean {
+  return name === '' && stamps === '' && description === '';
+}
+
+/** Returns the last day on which a card is valid: one that expires at midnight is valid the day before. */
+export function toLastDay(expiresAt: string | null, timeZone: string): string {
+  return expiresAt === null ? '' : getLocalDay(timeZone, Date.parse(expiresAt) - 1);
+}

@@ -1,0 +1,89 @@
+import type { Localization, Translations } from '#translations/translations.js';
+import { BARCODE_FORMATS } from '#loyalty/cards/barcode.js';
+import { STAMP_ICONS, STRIP_PRESETS } from '#loyalty/cards/card-appearance.js';
+import { loadAsset } from '#web/pages/assets.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import type { DesignedCard } from './designed-card.js';
+import { withEmptyRow, type DesignForm } from './design-form.js';
+import type { FrontsView } from './fronts-view.js';
+import { CARD_STYLE } from './list-view.js';
+import { ICON_STYLE } from './stamp-icon-style.js';
+
+export type DesignView = ReturnType<typeof createDesignView>;
+export const designView = loadView<DesignView>(import.meta.url, './views/design.eta');
+export const DESIGN_SCRIPT = loadAsset(import.meta.url, './assets/card-design.js');
+
+/** What the form shows. @property designed null: the card is new @property openedVersion when it was changed last */
+export type DesignState = {
+  form: DesignForm;
+  designed: DesignedCard | null;
+  done: unknown;
+  openedVersion: string | undefined;
+};
+
+type Texts = Translations['cardPages'];
+
+/** Creates the data of the designer. Paths are from the root of the service. */
+export function createDesignView(
+  { form, designed, done, openedVersion }: DesignState,
+  {
+    base,
+    posters,
+    preview,
+    localization,
+  }: {
+    base: string;
+    posters: string;
+    preview: FrontsView;
+    localization: Localization;
+  },
+) {
+  const t = localization.t.cardPages;
+  const id = designed?.card.id;
+  const path = id === undefined ? base : `${base}/${id}`;
+  const holderCount = designed?.holderCount ?? 0;
+  return {
+    style: CARD_STYLE.path,
+    iconStyle: ICON_STYLE.path,
+    icons: STAMP_ICONS,
+    barcodes: BARCODE_FORMATS.map((value) => ({ value, text: t.barcodes[value] })),
+    presets: listPresets(form.fields.strip_preset, t),
+    base,
+    path,
+    isNew: id === undefined,
+    isArchived: designed !== null && designed.card.archivedAt !== null,
+    hasPicture: designed !== null && designed.card.stripPicture !== null,
+    title: designed?.card.name ?? t.newTitle,
+    previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
+    posters: id === undefined ? null : `${posters}?card=${id}`,
+    flash: findFlashMessage(done, { saved: localization.t.words.saved, created: t.created }),
+    isCreated: done === 'created',
+    openedVersion,
+    preview,
+    fields: form.fields,
+    rewards: listRows(form, localization),
+    changes:
+      id === undefined ? '' : holderCount === 0 ? t.changesNone : t.changes({ count: holderCount }),
+  };
+}
+
+/** Lists the drawings to choose from. A name that is not drawn is accepted by the API, and kept. */
+function listPresets(current: string, t: Texts): { value: string; text: string }[] {
+  const presets = [
+    { value: '', text: t.noPreset },
+    ...STRIP_PRESETS.map((value) => ({ value, text: t.templates[value].shop })),
+  ];
+  return presets.some(({ value }) => value === current)
+    ? presets
+    : [...presets, { value: current, text: current }];
+}
+
+function listRows({ rewards }: DesignForm, { t }: Localization) {
+  return withEmptyRow(rewards).map((row, index) => ({
+    ...row,
+    index,
+    legend: t.cardPages.reward({ number: index + 1 }),
+    anchor: row.id === '' && row.name === '' && row.stamps === '' ? 'new' : String(index),
+  }));
+}

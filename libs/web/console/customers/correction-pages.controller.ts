@@ -1,0 +1,218 @@
+import { Body, Controller, Param } from '@nestjs/common';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { ForbiddenError, NotFoundError } from '#platform/kernel/errors.js';
+import { parsePublicEventId } from '#platform/kernel/public-id.js';
+import { readFields } from '#platform/http/dtos.js';
+import type { Form } from '#platform/http/body-kinds.js';
+import { parsePathId } from '#platform/http/path.js';
+import { CustomersService } from '#loyalty/customers/customers.service.js';
+import { HistoryService } from '#loyalty/history/history.service.js';
+import { isAllowed } from '#identity/roles.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  type EnteredStore,
+  type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { loadView } from '#web/pages/view.js';
+import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import { AdjustCustomerCard, ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
+import { AdjustDto, ReverseDto } from '#loyalty/stamping/customer-card.dto.js';
+import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import type { Localization } from '#translations/translations.js';
+import { renderName } from './customer-list.controller.js';
+import { buildCustomerPath } from './customer-list-page.js';
+import { Timeline } from './timeline.service.js';
+
+const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
+
+type CorrectionView = {
+  about: string;
+  action: string;
+  back: string;
+};
+
+type UndoView = CorrectionView & { reason: string; other: string; reasons: readonly string[] };
+
+type AdjustView = CorrectionView & {
+  balance: string;
+  values: { direction: string; stamps: string; reason: string };
+};
+
+type CardParameters = { id: string; customer_card_id: string };
+type EventParameters = CardParameters & { event_id: string };
+
+const undoView = loadView<UndoView>(import.meta.url, './views/undo.eta');
+const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
+
+/** Serves the pages that put a balance right: undo an entry, or add and take off stamps. */
+@Controller('app/stores/:account_id/customers/:id/cards/:customer_card_id')
+export class CorrectionPagesController {
+  constructor(
+    private readonly commands: FormCommands,
+    private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
+    private readonly history: HistoryService,
+    private readonly timeline: Timeline,
+  ) {}
+
+  @GetPage('reverseCardEvent', 'events/:event_id/undo')
+  async askToUndo(
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: EventParameters,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showUndo(localization, store, user, path, {
+      reason: REASONS[0],
+      other: '',
+    });
+  }
+
+  @PostForm('reverseCardEvent', 'events/:event_id/undo')
+  async undo(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: EventParameters,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { reasons } = localization.t.customerPages.undo;
+    const ids = parseCardParameters(path);
+    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    const reason = form['reason'] ?? '';
+    const other = form['other'] ?? '';
+    const isPreset = reason !== 'other' && Object.hasOwn(reasons, reason);
+    const staffId = isAllowed(store.role, 'reverseCardEvent.any') ? undefined : user.userId;
+    try {
+      const body = readFields(ReverseDto, {
+        reason: isPreset ? reasons[reason as keyof typeof reasons] : other,
+      });
+      await this.commands.execute(
+        new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
+      );
+    } catch (error) {
+      const errors =
+        error instanceof ForbiddenError
+          ? { fields: {}, text: localization.t.customerPages.tooLate }
+          : describeRejection(error, localization);
+      return this.showUndo(localization, store, user, path, { reason, other, errors });
+    }
+    return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
+  }
+
+  @GetPage('adjustCustomerCard', 'adjust')
+  async showForm(
+    @CurrentStore() store: EnteredStore,
+    @Param() path: CardParameters,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.renderForm(localization, store, path, {
+      values: { direction: 'add', stamps: '1', reason: '' },
+    });
+  }
+
+  @PostForm('adjustCustomerCard', 'adjust')
+  async adjust(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Param() path: CardParameters,
+    @Body() { direction = 'add', stamps = '', reason = '' }: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const ids = parseCardParameters(path);
+    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    try {
+      // What is no number from 1 is refused by the field.
+      const count = /^[1-9]\d{0,6}$/.test(stamps.trim()) ? Number(stamps) : 0;
+      const body = readFields(AdjustDto, {
+        stamps: direction === 'remove' ? -count : count,
+        reason,
+      });
+      const correction = { stamps: body.stamps, reason: body.reason, externalRef: null };
+      await this.commands.execute(new AdjustCustomerCard(context, ids, correction));
+    } catch (error) {
+      const errors = describeRejection(error, localization);
+      const values = { direction, stamps, reason };
+      return this.renderForm(localization, store, path, { values, errors });
+    }
+    return redirectTo(`${buildCustomerPath(store, customerId)}?done=corrected`);
+  }
+
+  private async showUndo(
+    localization: Localization,
+    store: EnteredStore,
+    { userId }: SignedInUser,
+    path: EventParameters,
+    { errors, ...state }: Pick<UndoView, 'reason' | 'other'> & Rejectable,
+  ): Promise<PageResult> {
+    const { t: translations } = localization;
+    const t = translations.customerPages.undo;
+    const ids = parseCardParameters(path);
+    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    const customer = await this.customers.get(store.id, customerId);
+    const eventId = parsePublicEventId(path.event_id);
+    if (eventId === undefined) throw new NotFoundError('Event');
+    const entry = await this.history.getOfCustomerCard(store.id, ids.id, eventId);
+    const { what, at } = await this.timeline.describe({ store, userId, localization }, entry);
+    const name = renderName(customer, translations.customerPages.person.erased);
+    return showPage({
+      view: undoView,
+      title: t.title,
+      width: 'form',
+      errors,
+      data: {
+        about: t.about({ name, what, when: at }),
+        action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
+        back: buildCustomerPath(store, customerId),
+        reasons: REASONS,
+        ...state,
+      },
+    });
+  }
+
+  private async renderForm(
+    localization: Localization,
+    store: EnteredStore,
+    path: CardParameters,
+    { errors, ...state }: Pick<AdjustView, 'values'> & Rejectable,
+  ): Promise<PageResult> {
+    const { t: translations } = localization;
+    const t = translations.customerPages.adjust;
+    const ids = parseCardParameters(path);
+    const card = await this.customerCards.get(store.id, ids);
+    const customer = await this.customers.get(store.id, card.customer_id);
+    const name = renderName(customer, translations.customerPages.person.erased);
+    return showPage({
+      view: adjustView,
+      title: t.title,
+      width: 'form',
+      errors,
+      data: {
+        about: t.about({ name, card: card.card_name }),
+        balance: t.now({ count: card.stamps_count }),
+        action: `${buildCardPath(store, ids)}/adjust`,
+        back: buildCustomerPath(store, card.customer_id),
+        ...state,
+      },
+    });
+  }
+}
+
+function parseCardParameters(path: CardParameters): { customerId: number; id: number } {
+  return { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
+}
+
+function buildCardPath(
+  store: EnteredStore,
+  { customerId, id }: { customerId: number; id: number },
+): string {
+  return `${buildCustomerPath(store, customerId)}/cards/${id}`;
+}

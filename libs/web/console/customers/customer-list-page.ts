@@ -1,0 +1,92 @@
+import type { Translations } from '#translations/translations.js';
+import { parsePositiveInteger } from '#web/pages/page-query.js';
+
+/** The choices of the filter for customers whose cards have not changed for so many days. */
+export const INACTIVE_DAYS = [30, 60, 90, 180] as const;
+export const PAGE_SIZE = 25;
+const MAX_SEARCH = 255;
+const MAX_PAGE = 1_000_000;
+/** How many stamps may be missing to a reward that is near. */
+const NEAR_STAMPS = 2;
+
+/** What the list is narrowed by; null and empty mean not by this. */
+export type ListFilter = {
+  search: string;
+  cardId: number | null;
+  isNear: boolean;
+  inactiveDays: number | null;
+  birthdayMonth: number | null;
+};
+
+type CardState = {
+  card_name: string;
+  stamps_count: number;
+  stamps_remaining: number;
+  updated_at: string;
+};
+
+type Texts = Pick<Translations['customerPages']['person'], 'stampsOf' | 'stamps'>;
+
+/** Reads the filter of a query; what is no choice of the form narrows nothing. */
+export function parseListFilter(query: Readonly<Record<string, unknown>>): ListFilter {
+  const days = parsePositiveInteger(query['inactive']);
+  const month = parsePositiveInteger(query['birthday_month']);
+  return {
+    search: readText(query['search']).trim().slice(0, MAX_SEARCH),
+    cardId: parsePositiveInteger(query['card_id']),
+    isNear: query['near'] === 'yes',
+    inactiveDays: INACTIVE_DAYS.find((one) => one === days) ?? null,
+    birthdayMonth: month !== null && month <= 12 ? month : null,
+  };
+}
+
+export function parsePageNumber(value: unknown): number {
+  return Math.min(MAX_PAGE, parsePositiveInteger(value) ?? 1);
+}
+
+/** Renders the query of a page of the list, without what it is not narrowed by. */
+export function renderListQuery(filter: ListFilter, page: number): string {
+  const { search, cardId, isNear, inactiveDays, birthdayMonth } = filter;
+  const query = new URLSearchParams({
+    ...(search !== '' && { search }),
+    ...(cardId !== null && { card_id: String(cardId) }),
+    ...(isNear && { near: 'yes' }),
+    ...(inactiveDays !== null && { inactive: String(inactiveDays) }),
+    ...(birthdayMonth !== null && { birthday_month: String(birthdayMonth) }),
+    ...(page > 1 && { page: String(page) }),
+  }).toString();
+  return query === '' ? '' : `?${query}`;
+}
+
+/** Tells whether the list is narrowed by more than a search. */
+export function isNarrowed({ cardId, isNear, inactiveDays, birthdayMonth }: ListFilter): boolean {
+  return isNear || [cardId, inactiveDays, birthdayMonth].some((value) => value !== null);
+}
+
+/** Returns how many stamps bring a customer near to the cheapest reward. @param costs of the rewards of a card */
+export function findNearStamps(costs: readonly number[]): number {
+  return Math.max(1, Math.min(...costs) - NEAR_STAMPS);
+}
+
+/** Describes the balance of a card in a few words. */
+export function describeBalance(
+  { stamps_count: count, stamps_remaining: left }: Omit<CardState, 'card_name' | 'updated_at'>,
+  t: Texts,
+): string {
+  return left > 0 ? t.stampsOf({ have: count, need: count + left }) : t.stamps({ count });
+}
+
+/** Finds the time of the last change to any of the cards. */
+export function findLastChange(cards: readonly CardState[]): Date | null {
+  const [last] = cards.map(({ updated_at: at }) => at).sort((a, b) => (a < b ? 1 : -1));
+  return last === undefined ? null : new Date(last);
+}
+
+export function buildCustomerPath({ id: storeId }: { id: number }, id: number): string {
+  return `/app/stores/${storeId}/customers/${id}`;
+}
+
+/** Reads a text of a query, without NUL, which a database cannot hold. */
+export function readText(value: unknown): string {
+  return typeof value === 'string' ? value.replaceAll('\0', '') : '';
+}

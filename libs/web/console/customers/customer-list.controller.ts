@@ -1,0 +1,312 @@
+import { Body, Controller, Query } from '@nestjs/common';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { getNowMs } from '#platform/kernel/clock.js';
+import { TakenError } from '#platform/kernel/errors.js';
+import { readFields } from '#platform/http/dtos.js';
+import type { Form } from '#platform/http/body-kinds.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { CardsService } from '#loyalty/cards/cards.service.js';
+import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CustomerCreationDto, toCustomerInput } from '#loyalty/customers/customer-input.dto.js';
+import { CustomersService } from '#loyalty/customers/customers.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  type EnteredStore,
+  Localized,
+  GetPage,
+  PostForm,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
+import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import { RewardsService } from '#loyalty/rewards/rewards.service.js';
+import type { Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
+import {
+  customerForm,
+  NO_FIELDS,
+  readCustomerFields,
+  toCustomerBody,
+  type CustomerFields,
+} from './customer-form.dto.js';
+import {
+  describeBalance,
+  findLastChange,
+  findNearStamps,
+  INACTIVE_DAYS,
+  isNarrowed,
+  PAGE_SIZE,
+  parseListFilter,
+  parsePageNumber,
+  renderListQuery,
+  type ListFilter,
+} from './customer-list-page.js';
+
+type CustomerLine = {
+  path: string;
+  name: string;
+  contact: string[];
+  cards: string[];
+  active: string;
+};
+type Choices = { value: string; text: string }[];
+
+type ListView = {
+  base: string;
+  filter: ListFilter;
+  isNarrowed: boolean;
+  lines: CustomerLine[];
+  countText: string;
+  cards: Choices;
+  inactive: Choices;
+  months: Choices;
+  /** Which page of how many. */
+  pageOf: string;
+  previous: string;
+  next: string;
+  flash: string;
+};
+
+/** The form to add or edit a customer. Paths are from the root of the service. */
+export type FormView = {
+  heading: string;
+  action: string;
+  back: string;
+  submit: string;
+  values: CustomerFields;
+  months: Choices;
+  /** Of a new customer only. */
+  creation: { cards: Choices; cardId: string; sendsLink: boolean } | null;
+};
+
+const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
+export const formView = loadView<FormView>(import.meta.url, './views/customer-form.eta');
+
+const DAY_MS = 24 * 60 * 60_000;
+/** More than a store has designs of cards, and little enough for a select. */
+const MAX_CARDS = 250;
+
+/** Serves the list of customers and the form to add one. */
+@Controller('app/stores/:account_id/customers')
+export class CustomerListController {
+  constructor(
+    private readonly commands: FormCommands,
+    private readonly customers: CustomersService,
+    private readonly cards: CardsService,
+    private readonly rewards: RewardsService,
+    private readonly times: StoreTimes,
+  ) {}
+
+  @GetPage('listCustomers')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Query() query: Record<string, unknown>,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.list;
+    const cards = await listCards(this.cards, store.id, 'all');
+    const near = await this.findNear(store.id, parseListFilter(query), cards);
+    const { filter } = near;
+    const page = parsePageNumber(query['page']);
+    const { customers, pagination } = await this.customers.list(
+      store.id,
+      {
+        search: filter.search === '' ? null : filter.search,
+        reference: null,
+        email: null,
+        phone: null,
+        code: null,
+        updatedSince: null,
+        birthdayMonth: filter.birthdayMonth,
+        inactiveSince:
+          filter.inactiveDays === null ? null : new Date(getNowMs() - filter.inactiveDays * DAY_MS),
+        cardId: filter.cardId,
+        minStamps: near.minStamps,
+      },
+      { page, items: PAGE_SIZE },
+    );
+    const base = `/app/stores/${store.id}/customers`;
+    const { day } = await this.times.createFormats(store.id, locale);
+    const pages = pagination.pages ?? 1;
+    const linkTo = (number: number) => base + renderListQuery(filter, number);
+    return showPage({
+      view: listView,
+      title: translations.words.customers,
+      data: {
+        base,
+        filter,
+        isNarrowed: isNarrowed(filter),
+        lines: customers.map((customer) => toLine(customer, base, localization, day)),
+        countText: t.found({ count: pagination.count }),
+        cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
+        inactive: INACTIVE_DAYS.map((days) => ({
+          value: String(days),
+          text: t.inactive({ days }),
+        })),
+        months: listMonths(locale),
+        pageOf: pages > 1 ? t.page({ page, pages }) : '',
+        previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
+        next: page < pages ? linkTo(page + 1) : '',
+        flash: findFlashMessage(query['done'], translations.customerPages.person.done),
+      },
+    });
+  }
+
+  @GetPage('createCustomer', 'new')
+  async showForm(
+    @CurrentStore() store: EnteredStore,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const cards = await listCards(this.cards, store.id, 'active');
+    return this.renderForm(localization, store, cards, {
+      values: NO_FIELDS,
+      cardId: String(cards[0]?.id ?? ''),
+      sendsLink: cards.length > 0,
+    });
+  }
+
+  @PostForm('createCustomer')
+  async create(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const values = readCustomerFields(form);
+    const cardId = form['card_id'] ?? '';
+    const sendsLink = form['send_link'] === 'yes';
+    const base = `/app/stores/${store.id}/customers`;
+    try {
+      const body = readFields(CustomerCreationDto, {
+        ...toCustomerBody(values),
+        card_id: cardId === '' ? null : cardId,
+        send_card_links: sendsLink && cardId !== '',
+      });
+      const { id } = await this.commands.execute(
+        new CreateCustomer(context, toCustomerInput(body), body.card_id, body.send_card_links),
+      );
+      return redirectTo(`${base}/${id}?done=created`);
+    } catch (error) {
+      if (error instanceof TakenError && error.existing?.type === 'customer') {
+        return redirectTo(`${base}/${error.existing.id}?done=known`);
+      }
+      const errors = describeRejection(error, localization);
+      const cards = await listCards(this.cards, store.id, 'active');
+      return this.renderForm(localization, store, cards, { values, cardId, sendsLink, errors });
+    }
+  }
+
+  /** Finds the stamps that are near to a reward; without a card, those of the first one that has rewards. */
+  private async findNear(
+    accountId: number,
+    filter: ListFilter,
+    cards: CardJson[],
+  ): Promise<{ filter: ListFilter; minStamps: number | null }> {
+    if (!filter.isNear) return { filter, minStamps: null };
+    const rewards = await this.rewards.list(
+      accountId,
+      { cardId: filter.cardId, active: true, updatedSince: null },
+      { after: null, limit: MAX_CARDS },
+    );
+    const cardId = filter.cardId ?? rewards[0]?.card_id ?? cards[0]?.id ?? null;
+    const costs = rewards
+      .filter(({ card_id }) => card_id === cardId)
+      .map(({ stamps_required }) => stamps_required);
+    const full = cards.find(({ id }) => id === cardId)?.stamps_required ?? 1;
+    return {
+      filter: { ...filter, cardId },
+      minStamps: findNearStamps(costs.length > 0 ? costs : [full]),
+    };
+  }
+
+  private async renderForm(
+    localization: Localization,
+    store: EnteredStore,
+    cards: CardJson[],
+    {
+      cardId,
+      sendsLink,
+      errors,
+      ...state
+    }: Pick<FormView, 'values'> & Rejectable & { cardId: string; sendsLink: boolean },
+  ): Promise<PageResult> {
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.form;
+    const base = `/app/stores/${store.id}/customers`;
+    return showPage({
+      view: formView,
+      title: t.addTitle,
+      width: 'form',
+      errors,
+      inputs: customerForm.toInputs(state.values),
+      data: {
+        heading: t.addTitle,
+        action: base,
+        back: base,
+        submit: t.add,
+        months: listMonths(locale),
+        creation: {
+          cards: [
+            ...cards.map(({ id, name }) => ({ value: String(id), text: name })),
+            { value: '', text: t.noCard },
+          ],
+          cardId,
+          sendsLink,
+        },
+        ...state,
+      },
+    });
+  }
+}
+
+/** Lists the designs of cards. */
+export function listCards(
+  cards: CardsService,
+  accountId: number,
+  scope: 'active' | 'all',
+): Promise<CardJson[]> {
+  return cards.list(accountId, { scope, updatedSince: null }, { after: null, limit: MAX_CARDS });
+}
+
+/** Lists the months as options of a select. */
+export function listMonths(locale: string): Choices {
+  const format = new Intl.DateTimeFormat(locale, { month: 'long', timeZone: 'UTC' });
+  return Array.from({ length: 12 }, (_, month) => ({
+    value: String(month + 1),
+    text: format.format(Date.UTC(2000, month, 15)),
+  }));
+}
+
+/** Renders the name of a customer. @param erased the text in place of the name of one who was erased */
+export function renderName(
+  {
+    first_name,
+    last_name,
+    erased_at,
+  }: Pick<CustomerJson, 'first_name' | 'last_name' | 'erased_at'>,
+  erased: string,
+): string {
+  return erased_at === null ? [first_name, last_name ?? ''].join(' ').trim() : erased;
+}
+
+function toLine(
+  customer: CustomerJson,
+  base: string,
+  { t: { customerPages: t } }: Localization,
+  day: (time: Date) => string,
+): CustomerLine {
+  const { id, email, phone, customer_cards: cards } = customer;
+  const changedAt = findLastChange(cards);
+  return {
+    path: `${base}/${id}`,
+    name: renderName(customer, t.person.erased),
+    contact: [email, phone].filter((one) => one !== null),
+    cards: cards.map((card) => `${card.card_name}: ${describeBalance(card, t.person)}`),
+    active: changedAt === null ? '' : day(changedAt),
+  };
+}

@@ -1,0 +1,294 @@
+import { Body, Controller, Param, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Readable } from 'node:stream';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { getNow } from '#platform/kernel/clock.js';
+import { readFields } from '#platform/http/dtos.js';
+import type { Form } from '#platform/http/body-kinds.js';
+import { parsePathId } from '#platform/http/path.js';
+import { Throttle } from '#platform/http/throttle.js';
+import { RequestCardLinks } from '#loyalty/customers/card-links.commands.js';
+import { UpdateCustomer } from '#loyalty/customers/customer.commands.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CustomerExport } from '#loyalty/customers/customer-export.service.js';
+import { toCustomerChanges, UpdateCustomerDto } from '#loyalty/customers/customer-input.dto.js';
+import { CustomersService } from '#loyalty/customers/customers.service.js';
+import { EraseCustomer } from '#loyalty/customers/erasing.commands.js';
+import { ExplanationService } from '#loyalty/history/explanation.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  type EnteredStore,
+  type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { loadView } from '#web/pages/view.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
+import { describeRejection, type FormErrors } from '#web/pages/form-errors.js';
+import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
+import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
+import { toDateLocale, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage, askToConfirm, redirectTo } from '#web/pages/page-results.js';
+import {
+  customerForm,
+  findChangedFields,
+  readCustomerFields,
+  toCustomerFields,
+  type CustomerFields,
+} from './customer-form.dto.js';
+import { formView, listMonths, renderName } from './customer-list.controller.js';
+import { buildCustomerPath } from './customer-list-page.js';
+import { CustomerView, type CustomerFlashName } from './customer-view.service.js';
+
+type ExplainView = {
+  name: string;
+  card: string;
+  balance: string;
+  rewards: { name: string; costs: string; state: string; since: string }[];
+  steps: { text: string; change: string; balance: string }[];
+  back: string;
+};
+
+const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta');
+
+/** Serves the page of a customer, with what can be done for them. */
+@Controller('app/stores/:account_id/customers/:id')
+export class CustomerPageController {
+  constructor(
+    private readonly commands: FormCommands,
+    private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
+    private readonly view: CustomerView,
+    private readonly exports: CustomerExport,
+    private readonly explanations: ExplanationService,
+    private readonly times: StoreTimes,
+  ) {}
+
+  @GetPage('getCustomer')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param('id') path: string,
+    @Query() query: Record<string, unknown>,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    return this.view.show(localization, {
+      store,
+      user,
+      customer,
+      done: query['done'],
+    });
+  }
+
+  @GetPage('updateCustomer', 'edit')
+  async showForm(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    return this.renderForm(localization, store, customer, toCustomerFields(customer));
+  }
+
+  @PostForm('updateCustomer', 'edit')
+  async update(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    const values = readCustomerFields(form);
+    try {
+      const changes = findChangedFields(toCustomerFields(customer), values);
+      const body = readFields(UpdateCustomerDto, changes);
+      await this.commands.execute(
+        new UpdateCustomer(context, customer.id, toCustomerChanges(body)),
+      );
+    } catch (error) {
+      const errors = describeRejection(error, localization);
+      return this.renderForm(localization, store, customer, values, errors);
+    }
+    return this.redirect(store, customer.id, 'saved');
+  }
+
+  @PostForm('enrolCustomer', 'cards')
+  async enrol(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const id = parsePathId(path);
+    try {
+      const cardId = parsePathId(form['card_id'] ?? '');
+      await this.commands.execute(new EnrolCustomer(context, id, cardId));
+    } catch (error) {
+      return this.showRejection(localization, { store, user, id, error });
+    }
+    return this.redirect(store, id, 'enrolled');
+  }
+
+  @PostForm('customers.send_link', 'cards/:customer_card_id/send_link')
+  async sendLink(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: { id: string; customer_card_id: string },
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
+    await this.customerCards.get(store.id, ids);
+    try {
+      await this.commands.execute(new RequestCardLinks(context, ids));
+    } catch (error) {
+      return this.showRejection(localization, { store, user, id: ids.customerId, error });
+    }
+    return this.redirect(store, ids.customerId, 'sent');
+  }
+
+  @GetPage('explainCustomerCard', 'cards/:customer_card_id/explain')
+  async explain(
+    @CurrentStore() store: EnteredStore,
+    @Param() path: { id: string; customer_card_id: string },
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
+    const card = await this.customerCards.get(store.id, ids);
+    const customer = await this.customers.get(store.id, card.customer_id);
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.explain;
+    const explanation = await this.explanations.explain(store.id, card.id, toDateLocale(locale));
+    const { minute } = await this.times.createFormats(store.id, locale);
+    const numbers = new Intl.NumberFormat(locale);
+    const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
+    return showPage({
+      view: explainView,
+      title: t.title,
+      data: {
+        name: renderName(customer, translations.customerPages.person.erased),
+        card: card.card_name,
+        balance: t.balance({ count: explanation.balance }),
+        rewards: explanation.rewards.map(({ name, stamps_required, state, since }) => ({
+          name,
+          costs: translations.stamps.count({ count: stamps_required }),
+          state:
+            state === 'unlocked' && explanation.balance < stamps_required
+              ? t.states.reached
+              : t.states[state],
+          since: since === null ? '' : minute(new Date(since)),
+        })),
+        steps: explanation.steps.map(({ text, stamps, balance }) => ({
+          text,
+          change: stamps === null ? '' : changes.format(stamps),
+          balance: numbers.format(balance),
+        })),
+        back: buildCustomerPath(store, customer.id),
+      },
+    });
+  }
+
+  @GetPage('exportCustomer', 'export')
+  @Throttle(60)
+  async export(
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const parts = await this.exports.createExport(context, id, getNow());
+    await reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'no-store')
+      .header('content-disposition', `attachment; filename="customer-${id}.json"`)
+      .send(Readable.from(parts, { objectMode: false }));
+  }
+
+  @GetPage('eraseCustomer', 'erase')
+  async askToErase(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    const { t } = localization;
+    const { title, text, yes, no } = t.customerPages.erase;
+    const contact = [customer.email, customer.phone].filter((one) => one !== null);
+    const name = renderName(customer, t.customerPages.person.erased);
+    return askToConfirm({
+      question: title,
+      about: [name, ...contact].join(', '),
+      text,
+      yes,
+      no,
+      back: buildCustomerPath(store, customer.id),
+    });
+  }
+
+  @PostForm('eraseCustomer', 'erase')
+  async erase(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+  ): Promise<PageResult> {
+    await this.commands.execute(new EraseCustomer(context, parsePathId(path)));
+    return redirectTo(`/app/stores/${store.id}/customers?done=erased`);
+  }
+
+  private redirect(store: EnteredStore, id: number, done: CustomerFlashName): PageResult {
+    return redirectTo(`${buildCustomerPath(store, id)}?done=${done}`);
+  }
+
+  private async showRejection(
+    localization: Localization,
+    {
+      store,
+      user,
+      id,
+      error,
+    }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
+  ): Promise<PageResult> {
+    const errors = describeRejection(error, localization);
+    const customer = await this.customers.get(store.id, id);
+    return this.view.show(localization, { store, user, customer, errors });
+  }
+
+  private async renderForm(
+    localization: Localization,
+    store: EnteredStore,
+    customer: CustomerJson,
+    values: CustomerFields,
+    errors?: FormErrors,
+  ): Promise<PageResult> {
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.form;
+    const heading = t.editTitle({
+      name: renderName(customer, translations.customerPages.person.erased),
+    });
+    const base = buildCustomerPath(store, customer.id);
+    return showPage({
+      view: formView,
+      title: heading,
+      width: 'form',
+      errors,
+      inputs: customerForm.toInputs(values),
+      data: {
+        heading,
+        action: `${base}/edit`,
+        back: base,
+        submit: translations.words.save,
+        values,
+        months: listMonths(locale),
+        creation: null,
+      },
+    });
+  }
+}

@@ -1,0 +1,231 @@
+import { Injectable } from '@nestjs/common';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
+import { CardsService } from '#loyalty/cards/cards.service.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { NO_FILTER } from '#loyalty/history/history-query.js';
+import { isAllowed, type Operation } from '#identity/roles.js';
+import type { EnteredStore, SignedInUser } from '#web/pages/current-user.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
+import { toDateLocale, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage } from '#web/pages/page-results.js';
+import type { Rejectable } from '#web/pages/form-errors.js';
+import { listCards, renderName } from './customer-list.controller.js';
+import { buildCustomerPath, describeBalance } from './customer-list-page.js';
+import { Timeline, type TimelinePage, type TimelineReader } from './timeline.service.js';
+
+/** A card of the customer. Paths are from the root of the service; empty ones are not offered. */
+type CardPanel = {
+  id: number;
+  name: string;
+  balance: string;
+  count: number;
+  full: number;
+  state: '' | 'full' | 'expired';
+  rewards: string;
+  code: string;
+  isInstalled: boolean;
+  page: string;
+  adjust: string;
+  explain: string;
+  sendLink: string;
+};
+
+type PersonView = {
+  base: string;
+  name: string;
+  contact: string[];
+  flash: string;
+  isErased: boolean;
+  erasedNotice: string;
+  mergedInto: string;
+  may: { edit: boolean; merge: boolean; export: boolean; erase: boolean };
+  list: string;
+  cards: CardPanel[];
+  /** The designs that the customer has no card of. */
+  otherCards: { value: string; text: string }[];
+  birthday: string;
+  since: string;
+  consents: string[];
+  references: string[];
+  timeline: TimelinePage;
+  /** The path of the whole history of the customer, for those who may see it. */
+  history: string;
+};
+
+const view = loadView<PersonView>(import.meta.url, './views/customer.eta');
+
+const TIMELINE_SIZE = 20;
+/** The results of forms that the page tells of. */
+export type CustomerFlashName = keyof Localization['t']['customerPages']['person']['done'];
+
+/** The page as it is sent. @property done a CustomerFlashName, or anything else for none */
+export type CustomerPage = Rejectable & {
+  store: EnteredStore;
+  user: SignedInUser;
+  customer: CustomerJson;
+  done?: unknown;
+};
+
+/** Renders the page of a customer. */
+@Injectable()
+export class CustomerView {
+  constructor(
+    private readonly customerCards: CustomerCardsService,
+    private readonly cards: CardsService,
+    private readonly timeline: Timeline,
+    private readonly times: StoreTimes,
+  ) {}
+
+  async show(localization: Localization, page: CustomerPage): Promise<PageResult> {
+    const { store, user, customer, done, errors } = page;
+    const t = localization.t.customerPages.person;
+    const base = buildCustomerPath(store, customer.id);
+    const cards = await this.loadCards(customer);
+    const designs = await listCards(this.cards, store.id, 'active');
+    const reader = { store, userId: user.userId, localization };
+    const { day } = await this.times.createFormats(store.id, localization.locale);
+    const mayReadHistory = isAllowed(store.role, 'listHistory');
+    return showPage({
+      view,
+      title: renderName(customer, t.erased),
+      errors,
+      data: {
+        base,
+        ...describeCustomer(customer, localization, day),
+        flash: findFlashMessage(done, t.done),
+        mergedInto:
+          customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
+        may: findRights(store, customer),
+        list: `/app/stores/${store.id}/customers`,
+        cards: cards.map((card) => toCardPanel(card, { base, customer, store, localization })),
+        otherCards: isOpen(customer) ? listOtherDesigns(designs, cards) : [],
+        timeline: await this.listTimeline(reader, customer, cards),
+        history: mayReadHistory ? `/app/stores/${store.id}/history?customer_id=${customer.id}` : '',
+      },
+    });
+  }
+
+  /** Lists what happened to the cards; for managers also what happened to the customer, which staff may not see. */
+  private listTimeline(
+    reader: TimelineReader,
+    { id }: CustomerJson,
+    cards: CustomerCardDetailJson[],
+  ): Promise<TimelinePage> {
+    if (!isAllowed(reader.store.role, 'listHistory')) {
+      const ids = cards.map((card) => card.id);
+      return this.timeline.listOfCards(reader, ids, TIMELINE_SIZE);
+    }
+    const page = { after: null, limit: TIMELINE_SIZE, showsCustomers: false };
+    return this.timeline.list(reader, { ...NO_FILTER, customerId: id }, page);
+  }
+
+  private loadCards(customer: CustomerJson): Promise<CustomerCardDetailJson[]> {
+    return Promise.all(
+      customer.customer_cards.map(({ id }) =>
+        this.customerCards.get(customer.account_id, { customerId: customer.id, id }),
+      ),
+    );
+  }
+}
+
+/** Tells whether anything can be done for the customer. */
+function isOpen({ erased_at, merged_into }: CustomerJson): boolean {
+  return erased_at === null && merged_into === null;
+}
+
+function findRights(store: EnteredStore, customer: CustomerJson): PersonView['may'] {
+  const may = (operation: Operation) => isAllowed(store.role, operation);
+  return {
+    edit: isOpen(customer) && may('updateCustomer'),
+    merge: isOpen(customer) && may('mergeCustomers'),
+    export: may('exportCustomer'),
+    erase: customer.erased_at === null && may('eraseCustomer'),
+  };
+}
+
+/** Lists the designs that the customer has no card of. */
+function listOtherDesigns(
+  designs: CardJson[],
+  cards: CustomerCardDetailJson[],
+): PersonView['otherCards'] {
+  const cardIds = new Set(cards.map(({ card_id }) => card_id));
+  return designs
+    .filter(({ id }) => !cardIds.has(id))
+    .map(({ id, name }) => ({ value: String(id), text: name }));
+}
+
+function describeCustomer(
+  customer: CustomerJson,
+  { t: { customerPages }, locale }: Localization,
+  day: (time: Date) => string,
+) {
+  const t = customerPages.person;
+  const { email, phone, erased_at: erasedAt } = customer;
+  return {
+    name: renderName(customer, t.erased),
+    contact: [email, phone].filter((one) => one !== null),
+    isErased: erasedAt !== null,
+    erasedNotice: erasedAt === null ? '' : t.erasedNotice({ day: day(new Date(erasedAt)) }),
+    birthday: renderBirthday(customer.birthday, locale),
+    since: day(new Date(customer.created_at)),
+    consents: [
+      ...(customer.marketing_consent ? [t.marketing] : []),
+      ...(customer.sms_consent ? [t.sms] : []),
+    ],
+    references: customer.external_references.map(
+      ({ source, external_id }) => `${source}: ${external_id}`,
+    ),
+  };
+}
+
+function toCardPanel(
+  card: CustomerCardDetailJson,
+  {
+    base,
+    customer,
+    store,
+    localization: { t: translations, locale },
+  }: { base: string; customer: CustomerJson; store: EnteredStore; localization: Localization },
+): CardPanel {
+  const t = translations.customerPages.person;
+  const path = `${base}/cards/${card.id}`;
+  const canChange = isOpen(customer);
+  const hasAddress = customer.email !== null || customer.phone !== null;
+  const { status, available_rewards: rewards } = card;
+  const names = new Intl.ListFormat(locale, { type: 'conjunction' });
+  return {
+    id: card.id,
+    name: card.card_name,
+    balance: describeBalance(card, t),
+    count: card.stamps_count,
+    full: card.stamps_count + card.stamps_remaining,
+    state: status === 'expired' ? 'expired' : card.stamps_remaining === 0 ? 'full' : '',
+    rewards:
+      status === 'expired' || rewards.length === 0
+        ? ''
+        : t.ready({ rewards: names.format(rewards.map(({ name }) => name)) }),
+    code: card.code,
+    isInstalled: card.pass_installed,
+    page: canChange ? `/passes/${card.uuid}` : '',
+    adjust: canChange && isAllowed(store.role, 'adjustCustomerCard') ? `${path}/adjust` : '',
+    explain: `${path}/explain`,
+    sendLink:
+      canChange && hasAddress && isAllowed(store.role, 'customers.send_link')
+        ? `${path}/send_link`
+        : '',
+  };
+}
+
+/** Renders a birthday, which is in no time zone. */
+function renderBirthday(birthday: string | null, locale: string): string {
+  if (birthday === null) return '';
+  const format = new Intl.DateTimeFormat(toDateLocale(locale), {
+    dateStyle: 'long',
+    timeZone: 'UTC',
+  });
+  return format.format(new Date(`${birthday}T00:00:00Z`));
+}

@@ -1,0 +1,208 @@
+import { Body, Controller, Param, Query } from '@nestjs/common';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import type { Form } from '#platform/http/body-kinds.js';
+import { parsePathId } from '#platform/http/path.js';
+import {
+  CreateMessageRule,
+  UpdateMessageRule,
+} from '#outbound/announcements/message-rule.commands.js';
+import {
+  toRuleAttributes,
+  type MessageRuleJson,
+} from '#outbound/announcements/message-rule.dto.js';
+import { RULE_KINDS, type RuleKind } from '#outbound/announcements/message-rule.js';
+import { MessageRulesService } from '#outbound/announcements/message-rules.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  type EnteredStore,
+  Localized,
+  GetPage,
+  PostForm,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { getTranslations, type Localization } from '#translations/translations.js';
+import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
+import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
+import {
+  createRuleForm,
+  parseRule,
+  readRuleForm,
+  toRuleForm,
+  type RuleForm,
+} from './message-form.dto.js';
+import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
+import { describeRule, formatSent, type PreviewView } from './message-views.js';
+
+type ListData = {
+  tabs: MessageTabs;
+  base: string;
+  lines: { path: string; title: string; about: string; enabled: boolean; sent: string }[];
+  flash: string;
+};
+
+type FormData = FormChoices & {
+  title: string;
+  kind: RuleKind;
+  action: string;
+  back: string;
+  values: RuleForm;
+  preview: PreviewView;
+};
+
+type FormState = Rejectable & {
+  current: MessageRuleJson | null;
+  values: RuleForm;
+};
+
+const listView = loadView<ListData>(import.meta.url, './views/rules.eta');
+const kindView = loadView<{ base: string; kinds: readonly RuleKind[] }>(
+  import.meta.url,
+  './views/rule-kinds.eta',
+);
+const formView = loadView<FormData>(import.meta.url, './views/rule-form.eta');
+const MAX_RULES = 100;
+
+/** Serves the list of automatic messages, and the form in which one is written. */
+@Controller('app/stores/:account_id/messages/rules')
+export class RulePagesController {
+  constructor(
+    private readonly rules: MessageRulesService,
+    private readonly stores: MessageStores,
+    private readonly commands: FormCommands,
+  ) {}
+
+  @GetPage('listMessageRules')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Query('done') done: unknown,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const t = localization.t.messagePages.rules;
+    const base = buildRulesPath(store);
+    const rules = await this.rules.list(store.id, { after: null, limit: MAX_RULES });
+    return showPage({
+      view: listView,
+      title: t.title,
+      data: {
+        tabs: createMessageTabs(store, 'rules', localization.t),
+        base,
+        lines: rules.map((rule) => ({
+          path: `${base}/${rule.id}`,
+          title: rule.title,
+          about: describeRule(rule, localization),
+          enabled: rule.enabled,
+          sent: formatSent(rule.counts, localization),
+        })),
+        flash: findFlashMessage(done, t.done),
+      },
+    });
+  }
+
+  @GetPage('createMessageRule', 'new')
+  async begin(
+    @CurrentStore() store: EnteredStore,
+    @Query('kind') chosen: unknown,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const kind = findKind(chosen);
+    if (kind === undefined) {
+      const { create: title } = localization.t.messagePages.rules;
+      const data = { base: buildRulesPath(store), kinds: RULE_KINDS };
+      return showPage({ view: kindView, title, data, width: 'form' });
+    }
+    const { locale } = await this.stores.get(store.id);
+    const { suggestions } = getTranslations(locale).t.messagePages.rules;
+    const values = createRuleForm(kind, suggestions[kind]);
+    return this.showForm(localization, store, { current: null, values });
+  }
+
+  @PostForm('createMessageRule')
+  async create(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const kind = findKind(form['kind']);
+    if (kind === undefined) {
+      return redirectTo(`${buildRulesPath(store)}/new`);
+    }
+    const values = readRuleForm(form, kind);
+    try {
+      const attributes = toRuleAttributes(parseRule(values));
+      const { id } = await this.commands.execute(new CreateMessageRule(context, kind, attributes));
+      return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
+    } catch (error) {
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { current: null, values, errors });
+    }
+  }
+
+  @GetPage('updateMessageRule', ':id/edit')
+  async edit(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const current = await this.rules.get(store.id, parsePathId(id));
+    return this.showForm(localization, store, { current, values: toRuleForm(current) });
+  }
+
+  @PostForm('updateMessageRule', ':id/edit')
+  async save(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') id: string,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const current = await this.rules.get(store.id, parsePathId(id));
+    const values = readRuleForm(form, current.kind, current.channels);
+    try {
+      const { enabled: _enabled, ...changes } = toRuleAttributes(parseRule(values));
+      await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
+      return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
+    } catch (error) {
+      const errors = describeRejection(error, localization);
+      return this.showForm(localization, store, { current, values, errors });
+    }
+  }
+
+  private async showForm(
+    localization: Localization,
+    store: EnteredStore,
+    { current, values, errors }: FormState,
+  ): Promise<PageResult> {
+    const { rules: t } = localization.t.messagePages;
+    const base = buildRulesPath(store);
+    const title = current ? t.edit : t.create;
+    return showPage({
+      view: formView,
+      title,
+      errors,
+      styles: [MESSAGE_STYLE],
+      data: {
+        ...(await this.stores.listChoices(store.id, values, localization)),
+        title,
+        kind: values.kind,
+        action: current ? `${base}/${current.id}/edit` : base,
+        back: current ? `${base}/${current.id}` : base,
+        values,
+        preview: await this.stores.createPreview(store.id, values, localization),
+      },
+    });
+  }
+}
+
+/** Builds the path of the pages, from the root of the service. */
+export function buildRulesPath(store: EnteredStore): string {
+  return `${buildMessagesPath(store)}/rules`;
+}
+
+function findKind(value: unknown): RuleKind | undefined {
+  return RULE_KINDS.find((kind) => kind === value);
+}

@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { query } from '#platform/database/connection.js';
+import { AccountsService } from '#loyalty/accounts/accounts.service.js';
+import type { StepName } from './steps.js';
+
+/** Only the newest messages are looked at. */
+const MAX_MESSAGES = 1_000;
+
+const PARTS = {
+  name: 'overview_parts',
+  text: `
+    select exists (select from cards where account_id = $1) as card,
+      exists (select from rewards where account_id = $1 and deleted_at is null) as reward,
+      exists (select from locations where account_id = $1 and deleted_at is null) as location,
+      exists (select from posters where account_id = $1 and deleted_at is null) as poster,
+      exists (select from customers where account_id = $1) as customer,
+      (select count(*) from memberships where account_id = $1) > 1 as team`,
+};
+
+const WAITING = {
+  name: 'overview_waiting',
+  text: `
+    select (
+        select count(*) from (
+          select state from card_messages where account_id = $1
+          order by requested_at desc, id desc limit ${MAX_MESSAGES}
+        ) m where m.state = 'held'
+      )::int as messages,
+      (select count(*) from imports where account_id = $1 and state = 'ready')::int as imports`,
+};
+
+/** Lists the services outside that whoever runs Inkpad can set up. */
+export const SERVICES = ['mail', 'sms', 'apple', 'google'] as const;
+
+export type ServiceName = (typeof SERVICES)[number];
+
+/** Finds what a store has, and what waits for somebody. */
+@Injectable()
+export class StoreSetup {
+  constructor(
+    private readonly pool: Pool,
+    private readonly accounts: AccountsService,
+    private readonly config: Config,
+  ) {}
+
+  /** Finds which steps are done. A step that this service does not have is left out. */
+  async findSteps(userId: number, accountId: number): Promise<Partial<Record<StepName, boolean>>> {
+    const [rows, store] = await Promise.all([
+      query<Record<Exclude<StepName, 'logo'>, boolean>>(this.pool, {
+        ...PARTS,
+        values: [accountId],
+      }),
+      this.accounts.get(userId, accountId),
+    ]);
+    const { logo_url: logo } = store as { logo_url?: string | null };
+    return { ...rows[0], ...(logo !== undefined && { logo: logo !== null }) };
+  }
+
+  /** Counts what waits for somebody. */
+  async countWaiting(accountId: number): Promise<{ messages: number; imports: number }> {
+    const [row] = await query<{ messages: number; imports: number }>(this.pool, {
+      ...WAITING,
+      values: [accountId],
+    });
+    return { messages: row?.messages ?? 0, imports: row?.imports ?? 0 };
+  }
+
+  /** Lists what whoever runs the service has not set up. */
+  listMissingServices(): ServiceName[] {
+    const { mail, sms, apple, google } = this.config;
+    const parts = { mail, sms, apple, google };
+    return SERVICES.filter((name) => parts[name] === null);
+  }
+}

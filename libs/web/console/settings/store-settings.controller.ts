@@ -1,0 +1,178 @@
+import { Body, Controller, Query } from '@nestjs/common';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
+import type { Form } from '#platform/http/body-kinds.js';
+import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
+import { AccountsService } from '#loyalty/accounts/accounts.service.js';
+import { findConsentTextIssues, tidyConsentTexts } from '#loyalty/accounts/consent-texts.js';
+import { Quotas, type Quota } from '#loyalty/accounts/quotas.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  type EnteredStore,
+  type SignedInUser,
+  Localized,
+  GetPage,
+  PostForm,
+} from '#web/pages/current-user.js';
+import { FormCommands } from '#web/pages/form-commands.service.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
+import type { Localization } from '#translations/translations.js';
+import { readFormText } from '#web/sign-in/form-text.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import {
+  toConsentForm,
+  readConsentTexts,
+  describeSmsCountries,
+  readStoreForm,
+  listAddressForms,
+  listLanguages,
+  listCountryChoices,
+  parseAddressForm,
+  parseStoreSettings,
+  parseSmsCountries,
+  toSmsForm,
+  listTimeZones,
+  type AddressFormField,
+  type ConsentForm,
+  type Option,
+  type OptionGroup,
+  type SmsForm,
+  type StoreForm,
+} from './store-form.js';
+import { ISSUES } from '#translations/issues.js';
+
+type SettingsView = {
+  values: StoreForm & AddressFormField & ConsentForm & SmsForm;
+  languages: Option[];
+  addressForms: Option[];
+  timeZones: OptionGroup[];
+  countries: Option[];
+  smsHint: string;
+  /** Empty for others than owners. */
+  quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
+  flash: string;
+};
+
+const view = loadView<SettingsView>(import.meta.url, './views/settings.eta');
+
+@Controller('app/stores/:account_id/settings')
+export class StoreSettingsController {
+  constructor(
+    private readonly commands: FormCommands,
+    private readonly accounts: AccountsService,
+    private readonly quotas: Quotas,
+  ) {}
+
+  @GetPage('store.settings')
+  async show(
+    @Query('done') done: string | undefined,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const account = await this.accounts.get(userId, store.id);
+    const { name, store_name, time_zone, locale, address_form, country } = account;
+    const { consentTexts, smsCountries } = await this.accounts.getConsoleSettings(store.id);
+    const values = {
+      name,
+      store_name: store_name ?? '',
+      time_zone,
+      locale,
+      address_form: address_form ?? '',
+      country: country ?? '',
+      ...toConsentForm(consentTexts),
+      ...toSmsForm(smsCountries),
+    };
+    const { saved } = localization.t.words;
+    return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
+  }
+
+  @PostForm('store.settings', '', 30)
+  async save(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const consentTexts = readConsentTexts(form);
+    const values = {
+      ...readStoreForm(form),
+      address_form: readFormText(form, 'address_form'),
+      ...toConsentForm(consentTexts),
+      sms_countries: readFormText(form, 'sms_countries'),
+    };
+    try {
+      const smsCountries = parseSmsCountries(values);
+      const addressForm = parseAddressForm(values);
+      const otherErrors = {
+        ...findConsentTextIssues(tidyConsentTexts(consentTexts)),
+        ...(addressForm === undefined && { address_form: [ISSUES.address_form_invalid] }),
+      };
+      const settings = {
+        ...parseStoreSettings(values, otherErrors),
+        consentTexts,
+        smsCountries,
+        addressForm: addressForm ?? null,
+      };
+      await this.commands.execute(new UpdateAccount(context, userId, settings));
+    } catch (error) {
+      return this.render(localization, store, {
+        values,
+        errors: toFormErrors(error, localization),
+        flash: '',
+      });
+    }
+    return redirectTo(`/app/stores/${store.id}/settings?done=saved`);
+  }
+
+  private async listQuotas(
+    { id, role }: EnteredStore,
+    localization: Localization,
+  ): Promise<SettingsView['quotas']> {
+    if (role !== 'owner') return [];
+    return (await this.quotas.list(id)).map((quota) => toQuotaView(quota, localization));
+  }
+
+  private async render(
+    localization: Localization,
+    store: EnteredStore,
+    { errors, ...formState }: Pick<SettingsView, 'values' | 'flash'> & Rejectable,
+  ): Promise<PageResult> {
+    const { country } = await this.accounts.getConsoleSettings(store.id);
+    const { t, locale } = localization;
+    const { form, pageOf, settings } = t.console;
+    return showPage({
+      view,
+      title: pageOf({ page: settings.title, store: store.name }),
+      data: {
+        ...formState,
+        languages: listLanguages(formState.values.locale, locale),
+        addressForms: listAddressForms(localization),
+        timeZones: listTimeZones(formState.values.time_zone, form.otherTimeZones, locale),
+        countries: listCountryChoices(form.noCountry, locale),
+        smsHint: describeSmsCountries(country, localization),
+        quotas: await this.listQuotas(store, localization),
+      },
+      errors,
+      width: 'form',
+    });
+  }
+}
+
+function toQuotaView(
+  { name, used, max, isShared }: Quota,
+  { t: { console: texts }, locale }: Localization,
+): SettingsView['quotas'][number] {
+  const numbers = new Intl.NumberFormat(locale);
+  return {
+    label: texts.settings.quotaNames[name],
+    isShared,
+    used: numbers.format(used),
+    max: max === null ? texts.settings.unlimited : numbers.format(max),
+    isUsedUp: max !== null && used >= max,
+  };
+}

@@ -1,0 +1,111 @@
+import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
+import type { Localization } from '#translations/translations.js';
+
+export type Choices = { value: string; text: string }[];
+export type WebhookState = { state: string; mood: '' | 'good' | 'bad' };
+
+type Webhook = {
+  events: string[];
+  enabled: boolean;
+  disabled_reason: 'disabled_by_user' | 'failing' | 'blocked_address' | null;
+  last_delivery_at: string | null;
+  last_delivery_status: number | null;
+  last_delivery_error: string | null;
+};
+
+type Attempt = {
+  attempt: number;
+  kind: 'scheduled' | 'manual';
+  at: string;
+  status: number | null;
+  error: string | null;
+  duration_ms: number;
+  response_excerpt: string | null;
+};
+
+/** An attempt of a delivery, as the page shows it. */
+export type AttemptLine = {
+  title: string;
+  at: string;
+  result: string;
+  isGood: boolean;
+  duration: string;
+  excerpt: string | null;
+};
+
+export function buildWebhooksPath({ id }: { id: number }): string {
+  return `/app/stores/${id}/webhooks`;
+}
+
+/** Lists the events to choose from, by what they mean. */
+export function listEventChoices(localization: Localization): Choices {
+  return PUBLIC_EVENTS.map((value) => ({ value, text: renderEventName(value, localization) }));
+}
+
+/** Renders what an event means; one without a text by its name in the API. */
+export function renderEventName(event: string, { t: { webhookPages: t } }: Localization): string {
+  if (event === '*') return t.allEvents;
+  return Object.hasOwn(t.names, event) ? t.names[event as keyof typeof t.names] : event;
+}
+
+export function renderEventCount({ events }: Webhook, localization: Localization): string {
+  const [only] = events;
+  return events.length === 1 && only !== undefined
+    ? renderEventName(only, localization)
+    : localization.t.webhookPages.events({ count: events.length });
+}
+
+export function describeWebhookState(
+  { enabled, disabled_reason: reason }: Webhook,
+  { t: { webhookPages: t } }: Localization,
+): WebhookState {
+  if (enabled) return { state: t.states.on, mood: 'good' };
+  if (reason === 'failing') return { state: t.states.failing, mood: 'bad' };
+  return reason === 'blocked_address'
+    ? { state: t.states.blocked, mood: 'bad' }
+    : { state: t.states.off, mood: '' };
+}
+
+export function renderLast(
+  webhook: Webhook,
+  { t: { webhookPages: t } }: Localization,
+  minute: (time: Date) => string,
+): string {
+  const {
+    last_delivery_at: at,
+    last_delivery_status: status,
+    last_delivery_error: error,
+  } = webhook;
+  if (at === null) return t.never;
+  const when = minute(new Date(at));
+  return error === null
+    ? t.lastOk({ status: String(status ?? ''), when })
+    : t.lastFailed({ reason: error, when });
+}
+
+/** Renders the attempts of a delivery. */
+export function renderAttempts(
+  { attempts }: { attempts: Attempt[] },
+  { t: { webhookPages }, locale }: Localization,
+  minute: (time: Date) => string,
+): AttemptLine[] {
+  const t = webhookPages.delivery;
+  const numbers = new Intl.NumberFormat(locale);
+  const duration = new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: 'millisecond',
+    unitDisplay: 'short',
+  });
+  return attempts.map(({ attempt, kind, at, status, error, duration_ms, response_excerpt }) => ({
+    title: `${t.attempt} ${numbers.format(attempt)} (${t.kinds[kind]})`,
+    at: minute(new Date(at)),
+    // The usual reason only repeats the status.
+    result: [
+      ...(status === null ? [] : [t.status({ status: String(status) })]),
+      ...(error === null || /^Responded with \d+$/i.test(error) ? [] : [error]),
+    ].join(', '),
+    isGood: error === null,
+    duration: duration.format(duration_ms),
+    excerpt: response_excerpt,
+  }));
+}

@@ -1,7 +1,0 @@
-import { Module } from '@nestjs/common';
-import { StripImagesModule } from '#card-images/strip-images.module.js';
-import { McpEndpoint } from './mcp-endpoint.service.js';
-
-/** Serves assistants, in the api. */
-@Module({ imports: [StripImagesModule], providers: [McpEndpoint] })
-export class McpModule {}

@@ -1,0 +1,193 @@
+import { Injectable } from '@nestjs/common';
+import { timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { NotFoundError } from '#platform/kernel/errors.js';
+import { query } from '#platform/database/connection.js';
+import { shareDatabase } from '#platform/http/database-share.js';
+import { parsePathId, getPath, getRoute } from '#platform/http/path.js';
+import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
+import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
+import { localizeRequest } from './localize.js';
+import { getRootPath } from './page.js';
+import { assertOwnSite, toReturnQuery } from './own-site.js';
+import { PageError } from './page-error.js';
+import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
+import { Cookies } from './cookies.js';
+
+const STORE = {
+  name: 'console_store',
+  text: `select a.id, a.name, m.role
+         from memberships m join accounts a on a.id = m.account_id
+         where m.user_id = $1 and m.account_id = $2`,
+};
+/** The pages on which users do what they have to do before anything else. */
+const TASK_PATHS = {
+  password: '/app/account/first-password',
+  second_factor: '/app/account/codes',
+} as const;
+const SAFE_METHODS = new Set(['GET', 'HEAD']);
+/** The limit for forms that need a session. */
+const MAX_FORM_BYTES = 64 * 1024;
+
+/**
+ * Guards every route below /app and /counter. It checks the session, the store of the path and the role before a body is
+ * read, and the origin and the CSRF token before a form is accepted. The session of a counter reaches the counter of its
+ * store alone, as staff (ADR-0111).
+ */
+@Injectable()
+export class ConsoleGuard {
+  private readonly cookies: Cookies;
+  private readonly root: string;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly sessions: Sessions,
+    private readonly config: Config,
+  ) {
+    this.cookies = new Cookies(config.publicUrl);
+    this.root = getRootPath(config);
+  }
+
+  /** Adds the guard to every route; call it before the first one is registered. */
+  install(server: FastifyInstance): void {
+    server.addHook('onRoute', (route) => {
+      if (!isConsolePath(route.url)) return;
+      const routeOptions = (route.config ?? {}) as ConsoleRoute;
+      if (route.url.includes('/:account_id') && routeOptions.operation === undefined) {
+        throw new Error(`${route.url} is a page of a store and needs an operation`);
+      }
+      if (!routeOptions.withoutSession) route.bodyLimit ??= MAX_FORM_BYTES;
+      route.onRequest = [
+        ...[route.onRequest ?? []].flat(),
+        async (request, reply) => this.admit(request as ConsoleRequest, reply, routeOptions),
+      ];
+      route.preHandler = [
+        ...[route.preHandler ?? []].flat(),
+        async (request) => {
+          // Forms without a session gain nothing from the session of somebody else.
+          if (!routeOptions.withoutSession) this.checkToken(request as ConsoleRequest);
+        },
+      ];
+    });
+  }
+
+  private async admit(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    { operation, withoutSession }: ConsoleRoute,
+  ): Promise<FastifyReply | undefined> {
+    if (!SAFE_METHODS.has(request.method)) assertOwnSite(request, this.config.publicUrl);
+    const cookie = this.cookies.read(request, SESSION_COOKIE);
+    const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
+    const isOpen = signedIn && (signedIn.counterAccountId === null || isOpenToCounter(request));
+    const taskPath = signedIn?.task ? TASK_PATHS[signedIn.task] : null;
+    const isForTask = taskPath === null || isTaskRoute(request, taskPath);
+    if (isOpen && isForTask) {
+      request.signedIn = signedIn;
+      request.sessionIds = { user_id: signedIn.userId };
+    } else if (isOpen && taskPath !== null && !withoutSession) {
+      return reply.header('cache-control', 'no-store').redirect(this.root + taskPath, 303);
+    } else if (!withoutSession) return this.redirectToSignIn(request, reply);
+    return operation === undefined ? undefined : this.admitToStore(request, reply, operation);
+  }
+
+  /** Admits the user to the store of the path. @throws NotFoundError also without a membership, PageError */
+  private async admitToStore(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    operation: Operation,
+  ): Promise<FastifyReply | undefined> {
+    const { signedIn, params } = request;
+    if (!signedIn) throw new Error('a page without a session must not have an operation');
+    const { account_id } = params as { account_id?: string };
+    if (account_id === undefined) return undefined;
+    const { counterAccountId } = signedIn;
+    const membership = await this.findStore(signedIn.userId, parsePathId(account_id));
+    if (!membership || (counterAccountId !== null && counterAccountId !== membership.id)) {
+      if (isAboutOwnRole(request)) return reply.redirect(`${this.root}/app`, 303);
+      throw new NotFoundError('Store');
+    }
+    const store =
+      counterAccountId === null
+        ? membership
+        : { ...membership, role: limitRole(membership.role, 'staff') };
+    request.accountId = store.id;
+    shareDatabase(request, store.id);
+    // The page of a refusal has the menu of the store too.
+    request.store = store;
+    if (!isAllowed(store.role, operation)) {
+      if (isAboutOwnRole(request)) {
+        return reply.redirect(`${this.root}/app/stores/${store.id}`, 303);
+      }
+      request.refusal = 'role';
+      const { errors } = localizeRequest(request).t.console;
+      throw new PageError(403, errors.forbidden, errors.forbiddenWhy);
+    }
+    return undefined;
+  }
+
+  private async findStore(userId: number, accountId: number): Promise<EnteredStore | undefined> {
+    const values = [userId, accountId];
+    const [store] = await query<EnteredStore>(this.pool, { ...STORE, values });
+    return store;
+  }
+
+  private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
+    // A form cannot be repeated after signing in, and its page is unknown.
+    const returnPath = SAFE_METHODS.has(request.method) ? getPathAndQuery(request.url) : '/app';
+    return reply
+      .header('cache-control', 'no-store')
+      .redirect(`${this.root}/app/sign-in${toReturnQuery(returnPath)}`, 303);
+  }
+
+  private checkToken(request: ConsoleRequest): void {
+    const { method, signedIn, body } = request;
+    if (SAFE_METHODS.has(method) || !signedIn) return;
+    // Scripts that send JSON have it in a header, which other sites cannot set.
+    const { _csrf: token = request.headers['x-csrf-token'] } = (body ?? {}) as { _csrf?: unknown };
+    const received = Buffer.from(String(token ?? ''));
+    const expected = Buffer.from(signedIn.csrfToken);
+    if (received.length === expected.length && timingSafeEqual(received, expected)) return;
+    request.refusal = 'csrf_token';
+    const { errors } = localizeRequest(request).t.console;
+    throw new PageError(403, errors.expired, errors.expiredWhy);
+  }
+}
+
+export function isConsolePath(path: string): boolean {
+  return path === '/app' || path.startsWith('/app/') || isCounterPath(path);
+}
+
+function isCounterPath(path: string): boolean {
+  return path === '/counter' || path.startsWith('/counter/');
+}
+
+/** Tells whether the session of a counter may open the route; it may also be ended. */
+function isOpenToCounter(request: ConsoleRequest): boolean {
+  const route = getRoute(request);
+  return isCounterPath(route) || route === '/app/sign-out';
+}
+
+/** Tells whether a user may open the route who has to do something else first: that page, or signing out. */
+function isTaskRoute(request: ConsoleRequest, taskPath: string): boolean {
+  const route = getRoute(request);
+  return route === taskPath || route.startsWith(`${taskPath}/`) || route === '/app/sign-out';
+}
+
+/** Tells whether a form is about the role of its user, which has gone when the form that gave it up is sent again. */
+function isAboutOwnRole(request: ConsoleRequest): boolean {
+  const { id } = request.params as { id?: string };
+  const isOwn = id === String(request.signedIn?.userId);
+  const route = getRoute(request);
+  return (
+    isOwn && request.method === 'POST' && route.startsWith('/app/stores/:account_id/users/:id/')
+  );
+}
+
+function getPathAndQuery(url: string): string {
+  const path = getPath(url);
+  const at = url.indexOf('?');
+  return at < 0 ? path : path + url.slice(at);
+}

@@ -1,0 +1,119 @@
+import type { Localization } from '#translations/translations.js';
+import { loadAsset } from '#web/pages/assets.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { PAPERS, type PaperSize } from './paper.js';
+import type { CardChoice, ListedPoster } from './listed-poster.js';
+
+export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
+
+export type PosterListView = ReturnType<typeof createPosterListView>;
+export const posterListView = loadView<PosterListView>(import.meta.url, './views/posters.eta');
+
+export type PosterFormView = ReturnType<typeof createPosterFormView>;
+export const posterFormView = loadView<PosterFormView>(import.meta.url, './views/poster-form.eta');
+
+/** The addresses of a poster that everybody may open. */
+export type PosterUrls = { signup: string; display: string };
+
+/** Creates the data of the list. Paths are from the root of the service. */
+export function createPosterListView(
+  { posters, next }: { posters: ListedPoster[]; next: number | null },
+  {
+    base,
+    cards,
+    canEdit,
+    hasCards,
+    done,
+    localization,
+    toUrls,
+  }: {
+    base: string;
+    cards: string;
+    canEdit: boolean;
+    hasCards: boolean;
+    done: unknown;
+    localization: Localization;
+    toUrls: (listed: ListedPoster) => PosterUrls;
+  },
+) {
+  const t = localization.t.posterConsole;
+  return {
+    style: POSTER_STYLE.path,
+    base,
+    cards,
+    canEdit,
+    hasCards,
+    flash: findFlashMessage(done, { removed: t.removed }),
+    next: next === null ? null : `${base}?after=${next}`,
+    posters: posters.map((listed) => ({
+      title: listed.poster.title,
+      card: listed.card,
+      isActive: listed.poster.active,
+      paper: t.papers[listed.poster.paperSize],
+      path: `${base}/${listed.poster.id}`,
+      public: `/posters/${listed.poster.slug}`,
+      signups: describeSignups(listed, localization),
+      urls: toUrls(listed),
+    })),
+  };
+}
+
+/** What the form shows. @property listed null: the poster is new */
+export type PosterFormState = {
+  listed: ListedPoster | null;
+  done: unknown;
+};
+
+/** Creates the data of the form. Paths are from the root of the service. */
+export function createPosterFormView(
+  { listed, done }: PosterFormState,
+  {
+    base,
+    cards,
+    localization,
+    toUrls,
+  }: {
+    base: string;
+    cards: CardChoice[];
+    localization: Localization;
+    toUrls: (listed: ListedPoster) => PosterUrls;
+  },
+) {
+  const t = localization.t.posterConsole;
+  const messages = {
+    saved: t.saved,
+    created: t.created,
+    paused: t.pausedNow,
+    resumed: t.resumedNow,
+  };
+  const sizes = Object.keys(PAPERS) as PaperSize[];
+  const path = listed ? `${base}/${listed.poster.id}` : base;
+  return {
+    style: POSTER_STYLE.path,
+    base,
+    path,
+    title: listed?.poster.title ?? t.newTitle,
+    flash: findFlashMessage(done, messages),
+    cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
+    sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
+    modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),
+    poster: listed && {
+      isActive: listed.poster.active,
+      card: listed.card,
+      signups: describeSignups(listed, localization),
+      public: `/posters/${listed.poster.slug}`,
+      version: encodeURIComponent(listed.poster.updatedAt),
+      urls: toUrls(listed),
+    },
+  };
+}
+
+function describeSignups(
+  { signups, scanned }: ListedPoster,
+  { t: { posterConsole: t } }: Localization,
+): string {
+  if (signups === 0) return t.noSignups;
+  const count = t.signups({ count: signups });
+  return scanned === 0 ? count : `${count}, ${t.scanned({ count: scanned })}`;
+}

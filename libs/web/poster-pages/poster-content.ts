@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { toCanonicalJson } from '#platform/event-store/port/canonical-json.js';
+import type { AddressForm } from '#translations/address-form.js';
+import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
+import type { Card } from '#loyalty/cards/card.js';
+import type { Poster } from '#loyalty/posters/poster.js';
+import type { Reward } from '#loyalty/rewards/reward.js';
+
+/** More offers would be too small to read from afar. */
+const MAX_OFFERS = 3;
+
+export type Offer = { reward: string; price: string };
+
+/** Holds everything that a poster shows, in any size. */
+export type PosterContent = {
+  title: string;
+  storeName: string;
+  /** The hash of the logo's design on the poster's ground; null without one. */
+  logo: string | null;
+  /** BCP 47. */
+  locale: string;
+  addressForm: AddressForm | null;
+  offers: Offer[];
+  /** The call to action of a card without rewards. */
+  aim: string;
+  stamps: { count: number; icon: string; rewards: number[] };
+  colors: { ground: string; text: string; stamps: string };
+  /** The text of the QR code. */
+  code: string;
+  /** The same address, for people to type. */
+  address: string;
+  createdAt: string;
+};
+
+export type PosterParts = {
+  poster: Poster;
+  card: Card;
+  /** All rewards of the card. */
+  rewards: Reward[];
+  store: CustomerLanguage & { name: string };
+  logo: string | null;
+  urls: { signup: string; code: string };
+};
+
+export function createPosterContent({
+  poster,
+  card,
+  rewards,
+  store,
+  logo,
+  urls,
+}: PosterParts): PosterContent {
+  const localization = getCustomerTranslations(store);
+  const offered = rewards
+    .filter(
+      ({ active, deletedAt, stampsRequired }) =>
+        active && deletedAt === null && stampsRequired <= card.stampsRequired,
+    )
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+  return {
+    title: poster.title,
+    storeName: store.name,
+    logo,
+    locale: localization.locale,
+    addressForm: store.addressForm,
+    offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
+      reward: name,
+      price: localization.t.poster.offer({ count: stampsRequired }),
+    })),
+    aim: localization.t.poster.collect({ count: card.stampsRequired }),
+    stamps: {
+      count: card.stampsRequired,
+      icon: card.stampIcon,
+      rewards: [...new Set(offered.map(({ stampsRequired }) => stampsRequired))],
+    },
+    colors: {
+      ground: poster.primaryColor,
+      text: poster.textColor,
+      stamps: poster.secondaryColor,
+    },
+    code: urls.code,
+    // Browsers add the scheme.
+    address: urls.signup.replace(/^https:\/\//, ''),
+    createdAt: poster.createdAt,
+  };
+}
+
+/** Hashes a value, in hex: posters with the same hash look the same. */
+export function hashJson(value: unknown): string {
+  return createHash('sha256').update(toCanonicalJson(value)).digest('hex');
+}
+
+/** Selects the first rewards, and the one at the end of the card. */
+function selectOffers<R>(rewards: R[]): R[] {
+  if (rewards.length <= MAX_OFFERS) return rewards;
+  return [...rewards.slice(0, MAX_OFFERS - 1), ...rewards.slice(-1)];
+}

@@ -1,0 +1,127 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { Pool } from 'pg';
+import { copyToKeep, countKeptBytes } from '#platform/kernel/kept-bytes.js';
+import { query } from '#platform/database/connection.js';
+import type { Account } from '#loyalty/accounts/account.js';
+import { createLogoDesign } from '#outbound/card-images/logo-design.js';
+import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import type { Card } from '#loyalty/cards/card.js';
+import type { Reward } from '#loyalty/rewards/reward.js';
+import type { Poster } from '#loyalty/posters/poster.js';
+import { PostersService } from '#loyalty/posters/posters.service.js';
+import { PAPERS, type PaperSize } from './paper.js';
+import { hashJson, createPosterContent, type PosterContent } from './poster-content.js';
+import { PosterFonts } from './poster-fonts.service.js';
+import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
+import type { PosterLogo } from './poster-logo.js';
+import { PosterRenderer, type Format } from './poster-renderer.service.js';
+
+const MAX_CACHE_BYTES = 32 * 1024 * 1024;
+const SLUG = /^[0-9A-Za-z]{1,64}$/;
+
+const FIND = {
+  name: 'poster_parts',
+  text: `
+    select p.state as poster, c.state as card, a.state as account, a.display_name as store_name, a.locale,
+      coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards
+    from posters p
+    join cards c on c.id = p.card_id
+    join accounts a on a.id = p.account_id
+    where p.slug = $1 and p.deleted_at is null`,
+};
+
+type PosterRow = {
+  poster: Poster;
+  card: Card;
+  account: Account;
+  store_name: string;
+  locale: string;
+  rewards: Reward[];
+};
+
+export type PublishedPoster = { poster: Poster; content: PosterContent };
+
+/** Describes a document. @property bleed with a ground beyond the edge, and crop marks */
+export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
+
+type DocumentRequest = { accountId: number; content: PosterContent; sheet: Sheet };
+
+/** Renders the documents of posters on demand, and caches them by a hash of their content. */
+@Injectable()
+export class PosterDocuments {
+  /** The cache also joins concurrent requests for the same document. */
+  private readonly documents = new LRUCache<string, Buffer, DocumentRequest>({
+    maxSize: MAX_CACHE_BYTES,
+    sizeCalculation: countKeptBytes,
+    fetchMethod: (_hash, _old, { context }) => this.make(context),
+    // Still returns a document that others evict while it is rendered.
+    ignoreFetchAbort: true,
+    allowStaleOnFetchAbort: true,
+  });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly posters: PostersService,
+    private readonly images: StripImages,
+    private readonly fonts: PosterFonts,
+    private readonly renderer: PosterRenderer,
+  ) {}
+
+  /** Finds a poster. @returns undefined if there is none, or it was deleted */
+  async find(slug: string): Promise<PublishedPoster | undefined> {
+    if (!SLUG.test(slug)) return undefined;
+    const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
+    if (!row) return undefined;
+    const { poster, card, rewards, account, store_name: name, locale } = row;
+    const logo =
+      account.logo === null
+        ? null
+        : await this.images.remember(
+            account.id,
+            createLogoDesign(account.logo, poster.primaryColor),
+          );
+    const { signup_url: signup, qr_code_url: code } = this.posters.toJson(poster);
+    const urls = { signup, code };
+    const content = createPosterContent({
+      poster,
+      card,
+      rewards,
+      store: { name, locale, addressForm: account.addressForm },
+      logo,
+      urls,
+    });
+    return { poster, content };
+  }
+
+  /** Computes the hash, in hex, of everything that determines a document's bytes. */
+  computeHash({ content }: PublishedPoster, sheet: Sheet): string {
+    return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.hash });
+  }
+
+  /** Returns a cached or newly rendered document. @throws UnavailableError when too many documents wait */
+  async get(published: PublishedPoster, sheet: Sheet): Promise<Buffer> {
+    const { poster, content } = published;
+    const context = { accountId: poster.accountId, content, sheet };
+    const document = await this.documents.fetch(this.computeHash(published, sheet), { context });
+    if (!document) throw new Error(`no document was rendered for poster ${poster.id}`);
+    return document;
+  }
+
+  private async make({ accountId, content, sheet }: DocumentRequest): Promise<Buffer> {
+    const { format, paperSize, bleed } = sheet;
+    const document = await this.renderer.render(accountId, format, async () => {
+      const logo = content.logo === null ? null : await this.findLogo(content.logo, format);
+      return layOutPoster(content, PAPERS[paperSize], { bleed }, this.fonts, logo);
+    });
+    return copyToKeep(document);
+  }
+
+  /** Finds the logo, smaller for the page than for print. */
+  private async findLogo(hash: string, format: Sheet['format']): Promise<PosterLogo> {
+    const png = await this.images.findLogoPng(hash, format === 'svg' ? 'wide@3x' : 'poster');
+    if (!png) throw new Error(`the logo ${hash} was not drawn`);
+    // The size stands in the first chunk of every PNG (RFC 2083, section 4.1.1).
+    return { png, width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
+  }
+}

@@ -1,0 +1,131 @@
+import { Injectable } from '@nestjs/common';
+import { createRequire } from 'node:module';
+import type PDFDocument from 'pdfkit';
+import type { Awaitable } from '#platform/kernel/awaitable.js';
+import { FairQueue } from '#platform/kernel/fair-queue.js';
+import type { Drawing, DrawnShape } from './drawing.js';
+import { FEATURES, PosterFonts } from './poster-fonts.service.js';
+import { renderPosterSvg, type Outline } from './poster-svg.js';
+
+const require = createRequire(import.meta.url);
+
+/** A PDF is rendered on the thread that handles requests, and a PNG takes 40 MB while it is rendered. */
+const CONCURRENCY = 1;
+const MAX_WAITING = 20;
+const WAIT_MS = 15_000;
+const TIMEOUT_SECONDS = 10;
+const PIXELS_PER_POINT = 300 / 72;
+
+export type Format = 'pdf' | 'png' | 'svg';
+
+/** Renders documents from drawings, fairly among stores. Equal drawings give equal bytes. */
+@Injectable()
+export class PosterRenderer {
+  private readonly queue = new FairQueue({
+    concurrency: CONCURRENCY,
+    maxWaiting: MAX_WAITING,
+    waitMs: WAIT_MS,
+  });
+
+  constructor(private readonly fonts: PosterFonts) {}
+
+  /** Renders a drawing. @throws UnavailableError when too many documents wait */
+  render(accountId: number, format: Format, draw: () => Awaitable<Drawing>): Promise<Buffer> {
+    return this.queue.run(accountId, async () => {
+      const drawing = await draw();
+      if (format === 'pdf') return this.pdf(drawing);
+      return format === 'png' ? this.png(drawing) : this.svg(drawing);
+    });
+  }
+
+  private async svg(drawing: Drawing): Promise<Buffer> {
+    return Buffer.from(renderPosterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
+  }
+
+  private async png(drawing: Drawing): Promise<Buffer> {
+    const outline: Outline = (...letters) => this.fonts.outline(...letters);
+    const svg = renderPosterSvg(drawing, outline, PIXELS_PER_POINT);
+    const { sharp } = await import('#platform/kernel/pictures.js');
+    return sharp(Buffer.from(svg))
+      .removeAlpha()
+      .withMetadata({ density: 300 })
+      .png()
+      .timeout({ seconds: TIMEOUT_SECONDS })
+      .toBuffer();
+  }
+
+  private async pdf(drawing: Drawing): Promise<Buffer> {
+    const { margin, bleed, width, height } = drawing;
+    const Pdf = require('pdfkit') as typeof PDFDocument;
+    const document = new Pdf({
+      pdfVersion: '1.7',
+      size: [width + 2 * margin, height + 2 * margin],
+      margin: 0,
+      lang: drawing.lang,
+      displayTitle: true,
+      info: {
+        Title: drawing.title,
+        Author: drawing.author,
+        Creator: 'Inkpad',
+        Producer: 'Inkpad',
+        // The poster's, so that the same poster gives the same bytes at any time.
+        CreationDate: new Date(drawing.createdAt),
+      },
+    });
+    const box = (around: number) => [
+      margin - around,
+      margin - around,
+      margin + width + around,
+      margin + height + around,
+    ];
+    Object.assign(document.page.dictionary.data, { TrimBox: box(0), BleedBox: box(bleed) });
+    document.translate(margin, margin);
+    for (const shape of drawing.shapes) this.add(document, shape, drawing);
+    document.end();
+    const parts: Buffer[] = [];
+    for await (const part of document) parts.push(part as Buffer);
+    return Buffer.concat(parts);
+  }
+
+  private add(document: PDFKit.PDFDocument, shape: DrawnShape, paper: Drawing): void {
+    if (shape.kind === 'turned') {
+      document.save().rotate(180, { origin: [paper.width / 2, paper.height / 2] });
+      for (const one of shape.shapes) this.add(document, one, paper);
+      document.restore();
+      return;
+    }
+    if (shape.kind === 'picture') {
+      const { x, y, width, height, png } = shape;
+      document.image(png, x, y, { width, height });
+      return;
+    }
+    document.fillColor(shape.fill);
+    switch (shape.kind) {
+      case 'rectangle':
+        document.roundedRect(shape.x, shape.y, shape.width, shape.height, shape.radius).fill();
+        break;
+      case 'disc':
+        document.circle(shape.x, shape.y, shape.radius).fill();
+        break;
+      case 'path':
+        document
+          .save()
+          .translate(shape.x, shape.y)
+          .scale(shape.scale)
+          .path(shape.path)
+          .fill()
+          .restore();
+        break;
+      case 'text': {
+        let { x } = shape;
+        for (const { face, text } of this.fonts.runs(shape.text, shape.weight)) {
+          // The types of pdfkit lack the overload for a buffer.
+          document.registerFont(face.name, face.file).font(face.name).fontSize(shape.size);
+          const options = { lineBreak: false, baseline: 'alphabetic', features: FEATURES } as const;
+          document.text(text, x, shape.y, options);
+          x += document.widthOfString(text, options);
+        }
+      }
+    }
+  }
+}

@@ -1,6 +1,0 @@
-import type { Poster } from '#posters/poster.js';
-
-/** @property signups the customers who signed up there @property scanned how many of them by its code */
-export type ListedPoster = { poster: Poster; card: string; signups: number; scanned: number };
-
-export type CardChoice = { id: number; name: string };

@@ -1,0 +1,213 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#configuration/config.js';
+import { TakesForm, type Form } from '#platform/http/body-kinds.js';
+import { WorksInMaintenance } from '#platform/http/route-access.js';
+import { Throttle } from '#platform/http/throttle.js';
+import {
+  SignIns,
+  type SignInOutcome,
+  type NotifyOfWrongCodes,
+} from '#identity/sign-ins.service.js';
+import {
+  ConsoleWriter,
+  CurrentUser,
+  WithoutSession,
+  type ConsoleRequest,
+  type SignedInUser,
+  Localized,
+} from '#web/pages/current-user.js';
+import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
+import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
+import type { Localization } from '#translations/translations.js';
+import { FORGET_PERSON, loadAsset } from '#web/pages/assets.js';
+import { parseReturnPath, toReturnQuery } from '#web/pages/own-site.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
+import { loadView } from '#web/pages/view.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import { localizeRequest } from '#web/pages/localize.js';
+import { SessionCookies } from './session-cookies.service.js';
+import { readFormText, formatWait } from './form-text.js';
+import { findUserTranslations } from './user-translations.service.js';
+import { StartPaths } from './start-paths.service.js';
+import { createWrongCodesMail } from './wrong-codes-mail.js';
+
+type SignInView = {
+  email: string;
+  returnTo: string;
+  failure: string;
+  flash: string;
+  /** Whether to offer the sign-in of a company. */
+  hasCompanySignIn: boolean;
+};
+
+const signInView = loadView<SignInView>(import.meta.url, './views/sign-in.eta');
+const codeView = loadView<{ failure: string; returnTo: string }>(
+  import.meta.url,
+  './views/code.eta',
+);
+
+const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js')];
+
+/** Per IP address, which a whole shop may share. */
+const PER_ADDRESS = 30;
+
+@Controller('app')
+export class SignInController {
+  constructor(
+    private readonly signIns: SignIns,
+    private readonly sessionCookies: SessionCookies,
+    private readonly startPaths: StartPaths,
+    private readonly outbox: MailOutbox,
+    private readonly config: Config,
+  ) {}
+
+  @Get('sign-in')
+  @WithoutSession()
+  async show(
+    @Query() query: Record<string, string | undefined>,
+    @Req() request: FastifyRequest,
+  ): Promise<PageResult> {
+    const returnTo = parseReturnPath(query['return_to']);
+    if ((request as ConsoleRequest).signedIn) return redirectTo(returnTo);
+    const localization = localizeRequest(request);
+    const { signedOut, passwordSet, late } = localization.t.signIn.signIn;
+    const messages = { signed_out: signedOut, password: passwordSet, late };
+    const flash = findFlashMessage(query['done'], messages);
+    return this.showForm(localization, { email: '', returnTo, failure: '', flash });
+  }
+
+  @Post('sign-in')
+  @WorksInMaintenance()
+  @WithoutSession()
+  @TakesForm()
+  @Throttle(PER_ADDRESS)
+  async signIn(
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const email = readFormText(form, 'email');
+    const returnTo = parseReturnPath(form['return_to']);
+    const visitor = this.sessionCookies.readVisitor(request);
+    const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
+    if (outcome.kind === 'in') {
+      this.sessionCookies.set(reply, outcome);
+      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
+    }
+    if (outcome.kind === 'code') {
+      this.sessionCookies.setPending(reply, outcome.session);
+      return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
+    }
+    const localization = localizeRequest(request);
+    const data = { email, returnTo, failure: describeFailure(outcome, localization), flash: '' };
+    return this.showForm(localization, data, setRetryAfter(reply, outcome));
+  }
+
+  @Get('sign-in/code')
+  @WithoutSession()
+  async showCode(
+    @Query('return_to') returnTo: string | undefined,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    return this.showCodeForm(localization, { failure: '', returnTo: parseReturnPath(returnTo) });
+  }
+
+  @Post('sign-in/code')
+  @WorksInMaintenance()
+  @WithoutSession()
+  @TakesForm()
+  @Throttle(PER_ADDRESS)
+  async enterCode(
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const returnTo = parseReturnPath(form['return_to']);
+    const visitor = this.sessionCookies.readVisitor(request);
+    const outcome = await this.signIns.signInWithCode(
+      visitor,
+      readFormText(form, 'code'),
+      this.notifyOfWrongCodes,
+    );
+    if (outcome === null) return redirectTo('/app/sign-in?done=late');
+    if (outcome.kind === 'in') {
+      this.sessionCookies.set(reply, outcome);
+      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
+    }
+    const localization = localizeRequest(request);
+    const data = { failure: describeCodeFailure(outcome, localization), returnTo };
+    return this.showCodeForm(localization, data, setRetryAfter(reply, outcome));
+  }
+
+  @Post('sign-out')
+  @WorksInMaintenance()
+  @TakesForm()
+  @Throttle(60)
+  async signOut(
+    @CurrentUser() user: SignedInUser,
+    @ConsoleWriter() by: AuditedWriter,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    await this.signIns.signOut(by, user);
+    this.sessionCookies.clear(reply);
+    return redirectTo('/app/sign-in?done=signed_out');
+  }
+
+  private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {
+    if (this.config.mail === null) return;
+    const localization = await findUserTranslations(manager, wrong.userId);
+    const mail = createWrongCodesMail(wrong, this.config.publicUrl, localization);
+    await this.outbox.add(manager, [mail]);
+  };
+
+  private async showForm(
+    localization: Localization,
+    data: Omit<SignInView, 'hasCompanySignIn'>,
+    status = 200,
+  ): Promise<PageResult> {
+    return showPage({
+      view: signInView,
+      title: localization.t.signIn.signIn.title,
+      data: { ...data, hasCompanySignIn: this.config.oidc !== null },
+      scripts: SCRIPTS,
+      status,
+      width: 'narrow',
+    });
+  }
+
+  private async showCodeForm(
+    localization: Localization,
+    data: { failure: string; returnTo: string },
+    status = 200,
+  ): Promise<PageResult> {
+    return showPage({
+      view: codeView,
+      title: localization.t.signIn.code.title,
+      data,
+      status,
+      width: 'narrow',
+    });
+  }
+}
+
+function describeFailure(outcome: SignInOutcome, localization: Localization): string {
+  const { signIn } = localization.t.signIn;
+  if (outcome.kind === 'expired') return signIn.expired;
+  if (outcome.kind !== 'wait') return signIn.wrong;
+  return signIn.tooMany({ wait: formatWait(outcome.seconds, localization) });
+}
+
+function describeCodeFailure(outcome: SignInOutcome, localization: Localization): string {
+  const { code } = localization.t.signIn;
+  if (outcome.kind === 'locked') return code.locked;
+  if (outcome.kind !== 'wait') return code.wrong;
+  return code.tooMany({ wait: formatWait(outcome.seconds, localization) });
+}
+
+/** Says when to try again. @returns the status of the failure */
+function setRetryAfter(reply: FastifyReply, outcome: SignInOutcome): number {
+  if (outcome.kind !== 'wait') return 422;
+  reply.header('retry-after', outcome.seconds);
+  return 429;
+}

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { getNow } from '#platform/kernel/clock.js';
+import type { CommandContext, KeyedRequest } from '#platform/kernel/aggregate.js';
+import { getErrorMessage, RejectedError } from '#platform/kernel/errors.js';
+import { createId } from '#platform/kernel/randomness.js';
+import { query } from '#platform/database/connection.js';
+import { createMeta } from '#platform/event-store/commands/decide-command.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { StoredResponses } from '#platform/event-store/commands/stored-responses.js';
+import { ClaimHolders } from '#loyalty/stamping/claim-holders.service.js';
+import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
+import { RequestCardLinks } from '#loyalty/customers/card-links.commands.js';
+import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
+import { customer, listUniqueValues } from '#loyalty/customers/customer.js';
+import { customerReadModel } from '#loyalty/customers/customer.entity.js';
+import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
+import type { MessageChannel } from '#outbound/messages/card-message.js';
+import { WebCards } from '#web/web-card/web-cards.service.js';
+import type { Signup } from './signup-form.js';
+import { SignupHolds } from './signup-holds.service.js';
+import type { SignupPoster } from './signup-poster.js';
+import { DecoyCards } from './decoy-cards.service.js';
+
+/** The ids of decoy cards begin here (see the sequence `decoy_cards_id`). */
+const FIRST_DECOY_ID = 2 ** 52;
+/**
+ * The minimum time of a response, so that timing does not reveal who is a customer. Both ways take far less unless the
+ * database is busy.
+ */
+const MIN_RESPONSE_MS = 200;
+
+/**
+ * @property ip the visitor's
+ * @property isScanned the visitor has scanned the poster's code
+ * @property rememberedUuid the card of this poster that the browser says it has
+ */
+export type SignupVisit = {
+  requestId: string;
+  ip: string;
+  isScanned: boolean;
+  rememberedUuid: string | undefined;
+};
+
+/** @property isOwn the browser was led to the card that it has already */
+type SignedUp = { uuid: string; heldChannels: MessageChannel[]; isOwn: boolean };
+
+type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
+
+/** Creates a customer with a card for each new person, and reveals to nobody who is a customer already (ADR-0051). */
+@Injectable()
+export class Signups {
+  private readonly log = new Logger('signup');
+
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    private readonly responses: StoredResponses,
+    private readonly decoyCards: DecoyCards,
+    private readonly holds: SignupHolds,
+    private readonly claimHolders: ClaimHolders,
+    private readonly webCards: WebCards,
+  ) {}
+
+  /**
+   * Signs a visitor up.
+   * @returns the uuid of the card to redirect to, the same one for the same form, and the channels through which its
+   *   link is held
+   * @throws RejectedError for `card_id` when the card is not issued any more
+   */
+  async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
+    const own = await this.findOwnCard(at, signup, visit.rememberedUuid);
+    if (own !== undefined) return { uuid: own, heldChannels: [], isOwn: true };
+    const [result] = await Promise.all([this.signUpOnce(at, signup, visit), wait(MIN_RESPONSE_MS)]);
+    return result;
+  }
+
+  /** Finds out whether the page of a remembered card can be opened. @returns its uuid, or that of none */
+  async findOpenable(uuid: string | undefined): Promise<string | undefined> {
+    if (uuid === undefined) return undefined;
+    return (await this.webCards.find(uuid))?.card.uuid;
+  }
+
+  /**
+   * Finds the card that the browser has, if it is that of a customer with the entered address. It is told nothing that its
+   * link does not show; a decoy card proves nothing.
+   */
+  private async findOwnCard(
+    { card, store }: SignupPoster,
+    signup: Signup,
+    uuid: string | undefined,
+  ): Promise<string | undefined> {
+    if (uuid === undefined) return undefined;
+    const match = await this.webCards.find(uuid);
+    if (!match || match.card.cardId !== card.id || match.card.id >= FIRST_DECOY_ID)
+      return undefined;
+    const holders = await this.findHolders(store.id, signup);
+    return holders.includes(match.card.customerId) ? match.card.uuid : undefined;
+  }
+
+  private async signUpOnce(
+    at: SignupPoster,
+    signup: Signup,
+    visit: SignupVisit,
+  ): Promise<SignedUp> {
+    // The key includes the form's content: a visitor may go back and sign up another person.
+    const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
+    const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
+    const result = await this.responses.executeKeyed<StoredSignup>(keyed, async () => {
+      const causationId = createId();
+      const accountId = at.store.id;
+      const heldChannels = await this.holds.hold({ accountId, causationId, ip: visit.ip }, signup);
+      keyed.storedOnlyFields = { held_channels: heldChannels };
+      const uuid = await this.signUpNewOrKnown(at, signup, { ...visit, causationId }, keyed);
+      return { customer_card: { uuid }, held_channels: heldChannels };
+    });
+    // The customer was erased since: the link leads nowhere.
+    if (!result) return { uuid: randomUUID(), heldChannels: [], isOwn: false };
+    const { customer_card: card, held_channels: heldChannels } = result.body;
+    return { uuid: card.uuid, heldChannels, isOwn: false };
+  }
+
+  private async signUpNewOrKnown(
+    at: SignupPoster,
+    signup: Signup,
+    { requestId, causationId, isScanned }: SignupVisit & { causationId: string },
+    keyed: KeyedRequest,
+  ): Promise<string> {
+    const accountId = at.store.id;
+    const context: CommandContext = {
+      accountId,
+      actor: { type: 'customer', id: 0, name: 'signup' },
+      channel: 'poster',
+      requestId,
+      causationId,
+    };
+    const holders = await this.findHolders(accountId, signup);
+    if (holders.length > 0) return this.signUpKnown(at, signup, holders, context);
+    try {
+      const { customer_card: card } = await this.commands.execute(
+        new CreateCustomer(
+          { ...context, keyed },
+          toCustomerInput(signup),
+          at.card.id,
+          true,
+          signup.agreed,
+          {},
+          { posterId: at.poster.id, isScanned },
+        ),
+      );
+      if (!card) throw new Error('whoever signs up gets a card');
+      return card.uuid;
+    } catch (error) {
+      if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
+      // Another signup with the same address was faster.
+      const others = await this.findHolders(accountId, signup);
+      if (others.length === 0) throw error;
+      return this.signUpKnown(at, signup, others, context);
+    }
+  }
+
+  /** Signs up a known address: the visitor may be a stranger, so no data pass between them and the customer. */
+  private async signUpKnown(
+    { card, store }: SignupPoster,
+    { firstName, lastName }: Signup,
+    customerIds: number[],
+    context: CommandContext,
+  ): Promise<string> {
+    const [customerId = 0] = customerIds;
+    const path = { accountId: store.id, cardId: card.id, customerId };
+    const meta = createMeta(context, getNow());
+    const uuid = await this.decoyCards.issue(path, { firstName, lastName }, meta);
+    for (const id of customerIds) await this.sendLinks(context, id, card.id);
+    return uuid;
+  }
+
+  /** Sends the links of a customer's card to the addresses on file. */
+  private async sendLinks(
+    context: CommandContext,
+    customerId: number,
+    cardId: number,
+  ): Promise<void> {
+    try {
+      const id =
+        (await this.findCard(customerId, cardId)) ??
+        (await this.commands.execute(new EnrolCustomer(context, customerId, cardId))).id;
+      await this.commands.execute(new RequestCardLinks(context, { customerId, id }));
+    } catch (error) {
+      // Erased, merged or enrolled meanwhile. An error here would reveal a customer; sending the form again works.
+      if (!(error instanceof RejectedError)) throw error;
+      this.log.warn(`no links of a card are sent: ${getErrorMessage(error)}`, {
+        request_id: context.requestId,
+      });
+    }
+  }
+
+  /** Finds the customers with the address or number, each once; for a merged one, the surviving customer. */
+  private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
+    const values = listUniqueValues({
+      ...toCustomerInput({ email, phone }),
+      externalReferences: [],
+    });
+    const claims = values.map(({ kind, value }) =>
+      this.keys.createClaim(accountId, kind, value, ''),
+    );
+    const rows = await query<{ stream_id: string }>(this.pool, {
+      name: 'signup_holders',
+      text: `select distinct c.stream_id from es.claims c
+             join unnest($2::text[], $3::bytea[]) as x (kind, value)
+               on c.account_id = $1 and c.kind = x.kind and c.value = x.value
+             order by 1`,
+      values: [accountId, claims.map(({ kind }) => kind), claims.map(({ value }) => value)],
+    });
+    const prefix = `${customer.name}-`;
+    const holders = await Promise.all(
+      rows.map(({ stream_id: stream }) =>
+        this.claimHolders.findSurvivor(
+          customerReadModel,
+          Number(stream.slice(prefix.length)),
+          ({ mergedInto }) => mergedInto?.customerId,
+        ),
+      ),
+    );
+    return [...new Set(holders)];
+  }
+
+  /** Finds the customer's card, unless it was merged into another. */
+  private async findCard(customerId: number, cardId: number): Promise<number | undefined> {
+    const [row] = await query<{ id: number }>(this.pool, {
+      name: 'signup_find_card',
+      text: `select id from customer_cards
+             where customer_id = $1 and card_id = $2 and merged_into is null`,
+      values: [customerId, cardId],
+    });
+    return row?.id;
+  }
+}
+
+function toCustomerInput(signup: Partial<Signup>): CustomerInput {
+  const { firstName = '', lastName = null, email = null, phone = null, birthday = null } = signup;
+  return {
+    firstName,
+    lastName,
+    email,
+    phone,
+    birthday,
+    metadata: {},
+    externalReferences: [],
+    marketingConsent: Boolean(signup.agreed?.marketing),
+    smsConsent: Boolean(signup.agreed?.sms),
+  };
+}

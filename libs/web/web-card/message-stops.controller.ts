@@ -1,0 +1,121 @@
+import { Body, Controller, Get, Header, Param, Post, HttpCode } from '@nestjs/common';
+import { Pool } from 'pg';
+import { NotFoundError } from '#platform/kernel/errors.js';
+import { query } from '#platform/database/connection.js';
+import { TakesFormOrAnything, type Form } from '#platform/http/body-kinds.js';
+import { Throttle } from '#platform/http/throttle.js';
+import { PassContents } from '#outbound/passes/pass-contents.service.js';
+import { renderCardsOfHolder } from '#outbound/passes/pass-holders.js';
+import { PassImages } from '#outbound/passes/pass-images.service.js';
+import { loadView } from '#web/pages/view.js';
+import { getCustomerTranslations } from '#translations/translations.js';
+import { type PageResult, showPublicPage, redirectTo } from '#web/pages/page-results.js';
+import { WebCards } from './web-cards.service.js';
+
+const view = loadView<
+  {
+    action: 'stop' | 'allow';
+    logo: { '1x': string; '2x': string } | null;
+  } & Record<'title' | 'text' | 'submit' | 'path' | 'back', string>
+>(import.meta.url, './views/message-stop.eta');
+
+/** The card $1, and all others of its holder: one that is stopped stops the messages to them. */
+const CARDS_OF_HOLDER = `(
+  select $1::bigint union all
+  ${renderCardsOfHolder('(select own.customer_id from customer_cards own where own.id = $1)')})`;
+
+/** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
+@Controller('passes/:uuid/messages')
+export class MessageStopsController {
+  constructor(
+    private readonly pool: Pool,
+    private readonly cards: WebCards,
+    private readonly contents: PassContents,
+    private readonly images: PassImages,
+  ) {}
+
+  @Get()
+  @Header('cache-control', 'no-store')
+  async show(@Param('uuid') uuid: string): Promise<PageResult> {
+    const { id, uuid: ownUuid } = await this.getCard(uuid);
+    const content = (await this.contents.load([id])).get(id);
+    if (!content) throw new NotFoundError('Card');
+    const [stop] = await query(this.pool, {
+      name: 'message_stops_find',
+      text: `select from message_stops where customer_card_id in ${CARDS_OF_HOLDER} limit 1`,
+      values: [id],
+    });
+    const { t: translations, locale: lang } = getCustomerTranslations(content);
+    const t = translations.holderMessages.page;
+    const title = t.title({ store: content.storeName });
+    const { brand } = await this.images.createLinks(content);
+    return showPublicPage({
+      view,
+      lang,
+      title,
+      colors: { ground: content.card.cardColor, text: content.card.textColor },
+      data: {
+        title,
+        logo: brand && {
+          '1x': toPath(brand.urls['wide@1x']),
+          '2x': toPath(brand.urls['wide@2x']),
+        },
+        text: stop ? t.off : t.on,
+        action: stop ? 'allow' : 'stop',
+        submit: stop ? t.allow : t.stop,
+        path: `/passes/${ownUuid}`,
+        back: t.back,
+      },
+    });
+  }
+
+  /**
+   * Stops messages, or allows them. Doing so twice changes nothing. Whatever is not the form of the page comes from a mail
+   * program, whose button stops them: the address alone says so, in whatever media type, and the response is no redirect
+   * (RFC 8058, section 3.1). The limit is for the few machines from which a large provider posts for all its readers.
+   */
+  @Post()
+  @HttpCode(200)
+  @Header('cache-control', 'no-store')
+  @TakesFormOrAnything()
+  @Throttle(600)
+  async change(@Param('uuid') uuid: string, @Body() form: Form): Promise<PageResult | undefined> {
+    const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
+    const action = findAction(form);
+    await query(
+      this.pool,
+      action === 'allow'
+        ? {
+            name: 'message_stops_remove',
+            text: `delete from message_stops where customer_card_id in ${CARDS_OF_HOLDER}`,
+            values: [id],
+          }
+        : {
+            name: 'message_stops_add',
+            text: `insert into message_stops (customer_card_id, account_id) values ($1, $2)
+                   on conflict do nothing`,
+            values: [id, accountId],
+          },
+    );
+    return action === undefined ? undefined : redirectTo(`/passes/${ownUuid}/messages`);
+  }
+
+  /** @throws NotFoundError */
+  private async getCard(uuid: string) {
+    const match = await this.cards.find(uuid);
+    if (!match) throw new NotFoundError('Card');
+    return match.card;
+  }
+}
+
+/** Finds what the form of the page asks for. @returns undefined for a request that is not the page's form */
+function findAction(form: Form): 'stop' | 'allow' | undefined {
+  const isOneClick = Object.keys(form).some((name) => name.toLowerCase() === 'list-unsubscribe');
+  const { action } = form;
+  return !isOneClick && (action === 'stop' || action === 'allow') ? action : undefined;
+}
+
+/** Returns the path on the page's own host. */
+function toPath(url: string): string {
+  return new URL(url).pathname;
+}

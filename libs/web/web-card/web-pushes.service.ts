@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { Config } from '#configuration/config.js';
+import { getNow, getNowMs } from '#platform/kernel/clock.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
+import { getError, isSuccess, type Outcome } from '#outbound/sending/outcome.js';
+import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
+import type { PassContent } from '#outbound/passes/pass-content.js';
+import { PassContents } from '#outbound/passes/pass-contents.service.js';
+import { PassMessages, type TaggedMessage } from '#outbound/passes/pass-messages.service.js';
+import type { Queryable } from '#platform/database/connection.js';
+import type { JobOutcome } from '#platform/database/job-queue.js';
+import { PassSender, type PassUpdate, type UpdateRequest } from '#outbound/passes/pass-sender.js';
+import { Passes } from '#outbound/passes/passes.service.js';
+import { createPushNotice, PUSH_NOTICE_TYPE } from './push-notice.js';
+import { VapidKeys } from './vapid-keys.service.js';
+import { WebPushClient } from './web-push.client.js';
+import { createAuthorization, encryptMessage, generateKeyPair } from './web-push-message.js';
+import type { WebPushSubscription } from './web-push-subscription.js';
+import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscriptions.service.js';
+
+/** The age after which a notice is dropped: nobody needs to hear of a stamp of yesterday. */
+const MAX_AGE_SECONDS = 24 * 60 * 60;
+/** Lets a phone that was off get only the last of several. */
+const ONLY_THE_LAST = { topic: 'card' };
+const MAX_RETRY_SECONDS = 60 * 60;
+
+/** Sends notices to browsers: each notice once, and nothing for silent changes. */
+@Injectable()
+export class WebPushes extends PassSender {
+  readonly channel = 'web';
+  readonly enabled = true;
+  readonly concurrency = 20;
+
+  constructor(
+    private readonly subscriptions: WebPushSubscriptions,
+    private readonly passes: Passes,
+    private readonly contents: PassContents,
+    private readonly messages: PassMessages,
+    private readonly erasures: KnownErasures,
+    private readonly client: WebPushClient,
+    private readonly vapid: VapidKeys,
+    private readonly config: Config,
+  ) {
+    super();
+  }
+
+  findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    return this.subscriptions.findTargets(customerCardIds, by);
+  }
+
+  async send(
+    { target }: PassUpdate,
+    _signal: AbortSignal,
+    isLeased: () => boolean,
+  ): Promise<JobOutcome> {
+    const readAt = performance.now();
+    const stored = await this.subscriptions.find(Number(target));
+    if (!stored) return { kind: 'done' };
+    const browser = await this.subscriptions.decrypt(stored);
+    const pass = await this.passes.find(stored.customerCardId);
+    const content = (await this.contents.load([stored.customerCardId])).get(stored.customerCardId);
+    if (!stored.hasHolder || !browser || !pass || !content) {
+      await this.subscriptions.forget(stored);
+      return { kind: 'done' };
+    }
+    const mayBeSent = () =>
+      isLeased() && this.erasures.isCurrent(content.customerId, readAt, performance.now());
+    const message = await this.messages.find(stored.customerCardId, 'browser');
+    if (message && message.tag > stored.messagedTag) {
+      const outcome = await this.sendMessage(stored, browser, { message, content, mayBeSent });
+      if (outcome.kind !== 'done') return outcome;
+    }
+    const { notice, noticeTag } = pass;
+    if (notice === null || noticeTag <= stored.notifiedTag) return { kind: 'done' };
+    if (getNowMs() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
+      await this.subscriptions.markNotified(stored, noticeTag);
+      return { kind: 'done' };
+    }
+    const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
+    const outcome = await this.post(browser, text, ONLY_THE_LAST, mayBeSent);
+    return this.recordOutcome(stored, noticeTag, outcome);
+  }
+
+  /** Sends a message of the store. One that is too old by now is dropped. */
+  private async sendMessage(
+    stored: StoredSubscription,
+    browser: WebPushSubscription,
+    {
+      message: { title, text, tag, at },
+      content,
+      mayBeSent,
+    }: { message: TaggedMessage; content: PassContent; mayBeSent: () => boolean },
+  ): Promise<JobOutcome> {
+    let result: JobOutcome = { kind: 'done' };
+    if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
+      const notice = { text: `${title}\n${text}`, message: tag };
+      const payload = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
+      const outcome = await this.post(browser, payload, {}, mayBeSent);
+      result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
+    }
+    if (result.kind !== 'failed') await this.subscriptions.markMessaged(stored, tag);
+    return result;
+  }
+
+  private async post(
+    { endpoint, p256dh, auth }: WebPushSubscription,
+    text: string,
+    replacing: { topic?: string },
+    mayBeSent: () => boolean,
+  ): Promise<Outcome> {
+    const keys = {
+      p256dh: Buffer.from(p256dh, 'base64url'),
+      auth: Buffer.from(auth, 'base64url'),
+    };
+    const body = encryptMessage(Buffer.from(text), keys, generateKeyPair(), randomBytes(16));
+    const headers = {
+      authorization: await createAuthorization(
+        endpoint,
+        this.vapid.pair,
+        this.config.publicUrl,
+        getNow(),
+      ),
+      'content-type': PUSH_NOTICE_TYPE,
+      'content-encoding': 'aes128gcm',
+      ttl: String(MAX_AGE_SECONDS),
+      urgency: 'normal',
+      ...replacing,
+    };
+    return this.client.post(endpoint, headers, body, mayBeSent);
+  }
+
+  private async recordOutcome(
+    stored: StoredSubscription,
+    noticeTag: number,
+    outcome: Outcome,
+  ): Promise<JobOutcome> {
+    const { customerCardId, accountId } = stored;
+    const status = outcome.kind === 'responded' ? outcome.status : 0;
+    if (isSuccess(outcome)) {
+      await this.subscriptions.markNotified(stored, noticeTag);
+      await this.passes.markSynced(customerCardId, accountId, 'web');
+      return { kind: 'done' };
+    }
+    if (status === 404 || status === 410 || outcome.kind === 'blocked') {
+      await this.subscriptions.forget(stored);
+      return outcome.kind === 'blocked'
+        ? { kind: 'refused', error: 'its address is not a public one' }
+        : { kind: 'done' };
+    }
+    const error = getError(outcome) ?? getErrorMessage(outcome);
+    await this.passes.markSynced(customerCardId, accountId, 'web', error);
+    if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+      await this.subscriptions.markNotified(stored, noticeTag);
+      return { kind: 'refused', error };
+    }
+    const retryAfter = outcome.kind === 'responded' ? Number(outcome.retryAfter ?? NaN) : NaN;
+    return Number.isFinite(retryAfter)
+      ? { kind: 'failed', error, retryInMs: Math.min(retryAfter, MAX_RETRY_SECONDS) * 1000 }
+      : { kind: 'failed', error };
+  }
+}
