@@ -441,7 +441,7 @@ describe('the console', () => {
     await owner.get(`${page}/settings`);
     const wrong = await owner.post(`${page}/settings`, { ...settings, address_form: 'thou' });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('Please choose one of the forms of address.');
+    expect(wrong.text).toContain('Please choose one of the options.');
     for (const [address_form, saved] of [
       ['formal', 'formal'],
       ['', null],

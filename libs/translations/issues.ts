@@ -58,7 +58,6 @@ export const ISSUE_TEXTS = {
   country_invalid: 'must be an ISO 3166-1 country code such as DE or US',
   unknown_country: ['country_invalid', 'is not an ISO 3166-1 country code such as DE'],
   country_of_list_unknown: 'has {code}, which is not a country code such as AT',
-  address_form_invalid: 'must be a form of address',
   privacy_url_invalid:
     'must be an address that begins with https://, without spaces, backslashes and "#"',
   texts_too_long: 'The texts must come to at most 8 KiB together',

@@ -81,7 +81,7 @@ describe('a form with errors', () => {
       expect(await getFocusedText(page)).toContain('Please check 2 fields');
       expect(await page.evaluate('scrollY')).toBeLessThan(300);
       expect(await alert.getByRole('link').allTextContents()).toEqual([
-        'Name: Please enter between 1 and 255 characters.',
+        'Name: Please fill in this field.',
         'Link to your privacy policy: Please enter an address that begins with https://, without spaces, backslashes and “#”.',
       ]);
       await alert.getByRole('link').last().click();

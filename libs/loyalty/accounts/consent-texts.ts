@@ -11,7 +11,8 @@ export const NO_CONSENT_TEXTS: ConsentTexts = {
   privacyUrl: null,
 };
 
-const MAX_CHARACTERS = 2_000;
+export const MAX_CONSENT_TEXT = 2_000;
+export const MAX_PRIVACY_URL = 2_048;
 /** Limits the page: a phone loads all texts with the form. */
 const MAX_BYTES = 8 * 1024;
 
@@ -22,7 +23,7 @@ const FIELDS = {
   privacyUrl: 'privacy_url',
 } as const;
 
-/** Normalizes the texts; a blank one becomes null. An address that cannot be parsed stays as it was. */
+/** Normalizes the texts; a blank one becomes null. An invalid address stays as it was. */
 export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
   const tidy = (text: string | null) =>
     normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
@@ -30,25 +31,29 @@ export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
     marketing: tidy(texts.marketing),
     sms: tidy(texts.sms),
     privacy: tidy(texts.privacy),
-    privacyUrl: tidy(texts.privacyUrl) && tidyUrl(texts.privacyUrl ?? ''),
+    privacyUrl:
+      tidy(texts.privacyUrl) && (parsePrivacyUrl(texts.privacyUrl ?? '') ?? texts.privacyUrl),
   };
 }
 
-function tidyUrl(text: string): string {
-  return parseAbsoluteUrl(text)?.href ?? text;
+/** Parses a web address, which people who sign up follow as a link; undefined if it is not one. */
+export function parsePrivacyUrl(text: string): string | undefined {
+  const url = parseAbsoluteUrl(text);
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '') return undefined;
+  return url.href.length > MAX_PRIVACY_URL ? undefined : url.href;
 }
 
 /** Finds the errors of normalized texts, by field. */
 export function findConsentTextIssues(texts: ConsentTexts): FieldIssues {
   const errors: FieldIssues = {};
   for (const name of ['marketing', 'sms', 'privacy'] as const) {
-    if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {
-      errors[FIELDS[name]] = [ISSUES.too_long({ max: MAX_CHARACTERS })];
+    if ([...(texts[name] ?? '')].length > MAX_CONSENT_TEXT) {
+      errors[FIELDS[name]] = [ISSUES.too_long({ max: MAX_CONSENT_TEXT })];
     }
     if (texts[name]?.includes('\0')) errors[FIELDS[name]] = [ISSUES.nul_character];
   }
   const { privacyUrl } = texts;
-  if (privacyUrl !== null && !isWebAddress(privacyUrl)) {
+  if (privacyUrl !== null && parsePrivacyUrl(privacyUrl) === undefined) {
     errors[FIELDS.privacyUrl] = [ISSUES.privacy_url_invalid];
   }
   const together = Buffer.byteLength(JSON.stringify(texts));
@@ -56,10 +61,4 @@ export function findConsentTextIssues(texts: ConsentTexts): FieldIssues {
     errors['base'] = [ISSUES.texts_too_long];
   }
   return errors;
-}
-
-/** Tells whether a text is a web address, which people who sign up follow as a link. */
-function isWebAddress(text: string): boolean {
-  const url = text.length > 2_048 ? undefined : parseAbsoluteUrl(text);
-  return url?.protocol === 'https:' && url.username === '' && url.password === '';
 }

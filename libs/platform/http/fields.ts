@@ -105,7 +105,6 @@ export type FieldContext = Pick<FieldKind, 'nested' | 'schema'> & {
   byDefault: unknown;
   /** Whether a missing key leaves the field alone, although null clears it. */
   isClearable: boolean;
-  isRequired: boolean;
   /** Whether the field holds a time, which may be sent as a date. */
   isTime: boolean;
   /** Class of the field's object, or of the objects in its list, as documented: also where the handler reads them. */
@@ -120,7 +119,6 @@ export function Field(kind: FieldKind, options: FieldOptions = {}): PropertyDeco
     finish: finish as FieldContext['finish'],
     byDefault: options.default,
     isClearable: options.clearable === true,
-    isRequired: isRequired(options),
     schema,
     isTime: format === 'date-time',
     inner: typeof type === 'function' ? (type as () => Type) : undefined,

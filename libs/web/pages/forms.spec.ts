@@ -3,13 +3,17 @@ import { Dto } from '#platform/http/dtos.js';
 import { derive, field } from '#platform/http/resource-fields.js';
 import { defineForm } from './forms.js';
 
-@Dto('Tea')
-class TeaDto extends derive.input({
+const FIELDS = {
   name: field.text({ max: 40, description: 'The name.' }),
   max_weight: field.integer({ min: 1, optional: true, description: 'In grams.' }),
   kind: field.oneOf(['green', 'black'], { default: 'green', description: 'The kind.' }),
   organic: field.boolean({ default: true, description: 'Whether it is organic.' }),
-}) {}
+};
+
+@Dto('Tea')
+class TeaDto extends derive.input(FIELDS) {}
+
+class TeaChangesDto extends derive.changes(FIELDS) {}
 
 const form = defineForm(TeaDto, ['name', 'max_weight', 'kind', 'organic']);
 
@@ -41,5 +45,13 @@ describe('a form', () => {
     expect(weight).toMatchObject({ required: false, max: undefined });
     expect(inputs['kind']).toMatchObject({ value: 'green', required: false });
     expect(inputs['organic']).toEqual({ checked: true });
+  });
+
+  it('requires what a change may leave out but not clear', () => {
+    const changes = defineForm(TeaChangesDto, ['name', 'max_weight']);
+    expect(changes.toInputs(changes.toValues({}))).toMatchObject({
+      name: { required: true },
+      max_weight: { required: false },
+    });
   });
 });

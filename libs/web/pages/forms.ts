@@ -48,7 +48,7 @@ export function defineForm<D extends object, const N extends keyof D & string>(
     /** Creates what the parts of a page show. */
     toInputs: (values: Values): Inputs =>
       Object.fromEntries(
-        fields.map(({ name, schema, isRequired }) => {
+        fields.map(({ name, schema, isNullable, byDefault }) => {
           const value = values[name as N];
           if (typeof value === 'boolean') return [name, { checked: value }];
           const { type, format, maxLength, minimum, maximum } = schema;
@@ -62,7 +62,7 @@ export function defineForm<D extends object, const N extends keyof D & string>(
                 min: toLimit(minimum),
                 max: toLimit(maximum),
               }),
-              required: isRequired,
+              required: !isNullable && byDefault === undefined,
               maxlength: maxLength,
             },
           ];

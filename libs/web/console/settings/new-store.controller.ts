@@ -2,8 +2,10 @@ import { Body, Controller, Get, Post } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#platform/http/body-kinds.js';
+import { readFields } from '#platform/http/dtos.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import { NewStoreDto, toNewAccount } from '#web/admin-api/admin-store.dto.js';
 import { Quotas } from '#loyalty/accounts/quotas.service.js';
 import { Members } from '#identity/members.service.js';
 import type { StoreProfile } from '#identity/store-profiles.service.js';
@@ -18,26 +20,25 @@ import {
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { PageError } from '#web/pages/page-error.js';
 import { loadView } from '#web/pages/view.js';
+import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import {
-  readStoreForm,
   listLanguages,
   listCountryChoices,
-  parseStoreSettings,
   listTimeZones,
   type Option,
   type OptionGroup,
-  type StoreForm,
-} from './store-form.js';
+} from './store-choices.js';
 
 type NewStoreView = {
-  values: StoreForm;
   languages: Option[];
   timeZones: OptionGroup[];
   countries: Option[];
 };
+
+const storeForm = defineForm(NewStoreDto, ['name', 'store_name', 'time_zone', 'locale', 'country']);
 
 /** Chooses the time zone of the browser. */
 const SCRIPT = loadAsset(import.meta.url, './assets/new-store.js');
@@ -60,12 +61,7 @@ export class NewStoreController {
     @CurrentUser() user: SignedInUser,
   ): Promise<PageResult> {
     const { timeZone, country } = await this.getNewestStore(user, localization);
-    const settings = {
-      time_zone: timeZone,
-      locale: localization.locale,
-      country: country ?? '',
-    };
-    const values = { name: '', store_name: '', ...settings };
+    const values = storeForm.toValues({ timeZone, country, locale: localization.locale });
     return this.send(localization, values, { scripts: [SCRIPT] });
   }
 
@@ -79,11 +75,11 @@ export class NewStoreController {
     @Localized() localization: Localization,
     @CurrentUser() user: SignedInUser,
   ): Promise<PageResult> {
-    const values = readStoreForm(form);
+    const values = storeForm.read(form);
     let accountId: number;
     try {
-      const attributes = { ...parseStoreSettings(values), personal: false };
-      const command = new CreateAccount(by, attributes, user.userId, true);
+      const input = readFields(NewStoreDto, { ...values, owner_id: user.userId });
+      const command = new CreateAccount(by, toNewAccount(input), user.userId, true);
       const assertRoom = async () => void (await this.getNewestStore(user, localization));
       accountId = (await this.commands.execute(command, '', assertRoom)).id;
       await this.commands.executeStep(by, 'quotas', (keyedWriter) =>
@@ -111,7 +107,7 @@ export class NewStoreController {
 
   private async send(
     localization: Localization,
-    values: StoreForm,
+    values: ValuesOf<typeof storeForm>,
     extras: Rejectable & { scripts?: readonly Asset[] },
   ): Promise<PageResult> {
     const { t, locale } = localization;
@@ -120,8 +116,8 @@ export class NewStoreController {
       view,
       title: newStore.title,
       ...extras,
+      inputs: storeForm.toInputs(values),
       data: {
-        values,
         languages: listLanguages(values.locale, locale),
         timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),

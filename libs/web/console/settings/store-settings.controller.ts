@@ -3,7 +3,6 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
-import { findConsentTextIssues, tidyConsentTexts } from '#loyalty/accounts/consent-texts.js';
 import { Quotas, type Quota } from '#loyalty/accounts/quotas.service.js';
 import {
   ConsoleContext,
@@ -20,32 +19,24 @@ import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
-import { readFormText } from '#web/sign-in/form-text.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import {
-  toConsentForm,
-  readConsentTexts,
-  describeSmsCountries,
-  readStoreForm,
-  listAddressForms,
-  listLanguages,
-  listCountryChoices,
-  parseAddressForm,
   parseStoreSettings,
-  parseSmsCountries,
-  toSmsForm,
+  storeSettingsForm,
+  toStoreSettingsForm,
+  type StoreSettingsForm,
+} from './store-settings-form.dto.js';
+import {
+  describeSmsCountries,
+  listAddressForms,
+  listCountryChoices,
+  listLanguages,
   listTimeZones,
-  type AddressFormField,
-  type ConsentForm,
   type Option,
   type OptionGroup,
-  type SmsForm,
-  type StoreForm,
-} from './store-form.js';
-import { ISSUES } from '#translations/issues.js';
+} from './store-choices.js';
 
 type SettingsView = {
-  values: StoreForm & AddressFormField & ConsentForm & SmsForm;
   languages: Option[];
   addressForms: Option[];
   timeZones: OptionGroup[];
@@ -74,18 +65,7 @@ export class StoreSettingsController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const account = await this.accounts.get(userId, store.id);
-    const { name, store_name, time_zone, locale, address_form, country } = account;
-    const { consentTexts, smsCountries } = await this.accounts.getConsoleSettings(store.id);
-    const values = {
-      name,
-      store_name: store_name ?? '',
-      time_zone,
-      locale,
-      address_form: address_form ?? '',
-      country: country ?? '',
-      ...toConsentForm(consentTexts),
-      ...toSmsForm(smsCountries),
-    };
+    const values = toStoreSettingsForm(account, await this.accounts.getConsoleSettings(store.id));
     const { saved } = localization.t.words;
     return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
@@ -98,27 +78,9 @@ export class StoreSettingsController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const consentTexts = readConsentTexts(form);
-    const values = {
-      ...readStoreForm(form),
-      address_form: readFormText(form, 'address_form'),
-      ...toConsentForm(consentTexts),
-      sms_countries: readFormText(form, 'sms_countries'),
-    };
+    const values = storeSettingsForm.read(form);
     try {
-      const smsCountries = parseSmsCountries(values);
-      const addressForm = parseAddressForm(values);
-      const otherErrors = {
-        ...findConsentTextIssues(tidyConsentTexts(consentTexts)),
-        ...(addressForm === undefined && { address_form: [ISSUES.address_form_invalid] }),
-      };
-      const settings = {
-        ...parseStoreSettings(values, otherErrors),
-        consentTexts,
-        smsCountries,
-        addressForm: addressForm ?? null,
-      };
-      await this.commands.execute(new UpdateAccount(context, userId, settings));
+      await this.commands.execute(new UpdateAccount(context, userId, parseStoreSettings(values)));
     } catch (error) {
       return this.render(localization, store, {
         values,
@@ -140,7 +102,7 @@ export class StoreSettingsController {
   private async render(
     localization: Localization,
     store: EnteredStore,
-    { errors, ...formState }: Pick<SettingsView, 'values' | 'flash'> & Rejectable,
+    { errors, values, flash }: Rejectable & { values: StoreSettingsForm; flash: string },
   ): Promise<PageResult> {
     const { country } = await this.accounts.getConsoleSettings(store.id);
     const { t, locale } = localization;
@@ -148,11 +110,12 @@ export class StoreSettingsController {
     return showPage({
       view,
       title: pageOf({ page: settings.title, store: store.name }),
+      inputs: storeSettingsForm.toInputs(values),
       data: {
-        ...formState,
-        languages: listLanguages(formState.values.locale, locale),
+        flash,
+        languages: listLanguages(values.locale, locale),
         addressForms: listAddressForms(localization),
-        timeZones: listTimeZones(formState.values.time_zone, form.otherTimeZones, locale),
+        timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
         smsHint: describeSmsCountries(country, localization),
         quotas: await this.listQuotas(store, localization),
