@@ -21,11 +21,6 @@ const servers = {
   globalTeardown: '<rootDir>/test/support/jest/stop-servers.mjs',
 };
 
-// Tests that take long: of rules about pictures, passes, live updates, many records, several processes, and what processes
-// notice after a second. And tests of parts that few changes touch.
-const SLOW =
-  'test/(ids|start|contract/(merging|webhook-deliveries|strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|shared-quotas|uploads|record-limits|signup|admin-api))';
-
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.
   testTimeout: 300_000,
@@ -44,22 +39,21 @@ export default {
       ...servers,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/', `<rootDir>/${SLOW}[.]`],
+    },
+    // These need programs that may not be installed, such as Redis and other languages, kill processes, start several of
+    // them, or take long for a part that few changes touch.
+    {
+      ...base,
+      ...servers,
+      displayName: 'full',
+      testMatch: ['<rootDir>/test/**/*.full-spec.ts'],
     },
     // Whole histories, killed processes, silences: minutes each.
     {
       ...base,
       ...servers,
       displayName: 'long',
-      testMatch: ['<rootDir>/test/long/**/*.e2e-spec.ts'],
-    },
-    // These need programs that may not be installed, such as Redis and other languages, kill processes, or start several of
-    // them for a part that few changes touch.
-    {
-      ...base,
-      ...servers,
-      displayName: 'full',
-      testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts', `<rootDir>/${SLOW}.e2e-spec.ts`],
+      testMatch: ['<rootDir>/test/**/*.long-spec.ts'],
     },
   ],
 };

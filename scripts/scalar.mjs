@@ -9,7 +9,7 @@ import zlib from 'node:zlib';
  *   npm pack @scalar/api-reference@1.72.1 && tar xf scalar-api-reference-1.72.1.tgz
  *   node scripts/scalar.mjs package/dist/browser/standalone.js
  *
- * Then test/full/docs.e2e-spec.ts says whether it still asks nobody outside, and NOTICE has the version.
+ * Then test/docs/browser.full-spec.ts says whether it still asks nobody outside, and NOTICE has the version.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [bundle] = process.argv.slice(2);

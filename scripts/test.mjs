@@ -41,9 +41,7 @@ await succeed(
     '--selectProjects=unit',
     '--selectProjects=e2e',
     `--maxWorkers=${WORKERS}`,
-    ...(subjects.length > 0
-      ? ['--testPathIgnorePatterns=/test/(full|long)/', '--testPathPatterns', ...subjects]
-      : []),
+    ...(subjects.length > 0 ? ['--testPathPatterns', ...subjects] : []),
   ]),
 );
 

@@ -10,7 +10,7 @@ import zlib from 'node:zlib';
  *   npm pack zxing-wasm@3.1.4 && tar xf zxing-wasm-3.1.4.tgz
  *   node scripts/zxing.mjs package/dist
  *
- * Then test/full/counter.e2e-spec.ts says whether it still reads cards, and NOTICE has the version.
+ * Then test/counter/browser.full-spec.ts says whether it still reads cards, and NOTICE has the version.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [folder] = process.argv.slice(2);

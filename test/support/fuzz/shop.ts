@@ -67,7 +67,7 @@ export class Shop {
   readonly carriedOver = new Map<number, number>();
   /** Ids of customer cards of which somebody has reversed an event. */
   readonly corrected = new Set<number>();
-  /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
+  /** Two customers are one now, and each other's paths lead to their cards: test/merging/merging follows that, not this. */
   hasMerged = false;
   /** In which dates without a time are read. */
   timeZone = 'UTC';

@@ -1,7 +1,8 @@
 import Sequencer from '@jest/test-sequencer';
 
 /** These take long for their size. Begun late, one would run alone at the end. */
-const FIRST = /[/](chaos|schemathesis|idle-statements|stamp-budget)[.]e2e-spec[.]ts$/;
+const FIRST =
+  /[/](chaos[/]chaos|api[/]schemathesis|monitoring[/]idle-statements|stamping[/]budget)[.]/;
 
 /** Begins with what takes longest. Without durations of an earlier run, as in a fresh clone, Jest begins with the largest. */
 export default class TestSequencer extends Sequencer {

@@ -1,0 +1,347 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { AddMember } from '#identity/member.commands.js';
+import type { Role } from '#identity/roles.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
+import { Console, readFormKey } from '../support/browser/console-browser.js';
+import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
+
+let service: LocalService;
+let store: Client & { email: string };
+let owner: Console;
+let list: string;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore({ country: 'DE' });
+  owner = await Console.of(service, store.email);
+  list = `/app/stores/${store.accountId}/customers`;
+});
+afterAll(() => service.stop());
+
+async function signInAs(role: Role): Promise<Console> {
+  const email = `${randomUUID()}@team.example`;
+  await service.execute(new CreateUser(cli, email, `Mira <${role}>`, 'correct horse'));
+  await service.execute(new AddMember(cli, store.accountId, email, role));
+  return Console.of(service, email);
+}
+
+const getPerson = (id: number) => `${list}/${id}`;
+const readCustomer = async (id: number) =>
+  (await store.get<CustomerJson>(`${store.store}/customers/${id}`)).body;
+const readCard = async ({ api }: Enrolled) => (await store.get<CustomerCardDetailJson>(api)).body;
+
+async function submitOnce(
+  browser: Console,
+  page: string,
+  action: string,
+  fields: Record<string, string>,
+) {
+  const formKey = readFormKey((await browser.get(page)).text);
+  const send = () => browser.submit(page, action, { form_key: formKey, ...fields });
+  const responses = await Promise.all([send(), send()]);
+  return [...responses, await send()];
+}
+
+describe('the customers of the console', () => {
+  it('are added once, however often the form is sent', async () => {
+    const form = { first_name: 'Anna <b>', email: 'anna@example.com', phone: '030 1234567' };
+    const sent = await submitOnce(owner, `${list}/new`, list, form);
+    const [{ location }] = sent as [(typeof sent)[number]];
+    expect(location).toMatch(/customers\/\d+\?done=created$/);
+    expect(sent.map((one) => [one.status, one.location])).toEqual(sent.map(() => [303, location]));
+    const { text } = await owner.get(location ?? '');
+    expect(text).toContain('Anna &lt;b&gt;');
+    expect(text).toContain('The customer has been added.');
+    const repetition = await owner.submit(`${list}/new`, list, { ...form, first_name: 'Again' });
+    expect(repetition.location).toBe(location?.replace('created', 'known'));
+  });
+
+  it('are not added without a name and an address, which the form explains', async () => {
+    const refused = await owner.submit(`${list}/new`, list, { first_name: '', birth_day: '40' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('Please fill in this field.');
+    expect(refused.text).toContain('Birthday: This date does not exist. Please check it.');
+    const addressless = await owner.submit(`${list}/new`, list, { first_name: 'Bo' });
+    expect(addressless.text).toContain('Please enter an e-mail address or a phone number.');
+  });
+
+  it('are found by a search and by filters, page by page', async () => {
+    const enrolled = await enrolWithPage(store, {
+      card: { name: 'Tea', stamps_required: 10 },
+      rewards: [['Free tea', 5]],
+      customer: { first_name: 'Zoë', last_name: 'Filter', birthday: '1990-02-03' },
+    });
+    const find = async (query: string) => (await owner.get(`${list}?${query}`)).text;
+    expect(await find('search=filter')).toContain('Zoë Filter');
+    expect(await find('search=nobody-at-all')).toContain('Nobody found');
+    expect(await find('search=%00filter&page=9999999999')).toContain('customer');
+    expect(await find(`card_id=${enrolled.card.id}&near=yes`)).not.toContain('Zoë Filter');
+    await enrolled.stamp(3);
+    expect(await find(`card_id=${enrolled.card.id}&near=yes`)).toContain('Tea: 3 of 10 stamps');
+    expect(await find('birthday_month=2')).toContain('Zoë Filter');
+    expect(await find('birthday_month=3')).not.toContain('Zoë Filter');
+    expect(await find('inactive=30')).not.toContain('Zoë Filter');
+    for (let i = 0; i < 25; i++) {
+      await store.post(`${store.store}/customers`, {
+        customer: { first_name: 'Many', email: `many${i}@example.com` },
+      });
+    }
+    const first = await find('search=Many');
+    expect(first).not.toContain('rel="next"');
+    const all = await find('');
+    expect(all).toContain('Page 1 of 2');
+    expect(await find('page=2')).toContain('rel="prev"');
+  });
+
+  it('are edited by the fields that were changed', async () => {
+    const { customerId } = await enrolWithPage(store, {
+      customer: { first_name: 'Carl', phone: '+4915112345678', sms_consent: true },
+    });
+    const page = getPerson(customerId);
+    const before = await readCustomer(customerId);
+    const saved = await owner.submit(`${page}/edit`, `${page}/edit`, {
+      first_name: 'Karl',
+      email: before.email ?? '',
+      phone: before.phone ?? '',
+      birth_day: '31',
+      birth_month: '5',
+      birth_year: '1990',
+      marketing_consent: 'yes',
+    });
+    expect(saved.location).toBe(`${page}?done=saved`);
+    expect(await readCustomer(customerId)).toMatchObject({
+      first_name: 'Karl',
+      birthday: '1990-05-31',
+      marketing_consent: true,
+      sms_consent: false,
+    });
+    const wrong = await owner.submit(`${page}/edit`, `${page}/edit`, { first_name: '' });
+    expect(wrong.status).toBe(422);
+  });
+
+  it('get another card, and the link to one again', async () => {
+    const { customerId, customerCard } = await enrolWithPage(store);
+    const other = await enrolWithPage(store, { card: { name: 'Lunch' } });
+    const page = getPerson(customerId);
+    const card_id = String(other.card.id);
+    const sent = await submitOnce(owner, page, `${page}/cards`, { card_id });
+    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
+    const again = await owner.submit(page, `${page}/cards`, { card_id, form_key: 'other' });
+    expect(again.text).toContain('The customer has this card already.');
+    const path = `${store.store}/cards/${(await enrolWithPage(store)).card.id}`;
+    await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
+    const expired = { card_id: path.split('/').at(-1) ?? '', form_key: 'expired' };
+    expect((await owner.submit(page, `${page}/cards`, expired)).text).toContain(
+      'This card has expired: new customers no longer get it.',
+    );
+    const german = { 'accept-language': 'de' };
+    expect((await owner.submit(page, `${page}/cards`, expired, german)).text).toContain(
+      'Diese Karte ist abgelaufen: Neue Kunden bekommen sie nicht mehr.',
+    );
+    const link = `${page}/cards/${customerCard.id}/send_link`;
+    expect((await owner.submit(page, link)).location).toBe(`${page}?done=sent`);
+    expect((await owner.get(page)).text).toContain('Link to the card requested');
+  });
+
+  it('have their balance explained and corrected for a reason, once', async () => {
+    const enrolled = await enrolWithPage(store, { rewards: [['Cake <i>', 5]] });
+    await enrolled.stamp(2);
+    const page = getPerson(enrolled.customerId);
+    const adjust = `${page}/cards/${enrolled.customerCard.id}/adjust`;
+    const reason = 'A stamp was forgotten';
+    const fields = { direction: 'add', stamps: '3', reason };
+    const sent = await submitOnce(owner, adjust, adjust, fields);
+    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=corrected`));
+    expect((await readCard(enrolled)).stamps_count).toBe(5);
+    const { text } = await owner.get(`${page}/cards/${enrolled.customerCard.id}/explain`);
+    expect(text).toContain(reason);
+    expect(text).toContain('Cake &lt;i&gt;');
+    const takeOff = { direction: 'remove', stamps: '9', reason };
+    expect((await owner.submit(adjust, adjust, takeOff)).text).toContain('There are not enough');
+    const nothing = { direction: 'add', stamps: '0', reason: ' ' };
+    const refused = await owner.submit(adjust, adjust, nothing);
+    expect(refused.text).toContain('Please enter 1 or more.');
+    expect(refused.text).toContain('Please fill in this field.');
+  });
+
+  it('have an entry undone with a reason, once', async () => {
+    const enrolled = await enrolWithPage(store);
+    await enrolled.stamp(2);
+    const page = getPerson(enrolled.customerId);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    expect((await owner.get(undo)).text).toContain('2 stamps added');
+    const unexplained = await owner.submit(undo, undo, { reason: 'other', other: '' });
+    expect(unexplained.status).toBe(422);
+    const sent = await submitOnce(owner, undo, undo, { reason: 'wrong_card', other: '' });
+    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=undone`));
+    expect((await readCard(enrolled)).stamps_count).toBe(0);
+    const { text } = await owner.get(page);
+    expect(text).toContain('Stamped the wrong card');
+    expect(text).not.toContain('/undo"');
+    const again = await owner.submit(undo, undo, { reason: 'twice', other: '' });
+    expect(again.text).toContain('This was undone already.');
+  });
+
+  it('are merged after a preview, and separated again', async () => {
+    const one = await enrolWithPage(store, { customer: { first_name: 'Dora' } });
+    const { body: other } = await store.post<CustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Dora', last_name: 'Double', phone: '+4915199999999' },
+      card_id: one.card.id,
+    });
+    await one.stamp(2);
+    const [card] = (await readCustomer(other.id)).customer_cards;
+    await store.post(`${store.store}/customers/${other.id}/customer_cards/${card?.id}/stamp`, {
+      stamps: 3,
+    });
+    const page = getPerson(one.customerId);
+    expect((await owner.get(`${page}/merge?search=double`)).text).toContain('Dora Double');
+    const merge = `${page}/merge/${other.id}`;
+    const { text } = await owner.get(merge);
+    expect(text).toContain('2 + 3 = 5 stamps');
+    expect(text).toContain('Phone: +4915199999999');
+    const sent = await submitOnce(owner, merge, merge, {});
+    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=merged`));
+    expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 5 });
+    expect((await owner.get(getPerson(other.id))).text).toContain('was merged into another one');
+    const refused = await owner.get(merge);
+    expect([refused.status, refused.text.includes('merged into another')]).toEqual([422, true]);
+    const unmerge = /href="([^"]*\/unmerge\/\d+)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    const separated = await submitOnce(owner, unmerge, unmerge, {});
+    expect(separated.map(({ location }) => location)).toEqual(
+      separated.map(() => `${page}?done=unmerged`),
+    );
+    expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 2 });
+    // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
+    const late = await owner.submit(unmerge, unmerge, { form_key: 'another' });
+    expect([late.status, readFormKey(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
+  });
+
+  it('are exported and erased', async () => {
+    const { customerId } = await enrolWithPage(store, { customer: { first_name: 'Ephraim' } });
+    const page = getPerson(customerId);
+    const exported = await owner.get(`${page}/export`);
+    expect(JSON.parse(exported.text)).toMatchObject({ customer: { first_name: 'Ephraim' } });
+    expect((await owner.get(`${page}/erase`)).text).toContain('Ephraim');
+    const erased = await owner.submit(`${page}/erase`, `${page}/erase`);
+    expect(erased.location).toBe(`${list}?done=erased`);
+    const { text } = await owner.get(page);
+    expect(text).toContain('Erased customer');
+    expect(text).not.toContain('Ephraim');
+    expect((await owner.get(`${page}/edit`)).status).toBe(200);
+    const edited = await owner.submit(`${page}/edit`, `${page}/edit`, { first_name: 'Back' });
+    expect([edited.status, edited.text.includes('This person was erased.')]).toEqual([422, true]);
+  });
+
+  it('are served to staff without what only managers may do', async () => {
+    const staff = await signInAs('staff');
+    const enrolled = await enrolWithPage(store, { customer: { first_name: 'Frida' } });
+    await enrolled.stamp(1);
+    const page = getPerson(enrolled.customerId);
+    const card = `${page}/cards/${enrolled.customerCard.id}`;
+    const { text } = await staff.get(page);
+    expect(text).toContain('1 stamp added');
+    for (const path of ['/adjust', '/merge', '/export', '/erase', '/undo', 'history']) {
+      expect([path, text.includes(`${path}"`)]).toEqual([path, false]);
+    }
+    for (const path of [`${card}/adjust`, `${page}/merge`, `${page}/export`, `${page}/erase`]) {
+      expect([path, (await staff.get(path)).status]).toEqual([path, 403]);
+    }
+    for (const path of [`${card}/adjust`, `${page}/merge/1`, `${page}/erase`]) {
+      expect([path, (await staff.submit(page, path)).status]).toEqual([path, 403]);
+    }
+    expect((await staff.get(`/app/stores/${store.accountId}/history`)).status).toBe(403);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    const refused = await staff.submit(undo, undo, { reason: 'twice', other: '' });
+    expect([refused.status, refused.text.includes('Staff can undo only')]).toEqual([422, true]);
+    expect((await readCard(enrolled)).stamps_count).toBe(1);
+  });
+
+  it('are not served to users of other stores', async () => {
+    const enrolled = await enrolWithPage(store);
+    await enrolled.stamp(1);
+    const page = getPerson(enrolled.customerId);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    const other = await service.newStore();
+    const stranger = await Console.of(service, other.email);
+    const theirs = `/app/stores/${other.accountId}/customers`;
+    const card = `cards/${enrolled.customerCard.id}`;
+    const event = undo.slice(undo.indexOf('/events/'));
+    const paths = ['', '/edit', '/merge', '/erase', '/export', `/${card}/adjust`];
+    for (const path of [...paths, `/${card}/explain`, `/${card}${event}`]) {
+      const moved = `${theirs}/${enrolled.customerId}${path}`;
+      expect([path, (await stranger.get(page + path)).status]).toEqual([path, 404]);
+      expect([path, (await stranger.get(moved)).status]).toEqual([path, 404]);
+    }
+    const forms = { '/edit': 404, '/cards': 404, [`/${card}/adjust`]: 404, '/erase': 404 };
+    for (const [path, status] of Object.entries({ ...forms, [`/${card}${event}`]: 404 })) {
+      const fields = { first_name: 'Theirs', stamps: '1', reason: 'twice', card_id: '1' };
+      const moved = `${theirs}/${enrolled.customerId}${path}`;
+      expect([path, (await stranger.submit(`${theirs}/new`, moved, fields)).status]).toEqual([
+        path,
+        status,
+      ]);
+    }
+    const history = `/app/stores/${other.accountId}/history?customer_id=${enrolled.customerId}`;
+    expect((await stranger.get(history)).status).toBe(404);
+    expect((await readCard(enrolled)).stamps_count).toBe(1);
+  });
+});
+
+describe('the history of the console', () => {
+  it('shows what happened in words, with who did it and where', async () => {
+    const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
+      location: { name: 'Old Town', address: 'Marktplatz 1, Hamburg' },
+    });
+    const enrolled = await enrolWithPage(store, {
+      card: { name: 'Pie' },
+      customer: { first_name: 'Greta', last_name: 'Historic' },
+    });
+    await enrolled.stamp(2, { location_id: location.id, staff_ref: 'Kim', note: 'From a friend' });
+    const history = `/app/stores/${store.accountId}/history`;
+    const { text } = await owner.get(history);
+    for (const part of ['2 stamps added', 'Greta Historic', 'at Old Town', 'Kim', 'till']) {
+      expect(text).toContain(part);
+    }
+    expect(text).toContain('From a friend');
+    const find = async (query: string) => (await owner.get(`${history}?${query}`)).text;
+    const about = `customer_id=${enrolled.customerId}`;
+    expect(await find(about)).toContain('Only about Greta Historic');
+    expect(await find(`${about}&type=customer.created`)).not.toContain('2 stamps added');
+    expect(await find(`card_id=${enrolled.card.id}`)).toContain('2 stamps added');
+    expect(await find(`location_id=${location.id}`)).toContain('2 stamps added');
+    expect(await find('actor=system:0')).not.toContain('2 stamps added');
+    expect(await find('to=2020-01-01')).toContain('Nothing found');
+    expect(await find('type=%00%27&after=9999999999999999-1')).toContain('Nothing found');
+    expect(await find('from=2020-01-01&to=nonsense&after=x')).toContain('2 stamps added');
+  });
+
+  it('has pages that lead to everything once', async () => {
+    const { newEmpty, seen } = { newEmpty: await service.newStore(), seen: [] as string[] };
+    const reader = await Console.of(service, newEmpty.email);
+    for (let i = 0; i < 60; i++) {
+      await newEmpty.post(`${newEmpty.store}/customers`, {
+        customer: { first_name: `Guest${i}x`, email: `guest${i}@example.com` },
+      });
+    }
+    let path = `/app/stores/${newEmpty.accountId}/history?type=customer.created`;
+    for (; path !== '';) {
+      const { text } = await reader.get(path);
+      seen.push(...(text.match(/Guest\d+x/g) ?? []));
+      path = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    }
+    expect(seen).toHaveLength(60);
+    expect(new Set(seen).size).toBe(60);
+  });
+
+  it('is in the language of the browser', async () => {
+    const { text } = await owner.get(list, { 'accept-language': 'de' });
+    expect(text).toContain('Kunden anlegen');
+    const history = `/app/stores/${store.accountId}/history`;
+    expect((await owner.get(history, { 'accept-language': 'fr' })).text).toContain('Historique');
+    expect((await owner.get(history, { 'accept-language': 'es' })).text).toContain('Historial');
+  });
+});

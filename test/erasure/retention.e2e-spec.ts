@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { LeaderLock } from '#platform/database/leader-lock.js';
+import { CustomerMessageRetention } from '#outbound/announcements/customer-message-retention.service.js';
+import { ImportRetention } from '#loyalty/imports/import-retention.service.js';
+import { MessageRetention } from '#outbound/messages/message-retention.service.js';
+import { testConfig } from '../support/database/database.js';
+import { startService, type LocalService } from '../support/services/service.js';
+
+let service: LocalService;
+let pool: Pool;
+
+beforeAll(async () => {
+  service = await startService();
+  pool = service.app.get(Pool, { strict: false });
+});
+afterAll(() => service.stop());
+
+const configure = (settings: NodeJS.ProcessEnv) =>
+  testConfig(service.database.url, { ...service.environment, ...settings });
+
+describe('retention by settings', () => {
+  it('deletes finished card links after MESSAGE_RETENTION_DAYS, in batches by an index, and no others', async () => {
+    await service.database.query(
+      `insert into card_messages (id, account_id, customer_id, requested_at, channel, state, due_at, finished_at)
+       select gen_random_uuid(), 1, n, now(), 'email', 'sent', null::timestamptz, now() - interval '31 days'
+       from generate_series(1, 1500) n
+       union all
+       select gen_random_uuid(), 1, n, now(), 'email', 'failed', null, now() - interval '29 days'
+       from generate_series(1, 20000) n
+       union all
+       select gen_random_uuid(), 1, 1, now() - interval '40 days', 'email', 'held', null, null`,
+    );
+    await service.database.query('analyze card_messages');
+    const config = configure({ MESSAGE_RETENTION_DAYS: '30' });
+    const retention = new MessageRetention(pool, config);
+    const { messageRetentionDays: days } = config;
+    expect(days).toBe(30);
+    expect([
+      await retention.deleteOld(30),
+      await retention.deleteOld(30),
+      await retention.deleteOld(30),
+    ]).toEqual([1000, 500, 0]);
+    const { rows } = await service.database.query<{ state: string; count: number }>(
+      'select state, count(*)::int as count from card_messages group by 1 order by 1',
+    );
+    expect(rows).toEqual([
+      { state: 'failed', count: 20_000 },
+      { state: 'held', count: 1 },
+    ]);
+    const plan = await service.database.query<{ 'QUERY PLAN': string }>(
+      `explain select id from card_messages where finished_at < now() - make_interval(days => 30)
+       order by finished_at limit 1000 for update skip locked`,
+    );
+    expect(plan.rows.map((row) => row['QUERY PLAN']).join('\n')).toContain(
+      'card_messages_finished',
+    );
+  });
+
+  it('deletes no messages without MESSAGE_RETENTION_DAYS', async () => {
+    expect(configure({}).messageRetentionDays).toBeNull();
+    // Returns at once, as there is nothing to do.
+    const { signal } = new AbortController();
+    await new MessageRetention(pool, configure({})).run(signal);
+    await new CustomerMessageRetention(pool, configure({})).run(signal);
+  });
+
+  it('deletes finished messages of sent announcements after MESSAGE_RETENTION_DAYS, by an index', async () => {
+    await service.database.query(
+      `insert into announcements (id, account_id, state, title, text, channels, audience, created_at, updated_at)
+       select 900000 + n, 1, state, 't', 't', '{wallet}', '{}', now(), now()
+       from unnest(array['sent', 'sending']) with ordinality as s (state, n);
+       insert into customer_messages (account_id, announcement_id, customer_id, state, channel, due_at, created_at, finished_at)
+       select 1, 900001, n, 'sent', 'wallet', null::timestamptz, now(), now() - interval '31 days'
+       from generate_series(1, 1500) n
+       union all
+       select 1, 900001, 10000 + n, 'sent', 'wallet', null, now(), now() - interval '29 days'
+       from generate_series(1, 20000) n
+       union all
+       select 1, 900002, 1, 'skipped', null, null, now(), now() - interval '31 days';
+       insert into silent_messages select id from customer_messages where customer_id in (1, 10001);
+       update customer_messages set due_at = now() where announcement_id = 900001 and customer_id = 2;
+       analyze customer_messages`,
+    );
+    const retention = new CustomerMessageRetention(pool, configure({}));
+    const deleted = async () => retention.deleteOfAnnouncements(30);
+    expect([await deleted(), await deleted(), await deleted()]).toEqual([1000, 499, 0]);
+    const { rows } = await service.database.query<{ id: number; count: number; silent: number }>(
+      `select announcement_id::int as id, count(*)::int as count, count(s)::int as silent
+       from customer_messages m left join silent_messages s on s.message_id = m.id
+       where announcement_id > 900000 group by 1 order by 1`,
+    );
+    expect(rows).toEqual([
+      { id: 900_001, count: 20_001, silent: 1 },
+      { id: 900_002, count: 1, silent: 1 },
+    ]);
+    const silent = await service.database.query('select from silent_messages');
+    expect(silent.rowCount).toBe(2);
+    const plan = await service.database.query<{ 'QUERY PLAN': string }>(
+      `explain select id from customer_messages
+       where announcement_id is not null and due_at is null and finished_at < now() - make_interval(days => 30)
+       order by finished_at limit 1000`,
+    );
+    expect(plan.rows.map((row) => row['QUERY PLAN']).join('\n')).toContain(
+      'customer_messages_finished',
+    );
+  });
+
+  it('deletes messages of a rule once their occasion cannot come again', async () => {
+    await service.database.query(
+      `insert into message_rules (id, account_id, kind, title, text, channels, enabled, created_at, updated_at,
+         deleted_at, checked_until, next_check_at)
+       select 900000 + n, 1, kind, 't', 't', '{wallet}', next is not null, now(), now(), deleted,
+         now() - lag * interval '1 day', next
+       from (values (1, 'stamps_away', 0, null::timestamptz, now()), (2, 'birthday', 0, null, now()),
+         (3, 'reward_unused', 0, null, now()), (4, 'inactive', 0, null, now()), (5, 'inactive', 0, now(), null),
+         (6, 'stamps_away', 50, null, now()), (7, 'stamps_away', 50, null, null)) as r (n, kind, lag, deleted, next);
+       insert into customer_messages (account_id, rule_id, occasion, customer_id, state, due_at, created_at, finished_at)
+       select 1, 900000 + rule, days::text, 1, 'sent', case when days = 900 then now() end,
+         now() - days * interval '1 day', now() - days * interval '1 day'
+       from generate_series(1, 7) rule, unnest(array[6, 8, 29, 31, 364, 366, 368, 729, 731, 900]) days`,
+    );
+    const retention = new CustomerMessageRetention(pool, configure({}));
+    const listRemaining = async () => {
+      const { rows } = await service.database.query<{ days: string }>(
+        `select string_agg(occasion, ' ' order by occasion::int) as days from customer_messages
+         where rule_id > 900000 group by rule_id order by rule_id`,
+      );
+      return rows.map(({ days }) => days);
+    };
+    expect(await retention.deleteOfRules(7)).toBe(6 + 3 + 4 + 1 + 8 + 5 + 6);
+    expect(await retention.deleteOfRules(7)).toBe(0);
+    const remaining = [
+      '6 8 29 900',
+      '6 8 29 31 364 366 900',
+      '6 8 29 31 364 900',
+      '6 8 29 31 364 366 368 729 900',
+      '6 900',
+      '6 8 29 31 900',
+      '6 8 29 900',
+    ];
+    expect(await listRemaining()).toEqual(remaining);
+    expect(await retention.deleteOfRules(3650)).toBe(0);
+  });
+
+  it('deletes the rows of an import after IMPORT_RETENTION_DAYS', async () => {
+    await service.database.query(
+      `insert into imports (id, uuid, account_id, state, dry_run, format, encoding, columns, rows_total, actor, created_at, updated_at)
+       values (900001, gen_random_uuid(), 1, 'done', false, 'csv', 'utf-8', '[]', 1, '{}', now() - interval '8 days', now())`,
+    );
+    const lock = service.app.get(LeaderLock, { strict: false });
+    const deleteOldest = (days: string) =>
+      new ImportRetention(pool, lock, configure({ IMPORT_RETENTION_DAYS: days })).deleteOldest();
+    expect(await deleteOldest('9')).toBe(false);
+    expect(await deleteOldest('7')).toBe(true);
+    expect(await deleteOldest('7')).toBe(false);
+  });
+
+  it('es.forget_audit_addresses removes addresses of the days that it is given, and never within a week', async () => {
+    const request = randomUUID();
+    await service.database.query(
+      `insert into audit_log (type, actor, channel, request_id, ip_address, subject, recorded_at)
+       select 'a', '{}', 'api', $1, '192.0.2.7', '{}', now() - make_interval(days => days)
+       from unnest(array[0, 6, 8, 31, 89]) days`,
+      [request],
+    );
+    const forget = async (days: number) =>
+      (
+        await pool.query<{ count: number }>('select es.forget_audit_addresses(1000, $1) as count', [
+          days,
+        ])
+      ).rows[0]?.count;
+    expect([await forget(90), await forget(30), await forget(7), await forget(1)]).toEqual([
+      0, 2, 1, 0,
+    ]);
+    const { rows } = await service.database.query<{ count: number }>(
+      'select count(*)::int as count from audit_log where request_id = $1',
+      [request],
+    );
+    expect(rows).toEqual([{ count: 5 }]);
+  });
+});
