@@ -24,7 +24,7 @@ beforeAll(async () => {
   code = customerCard.code;
   await service.database.query(
     `insert into customers (id, account_id, revision, hash, projection_version, state)
-     select 1000000 + n, $2, 0, '', 5, c.state || jsonb_build_object(
+     select 1000000 + n, $2, 0, '', 1, c.state || jsonb_build_object(
        'id', 1000000 + n, 'updatedAt', to_char(timestamp '2026-01-01' + n * interval '1 minute',
          'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
        'createdAt', '2026-01-01T00:00:00.000Z', 'birthday', format('1990-%s-15', to_char(1 + n % 12, 'FM00')),

@@ -374,7 +374,7 @@ describe('the intent of a change to a customer', () => {
       },
     ]);
     const state = { ...rows[0]?.state, ...personal, updatedAt: at };
-    const row = { table: 'customers', id, projectionVersion: 3, state, subjectId: id };
+    const row = { table: 'customers', id, projectionVersion: 1, state, subjectId: id };
     const intent = createIntent(randomUUID(), {
       accountId: store.accountId,
       writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],
@@ -474,7 +474,7 @@ describe('the intent of a change to a customer', () => {
       );
       const state = customer.evolve(rows[0]?.state, event);
       const expected = { revision: last.revision, hash: last.hash };
-      const row = { table: 'customers', id: person.id, projectionVersion: 3, state };
+      const row = { table: 'customers', id: person.id, projectionVersion: 1, state };
       const intent = createIntent(randomUUID(), {
         accountId: store.accountId,
         writes: [{ stream: person.stream, expected, events: [event], row }],

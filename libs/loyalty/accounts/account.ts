@@ -1,4 +1,4 @@
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { normalizeText } from '#platform/kernel/text.js';
@@ -39,10 +39,9 @@ const ABBREVIATIONS = new Set(
   ),
 );
 
-export const account: Aggregate<Account, AccountEvent> = {
+export const account = defineAggregate<Account, AccountEvent>({
   name: 'account',
   events: accountEvents,
-  projectionVersion: 5,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -68,7 +67,7 @@ export const account: Aggregate<Account, AccountEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 /** @property country undefined: the one that the locale names, if any */
 export type NewAccount = Omit<AccountAttributes, 'country'> & { country?: string | null };

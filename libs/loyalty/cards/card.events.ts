@@ -62,9 +62,27 @@ export type CardEvent =
   | CardUnarchived
   | CardStripImageSet;
 
+type CardCreatedOfVersion1 = Omit<CardCreated['data'], keyof CardMessages | 'barcodeFormat'>;
+
 export const cardEvents = {
-  CardCreated: { name: 'card.created', publishedAs: 'card.created' },
-  CardUpdated: { name: 'card.updated', publishedAs: 'card.updated' },
+  CardCreated: {
+    name: 'card.created',
+    publishedAs: 'card.created',
+    upcasts: [
+      (data: CardCreatedOfVersion1) => ({
+        ...data,
+        barcodeFormat: 'qr',
+        stampMessage: null,
+        rewardMessage: null,
+        redemptionMessage: null,
+      }),
+    ],
+  },
+  CardUpdated: {
+    name: 'card.updated',
+    publishedAs: 'card.updated',
+    upcasts: [(data: CardUpdated['data']) => data],
+  },
   CardArchived: { name: 'card.archived', publishedAs: 'card.archived' },
   CardUnarchived: { name: 'card.unarchived', publishedAs: 'card.unarchived' },
   CardStripImageSet: { name: 'card.strip_image_set', publishedAs: 'card.updated' },

@@ -1,7 +1,6 @@
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
-import { cardUpcasts } from './card-upcasts.js';
 import { cardEvents, type CardAttributes, type CardEvent } from './card.events.js';
 import { ISSUES } from '#translations/issues.js';
 
@@ -14,11 +13,9 @@ export type Card = { id: number; accountId: number } & CardAttributes & {
     updatedAt: string;
   };
 
-export const card: Aggregate<Card, CardEvent> = {
+export const card = defineAggregate<Card, CardEvent>({
   name: 'card',
   events: cardEvents,
-  upcasts: cardUpcasts,
-  projectionVersion: 3,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -47,7 +44,7 @@ export const card: Aggregate<Card, CardEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 export function createCard(id: number, accountId: number, attributes: CardAttributes): CardEvent[] {
   assertInitialStamps(attributes);

@@ -213,7 +213,11 @@ export type CustomerEvent =
   | CustomerResealed;
 
 export const customerEvents = {
-  CustomerCreated: { name: 'customer.created', publishedAs: 'customer.created' },
+  CustomerCreated: {
+    name: 'customer.created',
+    publishedAs: 'customer.created',
+    upcasts: [(data: Omit<CustomerCreated['data'], 'signup'>) => ({ ...data, signup: null })],
+  },
   CustomerUpdated: { name: 'customer.updated', publishedAs: 'customer.updated' },
   CustomerPhoneNormalized: { name: 'customer.phone_normalized', publishedAs: 'customer.updated' },
   CustomerReferencesUpdated: { name: 'customer.references_updated', publishedAs: null },

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { getLocalDay } from '#platform/kernel/zoned-time.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { mergeMetadata, findMetadataIssue } from '#platform/kernel/metadata.js';
@@ -20,7 +20,6 @@ import {
   createSearchKeys,
   type SearchKeys,
 } from './search-keys.js';
-import { customerUpcasts } from './customer-upcasts.js';
 import {
   customerEvents,
   type CustomerCreated,
@@ -88,11 +87,9 @@ const ERASED: PersonalFields = {
   externalReferences: [],
 };
 
-export const customer: Aggregate<Customer, CustomerEvent> = {
+export const customer = defineAggregate<Customer, CustomerEvent>({
   name: 'customer',
   events: customerEvents,
-  projectionVersion: 9,
-  upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -143,7 +140,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 function createState(data: CustomerCreated['data'], at: string): Customer {
   const { customerId, accountId, marketingConsent, smsConsent, signup, personal } = data;

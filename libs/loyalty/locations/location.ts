@@ -1,4 +1,4 @@
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import {
@@ -42,10 +42,9 @@ export type LocationChanges = Partial<LocationAttributes> & { pin?: Coordinates 
 const NO_COORDINATES = { latitude: null, longitude: null, precision: null };
 const NOT_GEOCODED: Geolocation = { ...NO_COORDINATES, geocodeStatus: 'pending' };
 
-export const location: Aggregate<Location, LocationEvent> = {
+export const location = defineAggregate<Location, LocationEvent>({
   name: 'location',
   events: locationEvents,
-  projectionVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     if (event.type === 'LocationCreated') {
@@ -53,7 +52,7 @@ export const location: Aggregate<Location, LocationEvent> = {
     }
     return { ...requireState(state), ...deriveChanges(event), updatedAt: at };
   },
-};
+});
 
 function deriveChanges(
   event: Exclude<LocationEvent, { type: 'LocationCreated' }> & { meta: { recordedAt: string } },

@@ -1,4 +1,4 @@
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import type { Card } from '#loyalty/cards/card.js';
@@ -39,10 +39,9 @@ export type NewPoster = { cardId: number } & Omit<PosterAttributes, Inherited> &
     [name in Inherited]: PosterAttributes[name] | null;
   };
 
-export const poster: Aggregate<Poster, PosterEvent> = {
+export const poster = defineAggregate<Poster, PosterEvent>({
   name: 'poster',
   events: posterEvents,
-  projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -56,7 +55,7 @@ export const poster: Aggregate<Poster, PosterEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 /** Creates a poster with copies of the card's values: a poster on a wall does not change with its card. */
 export function createPoster(

@@ -1,4 +1,4 @@
-import { requireState, assertNever, type Aggregate } from '#platform/kernel/aggregate.js';
+import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import {
@@ -21,10 +21,9 @@ export type NewReward = Omit<RewardCreated['data'], 'id' | 'accountId' | 'positi
   position: number | null;
 };
 
-export const reward: Aggregate<Reward, RewardEvent> = {
+export const reward = defineAggregate<Reward, RewardEvent>({
   name: 'reward',
   events: rewardEvents,
-  projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -38,7 +37,7 @@ export const reward: Aggregate<Reward, RewardEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 export function createReward(
   id: number,

@@ -157,17 +157,26 @@ export const customerCardEvents = {
     name: 'stamp.earned',
     publishedAs: 'stamp.earned',
     balance: ({ stamps }) => stamps,
+    upcasts: [
+      (data: Omit<StampsEarned['data'], 'templateVersion' | 'receiptUse'>) => ({
+        ...data,
+        templateVersion: null,
+      }),
+      (data: Omit<StampsEarned['data'], 'receiptUse'>) => ({ ...data, receiptUse: 0 }),
+    ],
   },
   StampsRemoved: {
     name: 'stamp.removed',
     publishedAs: 'stamp.removed',
     balance: ({ stamps }) => -stamps,
+    upcasts: [(data: Omit<StampsRemoved['data'], 'receiptUse'>) => ({ ...data, receiptUse: 0 })],
   },
   RewardUnlocked: { name: 'reward.unlocked', publishedAs: 'reward.unlocked' },
   RewardRedeemed: {
     name: 'reward.redeemed',
     publishedAs: 'reward.redeemed',
     balance: ({ stampsSpent }) => -stampsSpent,
+    upcasts: [(data: Omit<RewardRedeemed['data'], 'receiptUse'>) => ({ ...data, receiptUse: 0 })],
   },
   CustomerCardMoved: { name: 'customer_card.moved', publishedAs: null },
   CustomerCardMerged: { name: 'customer_card.merged', publishedAs: null },

@@ -1,7 +1,7 @@
 import {
   requireState,
   assertNever,
-  type Aggregate,
+  defineAggregate,
   type RecordedEvent,
 } from '#platform/kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
@@ -21,7 +21,6 @@ import {
   type CardPath,
   type Holder,
 } from './card-holder.js';
-import { customerCardUpcasts } from './customer-card-upcasts.js';
 import {
   customerCardEvents,
   type ActionDetails,
@@ -97,11 +96,9 @@ export const NO_DETAILS = {
   personal: null,
 } as const satisfies Omit<ActionDetails & ReceiptDetails, 'silent'>;
 
-export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
+export const customerCard = defineAggregate<CustomerCard, CustomerCardEvent>({
   name: 'customer_card',
   events: customerCardEvents,
-  projectionVersion: 5,
-  upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
     switch (event.type) {
@@ -148,7 +145,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         return assertNever(event);
     }
   },
-};
+});
 
 function withStamps(card: CustomerCard, event: RecordedEvent<StampsEarned>): CustomerCard {
   const { data, meta } = event;

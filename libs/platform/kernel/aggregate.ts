@@ -79,7 +79,7 @@ export type RecordedEvent<E extends DomainEvent> = E & { id: string; meta: Event
  * Converts an event's data from one version of its type to the next. Must be pure. Personal data arrives decrypted,
  * or as null.
  */
-export type Upcast = (data: never) => object;
+export type Upcast<Next = object> = (data: never) => Next;
 
 /** Describes every type of event of an aggregate, in one table (ADR-0153). The compiler insists on all of them. */
 export type EventTable<E extends DomainEvent> = {
@@ -90,6 +90,11 @@ export type EventTable<E extends DomainEvent> = {
     readonly publishedAs: string | null;
     /** Returns by how much the event changes the balance of its record; left out: it does not. */
     readonly balance?: (data: Extract<E, { type: T }>['data']) => number;
+    /**
+     * Steps from version 1 to 2, from 2 to 3 and so on, where the shape has changed. Events are written in the latest
+     * version: 1 without upcasts. Released steps are never changed.
+     */
+    readonly upcasts?: readonly [...Upcast[], Upcast<Extract<E, { type: T }>['data']>];
   };
 };
 
@@ -101,15 +106,23 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
   /** Streams are named `<name>-<id>`. */
   name: string;
   events: EventTable<E>;
-  /** Raise it when `evolve` changes: older read models are then projected again. */
+  /** Read models of a lower version are projected again. */
   projectionVersion: number;
-  /**
-   * Upcasters of each type whose shape has changed: from version 1 to 2, from 2 to 3 and so on. Events are written in
-   * the latest version; a type without upcasters is at version 1.
-   */
-  upcasts?: { readonly [T in E['type']]?: readonly Upcast[] };
   evolve: (state: S | undefined, event: RecordedEvent<E>) => S;
 };
+
+/**
+ * Defines an aggregate. Each upcast raises its projection version.
+ * @property evolveVersion raise it when `evolve` returns another state for the same events; 1 when left out
+ */
+export function defineAggregate<S extends { accountId: number }, E extends DomainEvent>({
+  evolveVersion = 1,
+  ...definition
+}: Omit<Aggregate<S, E>, 'projectionVersion'> & { evolveVersion?: number }): Aggregate<S, E> {
+  const rows: { upcasts?: readonly Upcast[] }[] = Object.values(definition.events);
+  const upcastCount = rows.reduce((sum, { upcasts = [] }) => sum + upcasts.length, 0);
+  return { ...definition, projectionVersion: evolveVersion + upcastCount };
+}
 
 /** Returns by how much an event changes the balance of its record; null: not at all. */
 export function getBalanceChange<E extends DomainEvent>(

@@ -15,7 +15,7 @@ export type NewStream = {
 export function startStream<S extends { accountId: number }, E extends DomainEvent>(
   readModel: ReadModel<S, E>,
   id: number,
-  events: E[],
+  events: NoInfer<E>[],
 ): NewStream {
   return { readModel: readModel as unknown as NewStream['readModel'], id, events };
 }

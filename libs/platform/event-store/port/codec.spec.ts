@@ -5,11 +5,14 @@ import type { StoredEvent } from './event-store.js';
 const AT = '2026-03-01T10:00:00.000Z';
 
 const aggregate = {
-  upcasts: {
-    Priced: [
-      ({ price }: { price: number }) => ({ cents: price * 100 }),
-      (data: { cents: number }) => ({ ...data, currency: 'EUR' }),
-    ],
+  events: {
+    Priced: {
+      upcasts: [
+        ({ price }: { price: number }) => ({ cents: price * 100 }),
+        (data: { cents: number }) => ({ ...data, currency: 'EUR' }),
+      ],
+    },
+    Named: {},
   },
 };
 
@@ -44,7 +47,6 @@ describe('toRecorded', () => {
       expect(getCurrentVersion(aggregate, type)).toBe(1);
       expect(toRecorded(aggregate, createStored(type, 1, { a: 1 })).data).toEqual({ a: 1 });
     }
-    expect(getCurrentVersion({}, 'Priced')).toBe(1);
     expect(getCurrentVersion(aggregate, 'Priced')).toBe(3);
   });
 

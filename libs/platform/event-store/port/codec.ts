@@ -2,7 +2,9 @@ import type { DomainEvent, RecordedEvent, Upcast } from '#platform/kernel/aggreg
 import type { UnpositionedEvent } from './event-store.js';
 
 /** The part of an aggregate that the codec needs. */
-export type EventShapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
+export type EventShapes = {
+  readonly events: { readonly [type: string]: { readonly upcasts?: readonly Upcast[] } };
+};
 
 /** Reports an event that a newer version of Inkpad wrote, and that only that version can read. */
 export class NewerEventError extends Error {
@@ -26,8 +28,8 @@ export function findNewerEventError(
 }
 
 /** Returns the version in which events of a type are written: one more than there are upcasts. */
-export function getCurrentVersion({ upcasts }: EventShapes, type: string): number {
-  return getUpcasts(upcasts, type).length + 1;
+export function getCurrentVersion(aggregate: EventShapes, type: string): number {
+  return getUpcasts(aggregate, type).length + 1;
 }
 
 /**
@@ -44,11 +46,11 @@ export function toRecorded<E extends DomainEvent>(
   const error = findNewerEventError(aggregate, event);
   if (error) throw error;
   let data: object = event.data;
-  for (const step of getUpcasts(aggregate.upcasts, type).slice(version - 1))
+  for (const step of getUpcasts(aggregate, type).slice(version - 1))
     data = (step as (data: object) => object)(data);
   return { id, type, data, meta } as unknown as RecordedEvent<E>;
 }
 
-function getUpcasts(upcasts: EventShapes['upcasts'], type: string): readonly Upcast[] {
-  return upcasts !== undefined && Object.hasOwn(upcasts, type) ? (upcasts[type] ?? []) : [];
+function getUpcasts({ events }: EventShapes, type: string): readonly Upcast[] {
+  return (Object.hasOwn(events, type) && events[type]?.upcasts) || [];
 }

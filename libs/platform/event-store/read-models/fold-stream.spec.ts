@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Aggregate } from '#platform/kernel/aggregate.js';
+import { defineAggregate } from '#platform/kernel/aggregate.js';
 import { EventStore, type NewEvent, type StoredEvent } from '../port/event-store.js';
 import { foldStream, type FoldRange } from './fold-stream.js';
 
@@ -9,13 +9,17 @@ type Added = { type: 'Added'; data: { amount: number } };
 const AT = '2026-03-01T10:00:00.000Z';
 const PAGE = 200;
 
-const sum: Aggregate<Sum, Added> = {
+const sum = defineAggregate<Sum, Added>({
   name: 'sum',
-  events: { Added: { name: 'sum.added', publishedAs: null } },
-  projectionVersion: 1,
-  upcasts: { Added: [({ value }: { value: number }) => ({ amount: value })] },
+  events: {
+    Added: {
+      name: 'sum.added',
+      publishedAs: null,
+      upcasts: [({ value }: { value: number }) => ({ amount: value })],
+    },
+  },
   evolve: (state, { data }) => ({ accountId: 1, total: (state?.total ?? 0) + data.amount }),
-};
+});
 
 const createEvent = (revision: number): StoredEvent => ({
   id: `e${revision}`,
@@ -90,6 +94,11 @@ describe('foldStream', () => {
     const from = { state: { accountId: 1, total: 10 }, revision: 4 };
     for (const projected of [await fold([]), await fold(createEvents(5), { from })])
       expect(projected).toEqual({ total: undefined, head: undefined, pageSizes: [] });
+  });
+
+  it('has a projection version that an upcast and a changed evolve raise', () => {
+    expect(sum.projectionVersion).toBe(2);
+    expect(defineAggregate({ ...sum, evolveVersion: 3 }).projectionVersion).toBe(4);
   });
 
   it('upcasts events of a former version', async () => {
