@@ -2,11 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#platform/kernel/aggregate.js';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
 import type { EventTypes } from '#platform/event-store/port/event-types.js';
-import { accountEvents } from '#loyalty/accounts/account.events.js';
-import { cardEvents } from '#loyalty/cards/card.events.js';
-import { locationEvents } from '#loyalty/locations/location.events.js';
-import { posterEvents } from '#loyalty/posters/poster.events.js';
-import { rewardEvents } from '#loyalty/rewards/reward.events.js';
 import {
   customerEvents,
   type CustomerEvent,
@@ -44,17 +39,6 @@ export const PUBLIC_EVENTS = [
 ] as const;
 
 export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
-
-/** Lists what each aggregate publishes. The compiler refuses a type that is not public. */
-export const EVENT_TABLES = [
-  accountEvents,
-  cardEvents,
-  customerEvents,
-  customerCardEvents,
-  locationEvents,
-  posterEvents,
-  rewardEvents,
-] as const satisfies readonly Record<string, { publishedAs: PublicEventType | null }>[];
 
 /** The whole envelope, or only its `data`. */
 export type PayloadFormat = 'envelope' | 'flat';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
+import { readModels } from '../../../../apps/read-models.js';
 import { describeAuthor, describeEntry, isUndoable, type TimelineEntry } from './timeline.js';
 
 const { timeline: t } = getTranslations('en').t.customerPages;
@@ -15,6 +16,12 @@ const entry = (overrides: Partial<TimelineEntry>): TimelineEntry => ({
   ...overrides,
 });
 const byMerge = { ...DETAILS, source: 'adjustment', silent: true };
+
+it('every event has a label, and every label an event', () => {
+  const events = readModels.flatMap(({ aggregate }) => Object.values(aggregate.events));
+  const names = new Set(events.map(({ name }) => name));
+  expect(Object.keys(t.kinds).toSorted()).toEqual([...names].toSorted());
+});
 
 describe('an entry of the timeline', () => {
   it.each([
