@@ -13,7 +13,7 @@ COPY clients/python/src ./clients/python/src
 COPY docs/guides ./docs/guides
 COPY docs/receivers ./docs/receivers
 COPY docs/admin-api.md docs/api.md docs/webhooks.md ./docs/
-COPY CHANGELOG.md ./
+COPY CHANGELOG.md openapi.json ./
 COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2's native part is an optional package.

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 
 describe('the OpenAPI documents', () => {
-  it('match the code, and so does what is generated from them (if not: npm run openapi)', async () => {
+  it('match the code, and so do the generated documents (if not: npm run openapi)', async () => {
     const texts = Object.entries(await renderApiDocuments(documents));
     const stale = texts.filter(
       ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,

@@ -1,7 +1,8 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { compile, listSources, watchSources } from './compile.mjs';
+import { pathToFileURL } from 'node:url';
+import { CLIENT, SERVICE, compile, listSources, watchSources } from './compile.mjs';
 import { listClientSources, packClients } from './pack-clients.mjs';
 import {
   copyViews,
@@ -13,14 +14,23 @@ import {
 } from './views.mjs';
 import { Refusal, describeExit, launch, readJson } from './processes.mjs';
 
+/** The sources of the clients that the build generates from openapi.json. Git ignores them. */
+const GENERATED = [
+  ...['error-classes', 'operations', 'schema'].map((name) => `clients/typescript/src/${name}.ts`),
+  ...['async_operations', 'error_classes', 'models', 'operations'].map(
+    (name) => `clients/python/src/inkpad/${name}.py`,
+  ),
+];
+
 /**
  * Finds what is missing or stale before a program runs.
  * @param {string} root the folder of package.json
  * @param {boolean} withTools whether packages that only tests and checks need have to be there too
  */
 export function findWork(root, withTools) {
+  const built = readState(root);
   return {
-    build: readState(root)?.sources !== hashSources(root),
+    build: built?.sources !== hashSources(root) || built.generated !== hashGenerated(root),
     install: needsInstall(root, withTools),
   };
 }
@@ -63,7 +73,16 @@ const listDocuments = (root) => [...listGuides(root), ...listReceivers(root)];
 
 function hashSources(root) {
   const files = [...listSources(root), ...listViews(root), ...listClientSources(root)];
-  return hashFiles(root, [...files, ...listDocuments(root)]);
+  const written = files.filter((file) => !GENERATED.includes(file));
+  return hashFiles(root, [...written, ...listDocuments(root), 'openapi.json']);
+}
+
+/** Hashes the generated sources: a checkout of an older commit replaces them, and leaves none behind. */
+function hashGenerated(root) {
+  return hashFiles(
+    root,
+    GENERATED.filter((file) => fs.existsSync(path.join(root, file))),
+  );
 }
 
 function hashFiles(root, files) {
@@ -87,13 +106,29 @@ export async function buildService(root) {
   const documents = hashFiles(root, listDocuments(root));
   const before = readState(root);
   fs.rmSync(getStatePath(root), { force: true });
-  await compile(root);
+  await compile(root, SERVICE);
+  await generateClients(root);
+  await compile(root, CLIENT);
   copyViews(root);
   await Promise.all([
     packClients(root),
     before?.documents === documents ? undefined : renderGuides(root),
   ]);
-  fs.writeFileSync(getStatePath(root), JSON.stringify({ sources, documents }));
+  const generated = hashGenerated(root);
+  fs.writeFileSync(getStatePath(root), JSON.stringify({ sources, documents, generated }));
+}
+
+/** Generates the sources of the clients. Writes only what is new, since editors and compilers read it again. */
+async function generateClients(root) {
+  const { href } = pathToFileURL(path.join(root, 'dist/scripts/client-sources.js'));
+  const { renderClientSources } = await import(href);
+  const { version } = readJson(path.join(root, 'package.json'));
+  const texts = renderClientSources(readJson(path.join(root, 'openapi.json')), version);
+  for (const file of GENERATED) {
+    const target = path.join(root, file);
+    const isCurrent = fs.existsSync(target) && fs.readFileSync(target, 'utf8') === texts[file];
+    if (!isCurrent) fs.writeFileSync(target, texts[file]);
+  }
 }
 
 /**

@@ -2,8 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { watch } from './views.mjs';
 
-/** Sources that swc compiles into dist, each file for itself. `npm run typecheck` checks types. */
-const FOLDERS = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
+/** Folders whose sources swc compiles into dist, each file for itself. `npm run typecheck` checks types. */
+export const SERVICE = ['apps', 'libs', 'scripts'];
+export const CLIENT = ['clients/typescript/src'];
+const FOLDERS = [...SERVICE, ...CLIENT];
 const SOURCE = /(?<![.](?:d|spec|contract))[.]ts$/;
 
 /** The compiler's options, which the tests use as well. */
@@ -17,21 +19,23 @@ export const COMPILER_OPTIONS = {
 };
 
 /** @returns {string[]} the files that are compiled, from the root of the project */
-export function listSources(root) {
-  return FOLDERS.filter((folder) => fs.existsSync(path.join(root, folder))).flatMap((folder) =>
-    listFiles(path.join(root, folder), SOURCE).map((file) => path.join(folder, file)),
-  );
+export function listSources(root, folders = FOLDERS) {
+  return folders
+    .filter((folder) => fs.existsSync(path.join(root, folder)))
+    .flatMap((folder) =>
+      listFiles(path.join(root, folder), SOURCE).map((file) => path.join(folder, file)),
+    );
 }
 
 /**
- * Compiles all sources, which takes less than a second, and removes what has no source any more.
+ * Compiles the sources of these folders, which takes less than a second, and removes what has no source any more.
  * @throws {Error} with the compiler's messages, which name files and lines
  */
-export async function compile(root) {
+export async function compile(root, folders = FOLDERS) {
   // Imported only now: the first start installs it.
   const { default: swc } = await import('@swc/core');
   const results = await Promise.allSettled(
-    listSources(root).map(async (file) => {
+    listSources(root, folders).map(async (file) => {
       const source = path.join(root, file);
       const target = path.join(root, 'dist', file.replace(/ts$/, 'js'));
       const { code, map } = await swc.transformFile(source, {
@@ -46,7 +50,7 @@ export async function compile(root) {
       fs.writeFileSync(target, `${code}//# sourceMappingURL=${path.basename(target)}.map\n`);
     }),
   );
-  for (const folder of FOLDERS) removeOrphans(root, folder);
+  for (const folder of folders) removeOrphans(root, folder);
   const failures = results.filter(({ status }) => status === 'rejected');
   if (failures.length > 0) throw new Error(failures.map(({ reason }) => reason.message).join('\n'));
 }

@@ -1,6 +1,7 @@
 import { fillPlaceholders } from '#platform/kernel/error-catalogue.js';
 import { ERROR_CATALOGUE, ERROR_CODES } from '#web/docs/error-catalogue.js';
 import { GENERATED_PYTHON, renderDocstring } from './python-client.js';
+import { GENERATED_TYPESCRIPT } from './typescript-client.js';
 
 /** Renders a class for each error code, for both clients. */
 
@@ -29,11 +30,13 @@ export class ${name} extends InkpadError {
 }
 `,
   );
-  const entries = CLASSES.map(({ name, code }) => `${code}: ${name},`);
-  return `import { InkpadError } from './inkpad-error.js';
+  const entries = CLASSES.map(({ name, code }) => `  ${code}: ${name},`);
+  return `${GENERATED_TYPESCRIPT}import { InkpadError } from './inkpad-error.js';
 
 ${classes.join('\n')}
-export const ERROR_CLASSES = {${entries.join('\n')}};
+export const ERROR_CLASSES = {
+${entries.join('\n')}
+};
 `;
 }
 

@@ -1,12 +1,9 @@
 import './node-version.cjs';
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, findWork } from './build.mjs';
 import { endWithParent } from './npm-parent.mjs';
-import { Refusal } from './processes.mjs';
 
 /**
  * `npm test`: everything that needs only Node.js and npm. `npm test -- stamping` runs the tests of one subject, by a part
@@ -33,7 +30,6 @@ if (subjects.length === 0) {
     await succeed(run('npm', ['run', '--silent', tests]));
   }
 }
-if (findWork(root, false).build) await buildOrExit();
 const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 await succeed(
   run(process.execPath, [
@@ -44,20 +40,6 @@ await succeed(
     ...(subjects.length > 0 ? ['--testPathPatterns', ...subjects] : []),
   ]),
 );
-
-async function buildOrExit() {
-  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-build-'));
-  const { signal } = new AbortController();
-  try {
-    await build({ root, dataDir, say: console.log, signal, onStep: () => {} });
-    fs.rmSync(dataDir, { recursive: true });
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    // Its log stays in that folder.
-    console.error(error.message);
-    process.exit(1);
-  }
-}
 
 function run(program, parameters) {
   const child = spawn(program, parameters, { cwd: root, stdio: 'inherit' });

@@ -42,6 +42,8 @@ for await (const { id } of own.iterate('listCustomers')) id.toFixed();
 export const find = (search?: string) => own.listCustomers({ query: { search } });
 const path = { customer_id: 1, id: 2 };
 const stamped: ApiResponse<Schemas['CustomerCardDetail']> = await own.stampCustomerCard({ path, body: { stamps: 1 }, headers: { 'x-till': '1' } }).withResponse();
+const webhook = await own.createWebhookSubscription({ body: { events: ['stamp.earned'], target_url: 'https://b.example', headers: { 'x-key': 'k' } } });
+export const names: string[] = Object.keys(webhook.headers);
 export const left: string | null = stamped.headers.get('ratelimit-remaining') ?? stamped.requestId;
 export function describe(error: unknown): string | null {
   if (error instanceof InsufficientStampsError) return error.code satisfies 'insufficient_stamps';

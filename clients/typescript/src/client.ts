@@ -1,13 +1,13 @@
 import { ERROR_CLASSES } from './error-classes.js';
 import { InkpadError, type ErrorBody } from './inkpad-error.js';
 import { operations as routes, VERSION } from './operations.js';
-import type { components, operations } from './schema.js';
-import type { WebAbortSignal, WebBlob, WebFetch, WebHeaders } from './web-types.js';
+import type { Operations, Schemas } from './schema.js';
+import type { WebAbortSignal, WebFetch, WebHeaders } from './web-types.js';
 
 export * from './error-classes.js';
 export { InkpadError, type ErrorCode } from './inkpad-error.js';
 
-export type Schemas = components['schemas'];
+export type { Schemas } from './schema.js';
 
 export type ClientOptions = {
   /** Where the service is, without `/api/v1`. */
@@ -56,26 +56,8 @@ export type ApiPromise<T> = Promise<T> & {
 
 export type OperationId = keyof typeof routes;
 
-type Operation<Id extends OperationId> = operations[Id];
-type Body<Id extends OperationId> =
-  Operation<Id> extends { requestBody: infer B }
-    ? Json<B>
-    : Operation<Id> extends { requestBody?: infer B }
-      ? Json<B> | undefined
-      : undefined;
-/** The media type of a body that is not JSON, such as a picture, is that of the Blob. */
-type Json<T, Other = WebBlob> = T extends { content: { 'application/json': infer J } }
-  ? J
-  : T extends { content: Record<string, unknown> }
-    ? Other
-    : undefined;
-type Responses<Id extends OperationId> = Operation<Id>['responses'];
-
 /** The body of a successful response: text where it is not JSON, undefined without one. */
-export type Result<Id extends OperationId> = Json<
-  Responses<Id>[keyof Responses<Id> & (200 | 201 | 202 | 204)],
-  string
->;
+export type Result<Id extends OperationId> = Operations[Id]['result'];
 
 type OptionalField<Name extends string, T> = [T] extends [undefined]
   ? { [N in Name]?: never }
@@ -85,8 +67,8 @@ type OptionalField<Name extends string, T> = [T] extends [undefined]
 
 /** The ids of a path; those that the client has a default for may be left out. */
 type Path<Id extends OperationId, Default extends string> = [Default] extends [never]
-  ? Operation<Id>['parameters']['path']
-  : WithoutDefaults<Operation<Id>['parameters']['path'], Default>;
+  ? Operations[Id]['path']
+  : WithoutDefaults<Operations[Id]['path'], Default>;
 type WithoutDefaults<Ids, Default extends string> = [Ids] extends [undefined]
   ? undefined
   : Exclude<keyof Ids, Default> extends never
@@ -104,8 +86,8 @@ export type Params<Id extends OperationId, Default extends string = never> = Opt
   'path',
   Path<Id, Default>
 > &
-  OptionalField<'query', OrUndefined<Operation<Id>['parameters']['query']>> &
-  OptionalField<'body', Body<Id>>;
+  OptionalField<'query', OrUndefined<Operations[Id]['query']>> &
+  OptionalField<'body', Operations[Id]['body']>;
 
 type Arguments<Id extends OperationId, Default extends string> =
   Record<never, never> extends Params<Id, Default>

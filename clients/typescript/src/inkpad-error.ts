@@ -1,7 +1,7 @@
-import type { components } from './schema.js';
+import type { Schemas } from './schema.js';
 import type { WebHeaders } from './web-types.js';
 
-type ErrorSchema = components['schemas']['ErrorResponse'];
+type ErrorSchema = Schemas['ErrorResponse'];
 
 /**
  * The codes of the service, `no_response` and `timed_out` when no response came, and `unknown` when the response was not

@@ -1,14 +1,9 @@
 import { createPublicKey, verify as verifyWithKey, type KeyObject } from 'node:crypto';
 import { Webhook, WebhookVerificationError as Unverified } from 'standardwebhooks';
-import type { webhooks } from './schema.js';
+import type { WebhookEvent } from './schema.js';
 import type { WebHeaders } from './web-types.js';
 
-type Payload = {
-  [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'];
-}[keyof webhooks];
-
-/** The payload of a subscription with payload_format `envelope`. `type` tells which event it is. */
-export type WebhookEvent = Extract<Payload, { type: string; timestamp: string; data: object }>;
+export type { WebhookEvent } from './schema.js';
 
 /** The payload of a subscription with payload_format `flat`, with the type and id of its headers. */
 export type FlatWebhookEvent = {
