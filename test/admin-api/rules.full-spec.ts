@@ -147,7 +147,7 @@ describe('access to the admin API', () => {
     expect(rows.filter(({ text }) => text.includes(token.slice(7, 30)))).toEqual([]);
   });
 
-  it('ADMIN-02 While no such token is in force, every path but its document (ADMIN-13) is 404, whatever token a request has', async () => {
+  it('ADMIN-02 While no token of the admin API is in force, every path but its document (ADMIN-13) is 404, whatever token a request has', async () => {
     const other = await startService();
     try {
       const { tokenId, token } = await other.execute(new CreateAdminToken(cli, 'ended'));
@@ -166,7 +166,7 @@ describe('access to the admin API', () => {
     }
   });
 
-  it('ADMIN-03 Otherwise a request without a token of the admin API is 401 `unauthorized`, also for a path that does not exist', async () => {
+  it('ADMIN-03 While a token of the admin API is in force, a request without one is 401 `unauthorized`, also for a path that does not exist', async () => {
     for (const token of [null, 'x', `inkadm_${'A'.repeat(59)}`]) {
       for (const path of ['/users', '/nothing']) {
         expectFailure(await admin.as(token).get(path), 401, 'unauthorized');
@@ -181,7 +181,7 @@ describe('access to the admin API', () => {
     expectFailure(await store.as(admin.token).get(store.store), 401, 'unauthorized');
   });
 
-  it('ADMIN-05 A revoked token stops at once in every process', async () => {
+  it('ADMIN-05 A revoked token of the admin API stops at once in every process', async () => {
     const store = await service.newStore();
     const { program, second } = await startSecondApi(service.running, store);
     try {
@@ -471,7 +471,7 @@ describe('provisioned stores', () => {
     expect(await readPages('/accounts?limit=250')).toEqual(before);
   });
 
-  it('ADMIN-22 The list has every store of the service by id, in pages with `limit` (100 by default), `cursor` and `Link`; `user_id` filters it', async () => {
+  it('ADMIN-22 The list of stores has every one of the service by id, in pages with `limit` (100 by default), `cursor` and `Link`; `user_id` filters it', async () => {
     const owner = await newUser();
     const stores = [await newStore(owner.id), await newStore(owner.id), await newStore(owner.id)];
     const own = stores.map(({ id }) => id);
@@ -590,7 +590,7 @@ describe('members', () => {
     );
   });
 
-  it("ADMIN-33 It invites in the name of the store's first owner; without an owner it is 422", async () => {
+  it("ADMIN-33 An invitation is in the name of the store's first owner; without an owner it is 422", async () => {
     const owner = await newUser();
     const { id } = await newStore(owner.id);
     const invite = () =>
@@ -639,7 +639,7 @@ describe('users', () => {
     expectRefused(await create({ name: 'x'.repeat(256) }), 'name');
   });
 
-  it('ADMIN-42 The list has every user by id, in pages with `limit`, `cursor` and `Link`; `account_id` and `email` filter it, and `include_removed` adds the removed ones', async () => {
+  it('ADMIN-42 The list of users has every one by id, in pages with `limit`, `cursor` and `Link`', async () => {
     const [owner, staff, other] = [await newUser(), await newUser(), await newUser()];
     const { id } = await newStore(owner.id);
     await admin.post(`/accounts/${id}/members`, { user_id: staff.id, role: 'staff' });
@@ -822,7 +822,7 @@ describe('API tokens', () => {
     expectFailure(await create({ user_id: 999_999_999 }), 404, 'not_found');
   });
 
-  it('ADMIN-52 The list has every token in force by id, in pages with `limit`, `cursor` and `Link`; `user_id` filters it, and `include_ended` adds those that were revoked or have expired', async () => {
+  it('ADMIN-52 The list of tokens has every one in force by id, in pages with `limit`, `cursor` and `Link`', async () => {
     const user = await newUser();
     const own = [];
     for (let i = 0; i < 3; i++) own.push((await newToken(user.id)).id);

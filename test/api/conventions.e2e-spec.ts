@@ -89,14 +89,14 @@ describe('bodies', () => {
     expectRefused(await store.patch(`${cards}/${id}`, { name: 'Tea' }), 'card');
   });
 
-  it('CONV-03 The others are also accepted without a wrapper if the object has at least one of their fields', async () => {
+  it("CONV-03 Every body but a card's is also accepted without its wrapper if the object has at least one of its fields", async () => {
     for (const { wrapper, method, path, fields, done } of await writes()) {
       const { status } = await store.send(method, path, fields);
       expect([wrapper, status]).toEqual([wrapper, done]);
     }
   });
 
-  it("CONV-04 With neither the wrapper nor any of the fields, they are 422 on the wrapper's name", async () => {
+  it("CONV-04 A body with neither its wrapper nor any of its fields is 422 on the wrapper's name", async () => {
     for (const { wrapper, method, path } of await writes()) {
       expectRefused(await store.send(method, path, { unknown: 1 }), wrapper);
       expectRefused(await store.send(method, path, {}), wrapper);
@@ -129,7 +129,7 @@ describe('bodies', () => {
     expect((await store.post(`${path}/stamp`, { stamps: 1, sender: 'till' })).status).toBe(200);
   });
 
-  it('CONV-08 So are `__proto__` and `constructor`', async () => {
+  it('CONV-08 The keys `__proto__` and `constructor` are ignored like unknown ones', async () => {
     const poison = '"__proto__":{"name":"x"},"constructor":{"prototype":{"name":"x"}}';
     const createdCard = await store.post<CardJson>(
       cards,
@@ -448,7 +448,7 @@ describe('types', () => {
     }
   });
 
-  it('CONV-16 Anything else in place of a boolean is 422 on the field', async () => {
+  it('CONV-16 Anything but a boolean in place of one is 422 on the field', async () => {
     for (const show_member_field of ['yes', 'on', 2, -1, [], {}, 'x']) {
       const answer = await store.post(cards, { card: { name: 'Coffee', show_member_field } });
       expectRefused(answer, 'show_member_field');

@@ -46,14 +46,14 @@ const sql = async <R extends object>(text: string): Promise<R[]> =>
   (await getPool(service.running.app.get(DataSource)).query<R>(text)).rows;
 
 describe('idempotency keys', () => {
-  it('RETRY-01 Without the header two identical requests are executed twice', async () => {
+  it('RETRY-01 Without `Idempotency-Key` two identical requests are executed twice', async () => {
     const { path } = await enrol(store);
     await stamp(path, {});
     await stamp(path, {});
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-02 Repeating the same key and body returns the first status and body, and executes nothing', async () => {
+  it('RETRY-02 Repeating the same `Idempotency-Key` and body returns the first status and body, and executes nothing', async () => {
     const { path } = await enrol(store);
     const once = key();
     const first = await stamp(path, once);
@@ -63,14 +63,14 @@ describe('idempotency keys', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-03 The replayed response has the header `Idempotent-Replayed: true`; the first one does not', async () => {
+  it('RETRY-03 A replayed response has the header `Idempotent-Replayed: true`; the first one does not', async () => {
     const { path } = await enrol(store);
     const once = key();
     expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBeNull();
     expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('RETRY-04 Bodies are compared as JSON values: order of keys and white space do not matter', async () => {
+  it('RETRY-04 The bodies of repeated requests are compared as JSON values: order of keys and white space do not matter', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once, '{"stamps":1,"note":"x"}');
@@ -86,7 +86,7 @@ describe('idempotency keys', () => {
     ]);
   });
 
-  it('RETRY-05 The same key with another body is 422 `idempotency_key_reused`', async () => {
+  it('RETRY-05 A used `Idempotency-Key` with another body is 422 `idempotency_key_reused`', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -145,7 +145,7 @@ describe('idempotency keys', () => {
     }
   });
 
-  it('RETRY-07 A key has 1 to 255 printable ASCII characters; any other is 422 `idempotency_key`', async () => {
+  it('RETRY-07 An `Idempotency-Key` has 1 to 255 printable ASCII characters; any other is 422 `idempotency_key`', async () => {
     const { path } = await enrol(store);
     for (const unfit of ['', '""', 'ä', 'x'.repeat(256), 'a\tb']) {
       expectRefused(await stamp(path, key(unfit)), 'idempotency_key');
@@ -156,14 +156,14 @@ describe('idempotency keys', () => {
     }
   });
 
-  it('RETRY-08 One pair of double quotes around the key is not part of it', async () => {
+  it('RETRY-08 One pair of double quotes around an `Idempotency-Key` is not part of it', async () => {
     const { path } = await enrol(store);
     await stamp(path, key('"quoted"'));
     expect(isRepeated(await stamp(path, key('quoted')))).toBe(true);
     expect(isRepeated(await stamp(path, key('""quoted""')))).toBe(false);
   });
 
-  it('RETRY-09 The same key with another token is another request', async () => {
+  it('RETRY-09 A used `Idempotency-Key` with another token is another request', async () => {
     const { path } = await enrol(store);
     const { token } = await service.running.execute(
       new CreateToken(cli, store.email, 'second till'),
@@ -174,7 +174,7 @@ describe('idempotency keys', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-10 The same key on another path is another request', async () => {
+  it('RETRY-10 A used `Idempotency-Key` on another path is another request', async () => {
     const [one, other] = [await enrol(store), await enrol(store)];
     const once = key();
     await stamp(one.path, once);
@@ -182,7 +182,7 @@ describe('idempotency keys', () => {
     expect(await balance(other.path)).toBe(1);
   });
 
-  it('RETRY-11 The same key with another query is another request', async () => {
+  it('RETRY-11 A used `Idempotency-Key` with another query is another request', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -190,7 +190,7 @@ describe('idempotency keys', () => {
     expect([isRepeated(other), await balance(path)]).toEqual([false, 2]);
   });
 
-  it('RETRY-12 The same key with another method is another request', async () => {
+  it('RETRY-12 A used `Idempotency-Key` with another method is another request', async () => {
     const { rewards } = await enrol(store, { rewards: [5] });
     const path = `${store.store}/rewards/${rewards[0]?.id}`;
     const once = key();
@@ -228,7 +228,7 @@ describe('idempotency keys', () => {
     expect([again.status, again.text, isRepeated(again)]).toEqual([422, refused.text, true]);
   });
 
-  it('RETRY-15 So is the 422 of a value that is taken', async () => {
+  it('RETRY-15 The 422 of a value that is taken is replayed even after the value is free again', async () => {
     const customer = { first_name: 'Ada', email: `${randomUUID()}@example.com` };
     const path = `${store.store}/customers`;
     await store.post(path, { customer });
@@ -247,7 +247,7 @@ describe('idempotency keys', () => {
     expect([corrected.status, isRepeated(corrected)]).toEqual([200, false]);
   });
 
-  it('RETRY-17 404 is not stored', async () => {
+  it('RETRY-17 A 404 is not stored to be replayed', async () => {
     const path = `${store.store}/rewards`;
     const once = key();
     const body = { reward: { card_id: 999_999_999, name: 'Cake', stamps_required: 3 } };
@@ -256,7 +256,7 @@ describe('idempotency keys', () => {
     expect([again.status, isRepeated(again)]).toEqual([404, false]);
   });
 
-  it('RETRY-18 401 and 429 are not stored', async () => {
+  it('RETRY-18 401 and 429 are not stored to be replayed', async () => {
     const { path } = await enrol(store);
     const once = key();
     expectFailure(
@@ -279,7 +279,7 @@ describe('idempotency keys', () => {
     expect([after.status, isRepeated(after)]).toEqual([200, false]);
   });
 
-  it('RETRY-19 400, 413 and 415 are not stored', async () => {
+  it('RETRY-19 400, 413 and 415 are not stored to be replayed', async () => {
     const { path } = await enrol(store);
     const once = key();
     expect((await stamp(path, once, '{"stamps":')).status).toBe(400);
@@ -290,7 +290,7 @@ describe('idempotency keys', () => {
     expect([after.status, isRepeated(after)]).toEqual([200, false]);
   });
 
-  it('RETRY-20 Many simultaneous requests with the same key are executed once', async () => {
+  it('RETRY-20 Many simultaneous requests with the same `Idempotency-Key` are executed once', async () => {
     const { path } = await enrol(store);
     const once = key();
     const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, once)));
@@ -320,7 +320,7 @@ describe('idempotency keys', () => {
     }
   });
 
-  it('RETRY-22 After 24 hours the same key is a new request', async () => {
+  it('RETRY-22 After 24 hours a used `Idempotency-Key` is a new request', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -371,7 +371,7 @@ describe('idempotency keys', () => {
     }
   });
 
-  it('RETRY-24 The header has no effect on a GET', async () => {
+  it('RETRY-24 An `Idempotency-Key` has no effect on a GET', async () => {
     const { path } = await enrol(store);
     const once = key();
     const first = await store.send<CustomerCardDetailJson>('GET', path, undefined, once);

@@ -58,7 +58,7 @@ async function update(path: string, customer: object): Promise<void> {
 }
 
 describe('large pages of the feed', () => {
-  it('DELIV-53 A page of it ends near 4 MiB, whatever its `limit`, and its `Link` goes on', async () => {
+  it('DELIV-53 A page of the feed ends near 4 MiB, whatever its `limit`, and its `Link` goes on', async () => {
     const PORT = String(await findFreePort());
     const METRICS_PORT = String(await findFreePort());
     const api = startProgram(

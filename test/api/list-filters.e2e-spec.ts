@@ -135,7 +135,7 @@ async function find(parameters: Record<string, string>): Promise<number[]> {
 const now = async () => (await add()).created_at;
 
 describe('filters of the list of customers', () => {
-  it('SEARCH-38 `birthday_month` finds those who were born in this month, from 1 to 12; anything else is 422 `birthday_month`', async () => {
+  it('SEARCH-38 `birthday_month` finds customers who were born in this month, from 1 to 12; anything else is 422 `birthday_month`', async () => {
     const { id } = await add({ birthday: '1990-05-31' });
     const { id: second } = await add({ birthday: '2000-05-01' });
     const { id: december } = await add({ birthday: '1985-12-24' });
@@ -154,7 +154,7 @@ describe('filters of the list of customers', () => {
     }
   });
 
-  it('SEARCH-39 `card_id` finds those who have this card; for an unknown card, or one of another store, there is nobody', async () => {
+  it('SEARCH-39 `card_id` finds customers who have this card; for an unknown card, or one of another store, there is nobody', async () => {
     const { card, customer } = await enrol(store);
     const { card: otherCard, customer: other } = await enrol(store);
     expect(await find({ card_id: String(card.id) })).toEqual([customer.id]);
@@ -171,7 +171,7 @@ describe('filters of the list of customers', () => {
     }
   });
 
-  it('SEARCH-40 `min_stamps` finds those who have at least so many stamps: with `card_id` on that card, else as their `stamp_count`', async () => {
+  it('SEARCH-40 `min_stamps` finds customers who have at least so many stamps: with `card_id` on that card, else as their `stamp_count`', async () => {
     const { card, customer, path } = await enrol(store);
     const { card: second } = await enrol(store);
     const { id: cardless } = await add();
@@ -194,7 +194,7 @@ describe('filters of the list of customers', () => {
     }
   });
 
-  it('SEARCH-41 `inactive_since` finds those who were created before this time, and none of whose cards has changed since', async () => {
+  it('SEARCH-41 `inactive_since` finds customers who were created before this time, and none of whose cards has changed since', async () => {
     const { customer, path } = await enrol(store);
     const { id: cardless } = await add();
     const inactive_since = await now();
@@ -212,7 +212,7 @@ describe('filters of the list of customers', () => {
     expectRefused(await store.get(list), 'inactive_since');
   });
 
-  it('SEARCH-42 They too narrow each other and the other filters down, and find neither merged nor erased customers', async () => {
+  it('SEARCH-42 `birthday_month`, `card_id`, `min_stamps` and `inactive_since` narrow each other and the other filters down, and find neither merged nor erased customers', async () => {
     const { card, customer, path } = await enrol(store);
     await store.post(`${path}/stamp`, { stamps: 2 });
     await patch(`customers/${customer.id}`, { customer: { birthday: '1990-03-01' } });

@@ -145,7 +145,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-07 The last page has no such target', async () => {
+  it('LIST-07 The last page has no target with `rel="next"`', async () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       const all = await store.get(`${list}?limit=${whole.length}`);
@@ -165,7 +165,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-09 The links keep the filters', async () => {
+  it('LIST-09 The `Link` to the next page keeps the filters', async () => {
     const rewards = `${store.store}/rewards`;
     const { body } = await store.get<{ id: number; card_id: number }[]>(rewards);
     const card = body[0]?.card_id;
@@ -179,7 +179,7 @@ describe('lists', () => {
     expect((await pages(`${store.store}/cards?scope=all&limit=2`)).flat()).toEqual(all);
   });
 
-  it('LIST-10 The links keep the `limit`', async () => {
+  it('LIST-10 The `Link` to the next page keeps the `limit`', async () => {
     for (const list of lists) {
       const sizes = (await pages(`${list}?limit=2`)).map(({ length }) => length);
       expect(sizes.slice(0, -1).every((size) => size === 2)).toBe(true);

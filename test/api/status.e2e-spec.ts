@@ -37,18 +37,18 @@ async function expectServed(url: string): Promise<void> {
 }
 
 describe('the status', () => {
-  it('STATUS-01 Returns 200 without a token', async () => {
+  it('STATUS-01 The status is 200 without a token', async () => {
     expect((await service.anonymous.get(STATUS)).status).toBe(200);
   });
 
-  it('STATUS-02 A bad token is ignored', async () => {
+  it('STATUS-02 The status ignores a bad token', async () => {
     for (const authorization of ['Bearer ink_nonsense', 'Basic abc', 'x']) {
       const answer = await service.anonymous.send('GET', STATUS, undefined, { authorization });
       expect(answer.status).toBe(200);
     }
   });
 
-  it('STATUS-03 Has exactly the fields above', async () => {
+  it('STATUS-03 The status has exactly the documented fields', async () => {
     const body = await show();
     expect([body.status, body.api_version]).toEqual(['ok', 'v1']);
     expect(Object.keys(body).sort()).toEqual([
@@ -75,7 +75,7 @@ describe('the status', () => {
     expect((await show()).authentication).toMatch(/Authorization.*Bearer/);
   });
 
-  it('STATUS-05 The URLs are absolute, and each one is served', async () => {
+  it('STATUS-05 The URLs in the status are absolute, and each one is served', async () => {
     const body = await show();
     for (const url of [body.documentation_url, body.developer_portal_url, body.openapi_url]) {
       await expectServed(url);

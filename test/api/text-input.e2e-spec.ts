@@ -93,7 +93,7 @@ describe('a text that is sent', () => {
     expect([colored.body.card_color, colored.body.auxiliary_fields]).toEqual(['#FFFFFF', []]);
   });
 
-  it('CONV-50 Inside a text they stay, with those that belong to the last visible character: emoji of several people, flags and the joiners of Persian and Malayalam are stored as sent', async () => {
+  it('CONV-50 Invisible characters stay inside a text, and where they belong to its last visible character', async () => {
     for (const name of [
       '👨‍👩‍👧',
       'Love ❤\uFE0F',
@@ -110,7 +110,7 @@ describe('a text that is sent', () => {
     expect(await findIds({ search: 'نیمفاصله' })).toEqual([id]);
   });
 
-  it('CONV-51 In e-mail addresses, phone numbers, external ids, receipt numbers (`external_ref`), card codes and search terms they count as nothing anywhere', async () => {
+  it('CONV-51 Invisible characters count as nothing anywhere in e-mail addresses, phone numbers, external ids, receipt numbers (`external_ref`), card codes and search terms', async () => {
     for (const one of INVISIBLE) {
       const email = address();
       const phone = `+49151700${String(people).padStart(5, '0')}`;

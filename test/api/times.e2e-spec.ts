@@ -88,7 +88,7 @@ describe('a time', () => {
     }
   });
 
-  it('CONV-58 It is understood with a space in place of the `+` of its offset, which is what a `+` means in a query', async () => {
+  it('CONV-58 A time is understood with a space in place of the `+` of its offset, which is what a `+` means in a query', async () => {
     for (const [input, meant] of [
       ['2090-05-31T12:00:00 02:00', '2090-05-31T10:00:00.000Z'],
       ['2090-05-31T12:00:00.25 0200', '2090-05-31T10:00:00.250Z'],
@@ -225,7 +225,7 @@ describe('a date without a time', () => {
     }
   });
 
-  it('CONV-61 It is checked together with all other fields, also under `handling=strict`', async () => {
+  it('CONV-61 A date without a time is checked together with all other fields, also under `handling=strict`', async () => {
     const at = await service.newStore({ timeZone: 'America/Los_Angeles' });
     const body = { card: { expires_at: '2026-12-31', nmae: 'Coffee' } };
     const strict = { prefer: 'handling=strict' };

@@ -30,7 +30,7 @@ let people = 0;
 const someone = () => ({ first_name: 'Anna', email: `strict${people++}@example.com` });
 
 describe('unknown parameters and fields', () => {
-  it('CONV-41 Query parameters and body fields that the operation does not take are named in `X-Unknown-Parameters`, those in the wrapper with its name: `customer.frist_name, limt`', async () => {
+  it('CONV-41 Query parameters and body fields that the operation does not take are named in `X-Unknown-Parameters`', async () => {
     const misspelt = { customer: { ...someone(), frist_name: 'Anna', id: 7 }, card: 1 };
     const response = await store.post<CreatedCustomerJson>(`${customers}?limt=3`, misspelt);
     expect([response.status, unknownIn(response)]).toEqual([
@@ -45,7 +45,7 @@ describe('unknown parameters and fields', () => {
     expect([listed.status, unknownIn(listed)]).toEqual([200, 'serach']);
   });
 
-  it('CONV-42 So are those in the objects of a list, by their place from 0: `customer.external_references.0.sorce`', async () => {
+  it('CONV-42 Unknown fields in the objects of a list are named by their place from 0: `customer.external_references.0.sorce`', async () => {
     const references = [
       { source: 'till', external_id: `${people}`, sorce: 'till', metadata: { anything: 1 } },
       { source: 'till', external_id: `${people}b` },
@@ -63,7 +63,7 @@ describe('unknown parameters and fields', () => {
     expect([card.status, unknownIn(card)]).toEqual([201, 'card.auxiliary_fields.1.lable']);
   });
 
-  it('CONV-43 Failures name them too, and repeated responses', async () => {
+  it('CONV-43 Failures and repeated responses have `X-Unknown-Parameters` too', async () => {
     const nameless = await store.post(customers, { customer: { frist_name: 'Anna' } });
     expect([nameless.status, unknownIn(nameless)]).toEqual([422, 'customer.frist_name']);
     const nobody = await store.get(`${customers}/999999999?limt=3`);
@@ -76,7 +76,7 @@ describe('unknown parameters and fields', () => {
     expect(again.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('CONV-44 When there are none, there is no such header', async () => {
+  it('CONV-44 When all names are known, there is no `X-Unknown-Parameters`', async () => {
     for (const answer of [
       await store.post(customers, { customer: someone() }),
       await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, note: 'Thanks' }),
@@ -87,7 +87,7 @@ describe('unknown parameters and fields', () => {
     }
   });
 
-  it('CONV-45 Names are percent-encoded and separated by commas', async () => {
+  it('CONV-45 The names in `X-Unknown-Parameters` are percent-encoded and separated by commas', async () => {
     const odd = await store.get(
       `${customers}?${encodeURIComponent('a, b\r\nx: y')}=1&${encodeURIComponent('größe')}=2`,
     );
@@ -103,7 +103,7 @@ describe('unknown parameters and fields', () => {
     expect(unknownIn(cut)?.length).toBeLessThanOrEqual(1024);
   });
 
-  it('CONV-46 With `Prefer: handling=strict` they are 422 on each, together with all other invalid fields, and nothing happens', async () => {
+  it('CONV-46 With `Prefer: handling=strict` unknown names are 422 on each, together with all other invalid fields, and nothing happens', async () => {
     const before = await stamps();
     const body = { stamps: 1, refernce: 'R-1', staff_ref: 'x'.repeat(256) };
     const refused = await store.send<Failure>('POST', `${path}/stamp?dry=1`, body, STRICT);
@@ -121,7 +121,7 @@ describe('unknown parameters and fields', () => {
     expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
   });
 
-  it('CONV-47 `Preference-Applied: handling=strict` says that they were looked for, whether or not there were any', async () => {
+  it('CONV-47 `Preference-Applied: handling=strict` says that unknown names were looked for, whether or not there were any', async () => {
     const preferring = (prefer: string, query = '') =>
       store.send('GET', `${customers}${query}`, undefined, { prefer });
     for (const strict of [
@@ -140,7 +140,7 @@ describe('unknown parameters and fields', () => {
     }
   });
 
-  it('CONV-48 Both hold for every operation; a record that does not exist is still reported first', async () => {
+  it('CONV-48 `X-Unknown-Parameters` and `handling=strict` hold for every operation; a record that does not exist is still reported first', async () => {
     const { body: document } = await service.anonymous.get<{ paths: Record<string, object> }>(
       '/openapi.json',
     );

@@ -80,7 +80,7 @@ async function answersOf(service: typeof current): Promise<ApiResponse[]> {
 }
 
 describe('a version', () => {
-  it('VER-01 Without dates no response has `Deprecation`, `Sunset` or a `Link` with `rel="deprecation"`', async () => {
+  it('VER-01 Without a date of retirement no response has `Deprecation`, `Sunset` or a `Link` with `rel="deprecation"`', async () => {
     for (const answer of await answersOf(current)) {
       expect(answer.headers.get('deprecation')).toBeNull();
       expect(answer.headers.get('sunset')).toBeNull();
@@ -107,7 +107,7 @@ describe('a version', () => {
     }
   });
 
-  it('VER-04 Both come with a `Link` with `rel="deprecation"` to the policy, which is served', async () => {
+  it('VER-04 `Deprecation` and `Sunset` come with a `Link` with `rel="deprecation"` to the policy, which is served', async () => {
     const targets = new Set((await answersOf(deprecated)).map(policyOf));
     expect(targets.size).toBe(1);
     const [policy = ''] = targets;
@@ -141,7 +141,7 @@ describe('a version', () => {
     expectFailure(await runAtTime(SUNSET.toISOString(), sendRequest), 410, 'version_sunset');
   });
 
-  it('VER-08 The 410 still has `Deprecation`, `Sunset` and the `Link`', async () => {
+  it('VER-08 A 410 `version_sunset` still has `Deprecation`, `Sunset` and the `Link`', async () => {
     for (const answer of await answersOf(retired)) {
       expect(answer.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
       expect(answer.headers.get('sunset')).toBe(OVER.toUTCString());
@@ -149,7 +149,7 @@ describe('a version', () => {
     }
   });
 
-  it('VER-09 The 410 takes precedence over the limit, the token and everything else; only preflights still work', async () => {
+  it('VER-09 A 410 `version_sunset` takes precedence over the limit, the token and everything else; only preflights still work', async () => {
     const store = await retired.newStore();
     for (let i = 0; i < 5; i++) {
       expectFailure(await store.get('/api/v1/accounts'), 410, 'version_sunset');
@@ -169,14 +169,14 @@ describe('a version', () => {
     }
   });
 
-  it('VER-10 The status returns 410 too, and its body has `versioning`', async () => {
+  it('VER-10 After the sunset date the status returns 410 too, and its body has `versioning`', async () => {
     const answer = await retired.anonymous.get<{ versioning: Versioning }>(STATUS);
     expectFailure(answer, 410, 'version_sunset');
     expect(answer.body.versioning).toMatchObject({ deprecated: ['v1'] });
     expect(answer.body.versioning.supported).not.toContain('v1');
   });
 
-  it('VER-11 Dates less than 12 months apart, or a sunset date alone, are rejected at startup', () => {
+  it('VER-11 Deprecation and sunset dates less than 12 months apart, or a sunset date alone, are rejected at startup', () => {
     const read = (deprecation: string, sunset: string) => () =>
       readConfig(
         createTestEnvironment('postgres://localhost/test', {
@@ -191,7 +191,7 @@ describe('a version', () => {
     expect(read('2030-01-01', '')).not.toThrow();
   });
 
-  it('VER-13 The twelve months count from the first start with a deprecation date, which the database keeps', async () => {
+  it('VER-13 The twelve months until the sunset count from the first start with a deprecation date, which the database keeps', async () => {
     const database = await createTestDatabase();
     const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
     const settings = (sunset: string) => ({
@@ -211,7 +211,7 @@ describe('a version', () => {
     await first.stop();
   });
 
-  it('VER-14 Once announced, a start without the dates is rejected until the announcement is withdrawn', async () => {
+  it('VER-14 Once a retirement was announced, a start without its dates is rejected until the announcement is withdrawn', async () => {
     const database = await announcedDatabase(DEPRECATED, SUNSET);
     expect(refusalOf(database, {})).toBe(
       'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.\n',

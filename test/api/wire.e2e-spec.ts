@@ -68,7 +68,7 @@ describe('request ids', () => {
     }
   });
 
-  it('HTTP-02 Otherwise it is a new UUID of version 7', async () => {
+  it('HTTP-02 A request without a valid `X-Request-Id` gets a new UUID of version 7', async () => {
     const requestIds = new Set<string>();
     for (const headers of [
       {},
@@ -96,7 +96,7 @@ describe('compression', () => {
     }
   });
 
-  it('HTTP-04 Responses are compressed with brotli if that is preferred', async () => {
+  it('HTTP-04 Responses are compressed with brotli if `Accept-Encoding` prefers it', async () => {
     const plain = await rawCards({});
     for (const accepted of ['br', 'gzip;q=0.5, br;q=1', 'gzip, deflate, br']) {
       const { headers, body } = await rawCards({ 'accept-encoding': accepted });
@@ -176,7 +176,7 @@ describe('problem details', () => {
     }
   });
 
-  it('HTTP-10 It is then the same error object with `type`, `title`, `status`, `detail` and `instance`', async () => {
+  it('HTTP-10 A failure as `application/problem+json` is the same error object with `type`, `title`, `status`, `detail` and `instance`', async () => {
     const plain = await failures({});
     const problems = await failures({ accept: PROBLEM });
     for (const [i, { status, body }] of problems.entries()) {
@@ -251,7 +251,7 @@ describe('scripts of other origins', () => {
     expect(answers.at(-1)?.status).toBe(401);
   });
 
-  it('HTTP-15 A listed origin is allowed by name, on failures too', async () => {
+  it('HTTP-15 An origin that `CORS_ORIGINS` lists is allowed by name, on failures too', async () => {
     const own = await scripts.newStore();
     for (const origin of [ORIGIN, 'https://shop.example']) {
       for (const { headers } of [
@@ -265,7 +265,7 @@ describe('scripts of other origins', () => {
     }
   });
 
-  it('HTTP-16 Any other origin is not', async () => {
+  it('HTTP-16 An origin that `CORS_ORIGINS` does not list is not allowed', async () => {
     const own = await scripts.newStore();
     for (const origin of [
       'https://evil.example',
@@ -366,7 +366,7 @@ describe('scripts of other origins', () => {
     }
   });
 
-  it('HTTP-25 The origin of an app, such as `capacitor://localhost`, can be listed too', async () => {
+  it('HTTP-25 `CORS_ORIGINS` can list the origin of an app too, such as `capacitor://localhost`', async () => {
     const own = await scripts.newStore();
     const { status, headers } = await get('/api/v1/accounts', { origin: APP }, own);
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, APP]);

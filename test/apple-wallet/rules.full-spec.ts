@@ -140,7 +140,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it('APPLE-02 Without a certificate it redirects to the web card, `/passes/{uuid}`', async () => {
+  it('APPLE-02 Without a certificate `apple_wallet_url` redirects to the web card, `/passes/{uuid}`', async () => {
     const without = await startService({ PUBLIC_URL: 'https://cards.example' });
     try {
       const { customerCard } = await enrol(await without.newStore());
@@ -158,7 +158,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it("APPLE-03 On a device that is not Apple's, and for a card that does not exist, it redirects there as well", async () => {
+  it("APPLE-03 On a device that is not Apple's, and for a card that does not exist, `apple_wallet_url` redirects to the web card as well", async () => {
     const { customerCard } = await enrol(store);
     const android = { 'user-agent': 'Mozilla/5.0 (Linux; Android 15)' };
     for (const [uuid, headers] of [
@@ -189,7 +189,7 @@ describe('the web service of phones', () => {
     expect(wrong.status).toBe(422);
   });
 
-  it('APPLE-05 Registering, fetching and removing are 401 without the token of that pass', async () => {
+  it('APPLE-05 Registering, fetching and removing a pass are 401 without the token of that pass', async () => {
     const mine = await owner();
     const other = await owner();
     const right = authorized(mine);
@@ -401,7 +401,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.messages).toEqual(['8 more stamps to a full card.']);
   });
 
-  it('APPLE-15 A tag that was never given out counts as none, and so does such a date', async () => {
+  it('APPLE-15 A tag or date that was never given out counts as none', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
     const { id } = mine.customerCard;
     const { library } = mine.phone;
@@ -450,7 +450,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.complaints).toEqual([]);
   });
 
-  it('APPLE-16 The names of store and card are at the top of the front', async () => {
+  it('APPLE-16 The names of store and card are at the top of the front of a pass', async () => {
     const fields = [
       { label: 'Open', value: 'Mo–Sa 8–18' },
       { label: 'Phone', value: 'Call us on +49 721 1234567 before eight in the morning' },
@@ -468,7 +468,7 @@ describe('a pass on a phone', () => {
     expect(storeCard.auxiliaryFields.map(({ key }) => key)).toEqual(['aux_1']);
   });
 
-  it('APPLE-17 The back has a link to the web card, how to reach the store, its terms, and the rewards, of which it shows twenty at most', async () => {
+  it('APPLE-17 The back of a pass has a link to the web card, how to reach the store, its terms, and the rewards, of which it shows twenty at most', async () => {
     const account = { website: 'https://cafe.example/', terms_text: 'One stamp a day.' };
     await store.send('PATCH', store.store, { account });
     const rewards = Array.from({ length: 22 }, (_, i) => i + 1);

@@ -142,7 +142,7 @@ describe('listing cards', () => {
     expect(await list('?scope=archived')).toEqual([ids[1]]);
   });
 
-  it('CARD-04 `scope=all` lists both', async () => {
+  it('CARD-04 `scope=all` lists active and archived cards', async () => {
     const { ids, list } = await threeCards();
     expect(await list('?scope=all')).toEqual(ids);
   });
@@ -164,7 +164,7 @@ describe('listing cards', () => {
 });
 
 describe('a card', () => {
-  it('CARD-07 A card has exactly the fields above', async () => {
+  it('CARD-07 A card has exactly the documented fields', async () => {
     const { id } = await make();
     expect(Object.keys(await show(id)).sort()).toEqual(
       [
@@ -195,7 +195,7 @@ describe('a card', () => {
 });
 
 describe('writing a card', () => {
-  it('CARD-09 A card can be created with just a name, and has the defaults above', async () => {
+  it('CARD-09 A card can be created with just a name, and has the documented defaults', async () => {
     const { status, body } = await store.post<CardJson>(cards, { card: { name: 'Coffee' } });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -212,7 +212,7 @@ describe('writing a card', () => {
     expect(await show(body.id)).toEqual(body);
   });
 
-  it('CARD-10 Without a `name` it is 422 `name`', async () => {
+  it('CARD-10 A card without a `name` is 422 `name`', async () => {
     expectRefused(await store.post(cards, { card: {} }), 'name');
     expectRefused(await store.post(cards, { card: { ...WRITTEN, name: null } }), 'name');
   });
@@ -239,7 +239,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-14 Anything else is 422 on the field, for each of the five colours', async () => {
+  it('CARD-14 Anything but a colour is 422 on the field, for each of the five colours', async () => {
     for (const field of COLOURS) {
       for (const wrong of [
         'red',
@@ -256,7 +256,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-15 Each icon of the list is accepted', async () => {
+  it('CARD-15 Each documented `stamp_icon` is accepted', async () => {
     const { id } = await make();
     for (const stamp_icon of ICONS) {
       const { status, body } = await patch(id, { stamp_icon });
@@ -323,7 +323,7 @@ describe('writing a card', () => {
     expect((await patch(id, { stamps_required: 5 })).body.stamps_required).toBe(5);
   });
 
-  it('CARD-24 A PATCH of both is checked against the resulting values', async () => {
+  it('CARD-24 A PATCH of `stamps_required` and `initial_stamps` is checked against the resulting values', async () => {
     const { id } = await make({ stamps_required: 5, initial_stamps: 4 });
     expect((await patch(id, { stamps_required: 3, initial_stamps: 2 })).status).toBe(200);
     expect((await patch(id, { stamps_required: 12, initial_stamps: 11 })).status).toBe(200);
@@ -336,19 +336,19 @@ describe('writing a card', () => {
     expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
   });
 
-  it('CARD-26 A `key` in the request is ignored', async () => {
+  it('CARD-26 A `key` in `auxiliary_fields` of the request is ignored', async () => {
     const { auxiliary_fields } = await make({ auxiliary_fields: [{ key: 'mine', value: 'x' }] });
     expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
   });
 
-  it('CARD-27 Without a label, or with a blank one, `label` is null', async () => {
+  it('CARD-27 An element of `auxiliary_fields` without a label, or with a blank one, has the `label` null', async () => {
     for (const label of [undefined, null, '', ' ']) {
       const { auxiliary_fields } = await make({ auxiliary_fields: [{ label, value: 'x' }] });
       expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
     }
   });
 
-  it('CARD-28 Entirely blank elements are dropped and do not count', async () => {
+  it('CARD-28 Entirely blank elements of `auxiliary_fields` are dropped and do not count', async () => {
     const blank = [{}, { label: '', value: ' ' }, { label: null, value: null }, { value: '' }];
     const { auxiliary_fields } = await make({
       auxiliary_fields: [blank[0], AUXILIARY[0], blank[1], blank[2], AUXILIARY[1], blank[3]],
@@ -356,7 +356,7 @@ describe('writing a card', () => {
     expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
   });
 
-  it('CARD-29 More than two are 422 `auxiliary_fields`', async () => {
+  it('CARD-29 More than two `auxiliary_fields` are 422 `auxiliary_fields`', async () => {
     const auxiliary_fields = [{ value: '1' }, { value: '2' }, { value: '3' }];
     expectRefused(await post({ auxiliary_fields }), 'auxiliary_fields');
   });
@@ -376,7 +376,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-32 In a PATCH the list replaces the previous one, and an empty list clears it', async () => {
+  it('CARD-32 `auxiliary_fields` in a PATCH replace the previous ones, and an empty list clears them', async () => {
     const { id } = await make({ auxiliary_fields: AUXILIARY });
     const replaced = await patch(id, { auxiliary_fields: [{ value: 'new' }] });
     expect(replaced.body.auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'new' }]);
@@ -389,7 +389,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-34 `image` without a picture and `preset` without a preset are accepted', async () => {
+  it('CARD-34 The `strip_type` `image` without a picture and `preset` without a preset are accepted', async () => {
     for (const strip_type of ['image', 'preset', 'color']) {
       expect(await make({ strip_type })).toMatchObject({ strip_type, strip_preset: null });
     }
@@ -530,7 +530,7 @@ describe('writing a card', () => {
     expect((await show(card.id)).customer_cards_count).toBe(2);
   });
 
-  it('CARD-56 Each of the three limits below 1 is 422 on the field', async () => {
+  it('CARD-56 Each of the three stamping limits below 1 is 422 on the field', async () => {
     for (const field of LIMITS) {
       expect((await make({ [field]: 1 }))[field]).toBe(1);
       for (const wrong of [0, -1, 1.5, 'x']) expectRefused(await post({ [field]: wrong }), field);
@@ -539,7 +539,7 @@ describe('writing a card', () => {
 });
 
 describe('warnings', () => {
-  it('CARD-59 A card whose filled and empty stamps look alike, or whose `text_color` has a contrast below 3 to its `card_color`, is accepted; `warnings` then has the code `stamps_look_alike` or `text_hard_to_read`', async () => {
+  it('CARD-59 A card whose filled and empty stamps look alike, or whose `text_color` has a contrast below 3 to its `card_color`, is accepted with a warning', async () => {
     const codes = ({ warnings }: CardJson) => warnings.map(({ code }) => code);
     const card = await make();
     expect(card.warnings).toEqual([]);
@@ -565,7 +565,7 @@ describe('passes of a card', () => {
     expect((await show(id)).barcode_format).toBe('code128');
   });
 
-  it('CARD-61 A message may have `{stamps}`, `{reward}`, `{card}` and `{store}` in it, `stamp_message` also `{missing}`', async () => {
+  it("CARD-61 A card's message may have `{stamps}`, `{reward}`, `{card}` and `{store}` in it, `stamp_message` also `{missing}`", async () => {
     const all = '{stamps} {reward} {card} {store} {';
     const messages = {
       stamp_message: `${all} {missing}`,
@@ -575,7 +575,7 @@ describe('passes of a card', () => {
     expect(await make(messages)).toMatchObject(messages);
   });
 
-  it('CARD-62 Anything else in braces, and more than 160 characters, is 422 on the field', async () => {
+  it("CARD-62 A card's message with anything else in braces, or of more than 160 characters, is 422 on the field", async () => {
     for (const field of MESSAGES) {
       for (const text of ['{name}', '{ reward }', '{}', 'x'.repeat(161), 7]) {
         expectRefused(await post({ [field]: text }), field);
@@ -596,7 +596,7 @@ describe('the archive', () => {
     expect(await show(id)).toEqual(body);
   });
 
-  it('CARD-52 `unarchive` clears it and returns the card', async () => {
+  it('CARD-52 `unarchive` clears `archived_at` and returns the card', async () => {
     const { id } = await make();
     await store.post(`${cards}/${id}/archive`);
     const { status, body } = await store.post<CardJson>(`${cards}/${id}/unarchive`);

@@ -107,7 +107,7 @@ const expectCorners = (pixels: Pixels, expected: (number[] | undefined)[]) => {
 };
 
 describe('uploading', () => {
-  it('STRIP-01 The response to a picture is the card, whose `strip_type` is `image` from then on', async () => {
+  it('STRIP-01 The response to the picture of a strip is the card, whose `strip_type` is `image` from then on', async () => {
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const card = await newCard(store, { strip_type: 'preset', strip_preset: 'books' });
       const picture = await quarters(300, 100).toFormat(type, { quality: 100 }).toBuffer();
@@ -124,7 +124,7 @@ describe('uploading', () => {
     }
   });
 
-  it('STRIP-02 PNG, JPEG (`image/jpg` too) and WebP are taken, also as `application/octet-stream`, and any other media type is 415', async () => {
+  it('STRIP-02 A picture may be PNG, JPEG (`image/jpg` too) or WebP, also as `application/octet-stream`; any other media type is 415', async () => {
     const { id } = await newCard();
     expect((await put(id, small, 'IMAGE/PNG; x=y')).status).toBe(200);
     const jpeg = await sharp(small).jpeg().toBuffer();
@@ -157,7 +157,7 @@ describe('uploading', () => {
     expectFailure(json, 415, 'unsupported_media_type');
   });
 
-  it('STRIP-03 2 MiB are taken, and more is 413', async () => {
+  it('STRIP-03 A picture of 2 MiB is taken, and a larger one is 413', async () => {
     const { id } = await newCard();
     const noise = (length: number) => pngChunk('teXt', Buffer.alloc(length));
     const around = plainPng(10, 10, [noise(0)]).length;
@@ -167,7 +167,7 @@ describe('uploading', () => {
     expectFailure(await put(id, larger), 413, 'payload_too_large');
   });
 
-  it('STRIP-04 The content is checked: whatever is no whole picture of its type is 422 `strip_image`, and so is no body', async () => {
+  it('STRIP-04 The content of a picture is checked: whatever is no whole picture of its type is 422 `strip_image`, and so is no body', async () => {
     const card = await newCard();
     const jpeg = await quarters(300, 100).jpeg().toBuffer();
     const webp = await quarters(300, 100).webp().toBuffer();
@@ -192,14 +192,14 @@ describe('uploading', () => {
     expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(card);
   });
 
-  it('STRIP-05 So is a picture of more than 25 megapixels, however few bytes it takes', async () => {
+  it('STRIP-05 A picture of more than 25 megapixels is 422 `strip_image`, however few bytes it takes', async () => {
     const { id } = await newCard();
     expect((await put(id, plainPng(5000, 5000))).status).toBe(200);
     expectRefused(await put(id, plainPng(5001, 5000)), 'strip_image');
     expectRefused(await put(id, plainPng(25_000_001, 1)), 'strip_image');
   });
 
-  it('STRIP-06 An unknown card, or one of another store, is 404 before that', async () => {
+  it('STRIP-06 An unknown card, or one of another store, is 404 before the picture is checked', async () => {
     expectFailure(await put(999_999, small), 404, 'not_found');
     expectFailure(await put('one', Buffer.from('no picture')), 404, 'not_found');
     const other = await service.newStore();
@@ -219,7 +219,7 @@ describe('uploading', () => {
     expectCorners(await fetchStrip(tall), [RED, GREEN, BLUE, WHITE]);
   });
 
-  it('STRIP-08 Nothing else of the file is kept: no EXIF, no XMP, no profile', async () => {
+  it('STRIP-08 Nothing but the pixels of a picture is kept: no EXIF, no XMP, no profile', async () => {
     const card = await newCard();
     const exif = { IFD0: { Artist: 'Somebody Private' }, IFD3: { GPSLatitude: '48/1 51/1 0/1' } };
     const jpeg = await quarters(200, 90).withExif(exif).withXmp('<x>Private</x>').jpeg().toBuffer();
@@ -270,7 +270,7 @@ describe('uploading', () => {
     expectCorners(await fetchStrip(card), [BLACK, BLACK, BLACK, BLACK]);
   });
 
-  it('STRIP-10 The same picture again changes nothing', async () => {
+  it('STRIP-10 Sending the same picture again changes nothing', async () => {
     const { id } = await newCard();
     const first = await put(id, small);
     expect((await put(id, small)).body).toEqual(first.body);
@@ -280,7 +280,7 @@ describe('uploading', () => {
     expect((await store.get<unknown[]>(path)).body).toHaveLength(2);
   });
 
-  it('STRIP-11 It works on an archived card, and with an `Idempotency-Key`', async () => {
+  it('STRIP-11 A picture is taken on an archived card too, and with an `Idempotency-Key`', async () => {
     const { id } = await newCard();
     await store.post(`${store.store}/cards/${id}/archive`);
     const path = `${store.store}/cards/${id}/strip_image`;
@@ -349,7 +349,7 @@ describe('decoding what was uploaded', () => {
 });
 
 describe('the public images', () => {
-  it('STRIP-13 The public images are PNGs of 375 by 144, 750 by 288, 1125 by 432 and 1032 by 336 pixels, for each number of filled stamps; the logo has 660 by 660', async () => {
+  it('STRIP-13 The public images of a card are PNGs of 375 by 144, 750 by 288, 1125 by 432 and 1032 by 336 pixels, for each number of filled stamps; the logo has 660 by 660', async () => {
     const card = await newCard(store, { stamps_required: 3 });
     const { hash } = await remembered(card);
     const sizes = { '1x': [375, 144], '2x': [750, 288], '3x': [1125, 432], hero: [1032, 336] };
@@ -414,7 +414,7 @@ describe('the public images', () => {
     expect(bytes).toBeLessThan(220 * 1024);
   });
 
-  it('STRIP-14 They are immutable and have an `ETag`, for GET and HEAD', async () => {
+  it('STRIP-14 Public images are immutable and have an `ETag`, for GET and HEAD', async () => {
     const { hash } = await remembered(await newCard());
     for (const url of [toStripUrl('', hash, 1, '1x'), toLogoUrl('', hash)]) {
       const response = await fetched(url);
@@ -433,7 +433,7 @@ describe('the public images', () => {
     }
   });
 
-  it('STRIP-15 Any other address below `/img` is 404, and no such response is cached', async () => {
+  it('STRIP-15 An unknown address below `/img` is 404, and no such response is cached', async () => {
     const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
     const paths = [
       toStripUrl('', hash, 4, '1x'),

@@ -119,7 +119,7 @@ describe('uploads', () => {
     expect((await store.post(`${store.store}/cards`, { card: { name: 'Tea' } })).status).toBe(201);
   });
 
-  it('UPLOAD-02 Files that are uploaded in the console count as well', async () => {
+  it('UPLOAD-02 Files that are uploaded in the console count as uploads of the store too', async () => {
     const store = await service.newStore();
     const owner = await Console.of(service.running, store.email);
     const form: Upload = {
@@ -161,7 +161,7 @@ describe('uploads', () => {
     await fill(store, [{ length: MIB }, { length: 2 * MIB }]);
   });
 
-  it('UPLOAD-05 It no longer counts once its response is sent, its connection is closed or its minute is over', async () => {
+  it('UPLOAD-05 An upload no longer counts once its response is sent, its connection is closed or its minute is over', async () => {
     const store = await service.newStore();
     const { uploads } = await fill(store, [{ length: CSV.length }, {}]);
     uploads[0]?.write(CSV.slice(1));
@@ -184,7 +184,7 @@ describe('uploads', () => {
     }
   });
 
-  it('UPLOAD-06 One that is refused for another reason, such as 401, 413 or 415, counts for nothing', async () => {
+  it('UPLOAD-06 An upload that is refused for a reason of its own, such as 401, 413 or 415, counts for nothing', async () => {
     const store = await service.newStore();
     const uploads: [number, ContractClient, Upload][] = [
       [401, store.as(null), { headers: [] }],

@@ -36,7 +36,7 @@ describe('the page at /', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
   });
 
-  it('PAGE-02 A program gets JSON there, with the URLs of the status, the documentation and the OpenAPI document', async () => {
+  it('PAGE-02 `/` shows a program JSON, with the URLs of the status, the documentation and the OpenAPI document', async () => {
     for (const accept of PROGRAMS) {
       const answer = await sendRequest<Record<string, string>>('/', accept);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
@@ -65,7 +65,7 @@ describe('unknown pages', () => {
     expect([posted.status, posted.headers.get('content-type')]).toEqual([405, HTML]);
   });
 
-  it('PAGE-04 Otherwise it is a 404 with the error object', async () => {
+  it('PAGE-04 A path outside `/api/v1` that does not exist is a 404 with the error object for any other `Accept`', async () => {
     for (const accept of PROGRAMS) {
       const answer = await sendRequest<Failure>('/nowhere', accept);
       expectFailure(answer, 404, 'not_found');

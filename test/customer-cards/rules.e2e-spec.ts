@@ -79,14 +79,14 @@ describe('customer cards', () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  it('CCARD-02 The list shape has exactly the fields above', async () => {
+  it('CCARD-02 The list shape of a customer card has exactly the documented fields', async () => {
     const { path, customer } = await enrol(store, { rewards: [1] });
     const { body } = await store.get<CustomerCardJson[]>(path.slice(0, path.lastIndexOf('/')));
     expect(Object.keys(body[0] ?? {}).sort()).toEqual(LIST_SHAPE);
     expect(Object.keys(customer.customer_cards[0] ?? {}).sort()).toEqual(LIST_SHAPE);
   });
 
-  it('CCARD-03 The detail shape has exactly three more fields', async () => {
+  it('CCARD-03 The detail shape of a customer card has exactly three more fields than the list shape', async () => {
     const { path, customer } = await enrol(store, { rewards: [1] });
     const detail = await show(path);
     const more = ['account_id', 'available_rewards', 'customer_id'];
@@ -162,7 +162,7 @@ describe('customer cards', () => {
     expect((await show(path)).progress_percentage).toBe(20);
   });
 
-  it('CCARD-11 Without such a reward it is measured towards `stamps_required`', async () => {
+  it('CCARD-11 Without an active reward above the balance `progress_percentage` is measured towards `stamps_required`', async () => {
     const { path } = await enrol(store, { rewards: [1], card: { stamps_required: 8 } });
     expect((await stamp(path, 2)).progress_percentage).toBe(25);
   });
@@ -264,7 +264,7 @@ describe('issuing a card', () => {
     expectRefused(await issue(path.slice(0, path.lastIndexOf('/')), card.id), 'card_id', 'taken');
   });
 
-  it('CCARD-23 Of two such requests at the same time exactly one wins; the other is 422 `card_id`, code `taken`', async () => {
+  it('CCARD-23 Of two requests for the same card at the same time exactly one wins; the other is 422 `card_id`, code `taken`', async () => {
     const path = await makeCustomer();
     const { id } = await makeCard();
     const answers = await Promise.all(Array.from({ length: 10 }, () => issue(path, id)));

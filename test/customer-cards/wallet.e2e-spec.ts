@@ -49,7 +49,7 @@ describe('the wallet of a customer card', () => {
     });
   });
 
-  it('WALLET-02 An installed card is shown so, with the time, and its customer card has `pass_installed` true in every response; once it is removed everywhere, false again', async () => {
+  it('WALLET-02 An installed card is shown as installed, with the time, and its customer card has `pass_installed` true in every response', async () => {
     const { path, id, customer } = await installed();
     const readPass = async () => {
       const [detail, list, stamped] = await Promise.all([
@@ -83,7 +83,7 @@ describe('the wallet of a customer card', () => {
     expect((await wallet(path)).apple.removed_at).toBeNull();
   });
 
-  it('WALLET-03 A change of what the pass shows makes it `updating` until the device has got it; other changes do not', async () => {
+  it('WALLET-03 A change of what the pass shows makes the card `updating` until the device has got it; other changes do not', async () => {
     const { path, id, card } = await installed();
     const state = async () => (await wallet(path)).apple.state;
     expect(await state()).toBe('installed');
@@ -100,7 +100,7 @@ describe('the wallet of a customer card', () => {
     await eventually(state, (now) => now === 'updating');
   });
 
-  it('WALLET-04 An update that does not arrive makes it `failing`, with the reason', async () => {
+  it('WALLET-04 An update that does not arrive makes the card `failing`, with the reason', async () => {
     const { path, id } = await installed();
     await follower.passes.markSynced(id, store.accountId, 'apple', 'no answer within 10 s');
     expect((await wallet(path)).apple).toMatchObject({

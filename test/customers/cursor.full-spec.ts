@@ -58,7 +58,7 @@ const change: fc.Arbitrary<Change> = fc.record({
 });
 
 describe('reading all customers', () => {
-  it('SEARCH-34 With a blank `cursor` the list begins with the lowest id, and its `Link` leads to the next page, as in other lists', async () => {
+  it('SEARCH-34 With a blank `cursor` the list of customers begins with the lowest id, and its `Link` leads to the next page, as in other lists', async () => {
     const quiet = await service.newStore();
     const ids: number[] = [];
     for (let i = 0; i < 7; i++) ids.push(await add(quiet));
@@ -101,7 +101,7 @@ describe('reading all customers', () => {
     );
   });
 
-  it('SEARCH-35 `page` and `pages` are null then, and `count` is that of all pages', async () => {
+  it('SEARCH-35 With a `cursor` the `page` and `pages` are null, and `count` is that of all pages', async () => {
     const quiet = await service.newStore();
     for (let i = 0; i < 5; i++) await add(quiet);
     const first = await list({ cursor: '', items: '2' }, quiet);
@@ -121,7 +121,7 @@ describe('reading all customers', () => {
     expect(newestFirst.headers.get('link')).toBeNull();
   });
 
-  it('SEARCH-36 The filters work with it, and the links keep them', async () => {
+  it('SEARCH-36 The filters work with a `cursor`, and the links keep them', async () => {
     const shop = await service.newStore();
     const named: number[] = [];
     for (let i = 0; i < 6; i++) {

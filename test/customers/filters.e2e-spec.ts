@@ -101,7 +101,7 @@ describe('the list of customers', () => {
     expect(await findIds({ code })).toEqual([id]);
   });
 
-  it('SEARCH-28 `updated_since` finds those whose `updated_at` is at or after this time; anything that is no ISO 8601 time is 422 `updated_since`', async () => {
+  it('SEARCH-28 `updated_since` finds customers whose `updated_at` is at or after this time; anything that is no ISO 8601 time is 422 `updated_since`', async () => {
     const at = await service.newStore();
     const customerIds = [await add({}, at), await add({}, at), await add({}, at)];
     const [first, , third] = customerIds;
@@ -117,7 +117,7 @@ describe('the list of customers', () => {
     expectRefused(await list({ updated_since: 'yesterday' }), 'updated_since');
   });
 
-  it('SEARCH-29 They narrow each other down, and `search`, `source` and `external_id`; a blank one is none', async () => {
+  it('SEARCH-29 The filters narrow each other down, and `search`, `source` and `external_id`; a blank one is none', async () => {
     const phone = '+4915123457000';
     const reference = { source: 'till', external_id: 'N-1' };
     const customer = { first_name: 'Olga', email: 'olga@example.com', phone };
@@ -138,7 +138,7 @@ describe('the list of customers', () => {
     expect(blank.body.pagination).toEqual((await list({})).body.pagination);
   });
 
-  it('SEARCH-30 They find neither merged nor erased customers', async () => {
+  it('SEARCH-30 The filters find neither merged nor erased customers', async () => {
     const erased = (await enrol(store, { email: 'erased@example.com' })).customer;
     await store.patch(`${customers}/${erased.id}`, { customer: { phone: '+4915123458000' } });
     const merged = await add({ email: 'merged@example.com', phone: '+4915123458001' });

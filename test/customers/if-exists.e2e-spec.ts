@@ -60,7 +60,7 @@ describe('creating a customer who may exist', () => {
     expect((await store.post(`${store.store}/customers`, bare)).status).toBe(200);
   });
 
-  it('CUST-68 With `return`, whoever has the `email`, the `phone` or one of the references is the response, as they are, with 200', async () => {
+  it('CUST-68 With `if_exists` `return` the response is whoever has the `email`, the `phone` or one of the references, as they are, with 200', async () => {
     const values = unique();
     await create(values, other);
     const first = await post(values);
@@ -93,7 +93,7 @@ describe('creating a customer who may exist', () => {
     expect((await post({ email: `left-${values.email}` })).body.id).toBe(id);
   });
 
-  it('CUST-69 With `card_id` they are enrolled on that card unless they have it, and the response has `customer_card`', async () => {
+  it('CUST-69 With `if_exists` and `card_id` a customer is enrolled on that card unless they have it, and the response has `customer_card`', async () => {
     const values = unique();
     const { id } = await create(values);
     const card = await newCard({ initial_stamps: 2 });
@@ -126,7 +126,7 @@ describe('creating a customer who may exist', () => {
     expect(missing.status).toBe(404);
   });
 
-  it('CUST-70 If different customers have these values, it is 422 `base` with the code `ambiguous`, and nothing is created', async () => {
+  it('CUST-70 With `if_exists` `return`, values that different customers have are 422 `base` with the code `ambiguous`, and nothing is created', async () => {
     const [one, two] = [unique(), unique()];
     const [first, second] = [await create(one), await create(two)];
     const before = await count();
@@ -148,7 +148,7 @@ describe('creating a customer who may exist', () => {
     expect((await get(first.id)).customer_cards).toEqual([]);
   });
 
-  it('CUST-71 Of merged customers the one that goes on is returned', async () => {
+  it('CUST-71 Of merged customers `if_exists` returns the one that goes on', async () => {
     const [one, two] = [unique(), unique()];
     const [goesOn, merged] = [await create(one), await create(two)];
     const merge = { from_customer_id: merged.id };
@@ -171,7 +171,7 @@ describe('creating a customer who may exist', () => {
     expect([goesOn.id, merged.id]).not.toContain(again.body.id);
   });
 
-  it('CUST-72 The body has to be valid for a new customer, whoever exists', async () => {
+  it('CUST-72 The body with `if_exists` has to be valid for a new customer, whoever exists', async () => {
     const values = unique();
     await create(values);
     expectRefused(await post({ ...values, first_name: ' ' }), 'first_name');
@@ -181,7 +181,7 @@ describe('creating a customer who may exist', () => {
     expectRefused(await post({ ...values, birthday: tomorrow }), 'birthday');
   });
 
-  it('CUST-73 Of twenty requests at once, in whatever spelling, one is 201, and the others are 200 with the same customer', async () => {
+  it('CUST-73 Of twenty requests with `if_exists` at once, in whatever spelling, one is 201, and the others are 200 with the same customer', async () => {
     const card = await newCard();
     for (const beside of [{}, { card_id: card.id }]) {
       const { email, phone } = unique();
@@ -220,7 +220,7 @@ describe('creating a customer who may exist', () => {
     expect(new Set(enrolments.map(({ body }) => body.customer_card?.id)).size).toBe(1);
   });
 
-  it('CUST-74 Under an `Idempotency-Key` the status of the first response is repeated too', async () => {
+  it('CUST-74 Under an `Idempotency-Key` a request with `if_exists` repeats the status of the first response too', async () => {
     const card = await newCard();
     const values = unique();
     const send = (key: string, first_name = 'Ada') =>

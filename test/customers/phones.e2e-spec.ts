@@ -44,7 +44,7 @@ async function conflictsOf(store: ContractClient): Promise<object[]> {
 }
 
 describe('phone numbers of a store', () => {
-  it("CUST-58 When the store gets another `country`, its customers' numbers take the form that they have there, in the background", async () => {
+  it("CUST-58 When the store gets another `country`, its customers' phone numbers take the form that they have there, in the background", async () => {
     const store = await service.newStore();
     const { id } = await add(store, '0171 1234567');
     const other = await add(store, '(0151) 12345678');
@@ -67,7 +67,7 @@ describe('phone numbers of a store', () => {
     expect(await phonesOf(store)).toEqual(['+436647654321', ...inGermany]);
   });
 
-  it('CUST-60 A number that, in that form, another customer has already stays as it is, and both customers with it', async () => {
+  it('CUST-60 A phone number whose new form another customer has already stays as it is, and both customers with it', async () => {
     const store = await service.newStore();
     const first = await add(store, '0171 1234567');
     const second = await add(store, '49 171 1234567');
@@ -137,7 +137,7 @@ describe('phone numbers of a store', () => {
       )
     ).rows.map(({ stream_id: stream }) => Number(stream.slice('customer-'.length)));
 
-  it('CUST-64 When two such customers are merged, the survivor gets the number in E.164 format, in either direction', async () => {
+  it('CUST-64 When two customers with one number are merged, the survivor gets it in E.164 format, in either direction', async () => {
     for (const isDigitsFirst of [true, false]) {
       const store = await service.newStore();
       const pair = await addConflict(store);
@@ -173,7 +173,7 @@ describe('phone numbers of a store', () => {
     }
   });
 
-  it('CUST-66 A merge does the same before the store has a country, by the country of the number in E.164 format', async () => {
+  it('CUST-66 A merge recognises one number before the store has a country too, by the country of the number in E.164 format', async () => {
     const store = await service.newStore();
     const survivor = await add(store, '0171 1234567', { email: 'one@example.com' });
     const other = await add(store, '+49 171 1234567');
@@ -191,7 +191,7 @@ describe('phone numbers of a store', () => {
     expect(await conflictsOf(store)).toMatchObject([{ customerId: survivor.id, heldBy: other.id }]);
   });
 
-  it("CUST-65 Of merged customers the survivor's number is adapted first, and those of the others while it is free", async () => {
+  it("CUST-65 Of merged customers the survivor's number is adapted to another `country` first, and those of the others while it is free", async () => {
     const store = await service.newStore();
     const first = await add(store, '49 171 1234567', { email: 'first@example.com' });
     const second = await add(store, '+43 664 1234567', { email: 'second@example.com' });
@@ -222,7 +222,7 @@ describe('phone numbers of a store', () => {
     }
   });
 
-  it('CUST-59 That sends `customer.updated`', async () => {
+  it('CUST-59 A phone number that takes the form of another `country` sends `customer.updated`', async () => {
     const store = await service.newStore();
     const { id, updated_at: before } = await add(store, '0171 1234567');
     await setCountry(store, 'DE');

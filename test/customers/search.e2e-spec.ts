@@ -35,7 +35,7 @@ async function storeWith(customer: object): Promise<ContractClient> {
 }
 
 describe('finding customers', () => {
-  it('SEARCH-01 The list is `{customers, pagination}`, newest customer first', async () => {
+  it('SEARCH-01 The list of customers is `{customers, pagination}`, newest first', async () => {
     const store = await service.newStore();
     const createdIds = [await create(store), await create(store), await create(store)];
     const body = await list(store);
@@ -106,7 +106,7 @@ describe('finding customers', () => {
     for (const term of ['151 2345x', '9999']) expect(await namesFor(store, term)).toEqual([]);
   });
 
-  it('SEARCH-32 It finds a phone in any notation, and from its beginning also a part of it: `0171 12` finds `+4917112…` in Germany', async () => {
+  it('SEARCH-32 A term of digits finds a phone in any notation, and from its beginning also a part of it: `0171 12` finds `+4917112…` in Germany', async () => {
     const store = await service.newStore({ country: 'DE' });
     await create(store, { first_name: 'Found', phone: '0171 2345678' });
     await create(store, { first_name: 'Other', phone: '+44 20 7946 0958' });
@@ -156,7 +156,7 @@ describe('finding customers', () => {
     for (const term of ['Order-7', 'order-77']) expect(await namesFor(store, term)).toEqual([]);
   });
 
-  it('SEARCH-13 `%` and `_` are ordinary characters', async () => {
+  it('SEARCH-13 `%` and `_` are ordinary characters in `search`', async () => {
     const store = await storeWith({ last_name: '100%_sure\\' });
     for (const term of ['%', '_', '0%_s', 'sure\\']) {
       expect(await namesFor(store, term)).toEqual(['Found']);
@@ -165,7 +165,7 @@ describe('finding customers', () => {
     expect(await namesFor(store, 'F__nd')).toEqual([]);
   });
 
-  it('SEARCH-14 A blank term is the same as no term', async () => {
+  it('SEARCH-14 A blank `search` is the same as none', async () => {
     const store = await storeWith({});
     for (const term of ['', '   '])
       expect(await namesFor(store, term)).toEqual(['Nobody', 'Found']);
@@ -200,7 +200,7 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-17 One without the other is 422 on the missing field', async () => {
+  it('SEARCH-17 Only one of `source` and `external_id` is 422 on the missing field', async () => {
     const store = await service.newStore();
     expectRefused(await store.get(`${store.store}/customers?source=erp`), 'external_id');
     expectRefused(await store.get(`${store.store}/customers?external_id=16`), 'source');

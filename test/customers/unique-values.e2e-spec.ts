@@ -122,7 +122,7 @@ describe('a value that another record has', () => {
     expectRefused(await post({ email, first_name: ' ' }), 'first_name');
   });
 
-  it('ERR-27 Problem details have `existing` too, and no other failure has it', async () => {
+  it('ERR-27 A value that is taken has `existing` in problem details too, and no other failure has it', async () => {
     const { email } = unique();
     const id = await create({ email });
     const problem = { accept: 'application/problem+json' };

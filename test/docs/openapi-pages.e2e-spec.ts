@@ -31,7 +31,7 @@ function listLoaded(html: string): string[] {
 const expectNone = (missing: unknown[]) => expect(missing).toEqual([]);
 
 describe('the pages and files made of the OpenAPI document', () => {
-  it('OPENAPI-12 `/docs/reference` shows it and loads nothing from other hosts', async () => {
+  it('OPENAPI-12 `/docs/reference` shows the OpenAPI document and loads nothing from other hosts', async () => {
     const links: string[] = [];
     for (const path of ['/docs/reference', '/docs/reference/try']) {
       const page: ApiResponse = await stranger.get(path);
@@ -49,7 +49,7 @@ describe('the pages and files made of the OpenAPI document', () => {
     expect(Object.keys(publicDocument.body.paths)).toEqual(Object.keys(document.paths));
   });
 
-  it('OPENAPI-13 It and the pages of `/docs` are compressed and have an `ETag`: sent with `If-None-Match`, one that is still right gets a 304 without a body', async () => {
+  it('OPENAPI-13 `/openapi.json` and the pages of `/docs` are compressed and have an `ETag`', async () => {
     for (const path of [
       '/openapi.json',
       '/docs',
@@ -133,7 +133,7 @@ describe('the pages and files made of the OpenAPI document', () => {
     }
   });
 
-  it('OPENAPI-17 Its requests work as they are once the token and the ids are set', async () => {
+  it('OPENAPI-17 The requests of the Postman collection work as they are once the token and the ids are set', async () => {
     const { body } = await stranger.get<Collection>('/docs/postman.json');
     const store = await service.newStore();
     const values = new Map(body.variable.map(({ key, value }) => [key, value]));

@@ -79,7 +79,7 @@ describe('the documentation', () => {
     }
   });
 
-  it('DOCS-02 What the pages link to within the service is there, down to the place on the page', async () => {
+  it('DOCS-02 What the pages of `/docs` link to within the service is there, down to the place on the page', async () => {
     const links = [...pages].flatMap(([page, text]) =>
       [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href = '']) =>
         href.startsWith('#') ? ROOT + page + href : href,

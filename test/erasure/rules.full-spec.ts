@@ -73,7 +73,7 @@ const findCustomers = async (query: string) =>
   ).body.customers.map(({ id }) => id);
 
 describe('erasing a person', () => {
-  it('ERASE-01 It is 204 without a body, and 204 again', async () => {
+  it('ERASE-01 Erasing a customer is 204 without a body, and 204 again', async () => {
     const { path } = await person();
     for (const _ of [1, 2]) {
       const { status, text } = await erase(path);
@@ -112,7 +112,7 @@ describe('erasing a person', () => {
     expect((await show(path)).erased_at).toBe(erased_at);
   });
 
-  it('ERASE-04 The customer stays in the list and in its `count`', async () => {
+  it('ERASE-04 An erased customer stays in the list and in its `count`', async () => {
     const own = await service.newStore();
     const { customer } = await enrol(own);
     const before = await own.get<CustomerListJson>(`${own.store}/customers`);
@@ -124,7 +124,7 @@ describe('erasing a person', () => {
     ]);
   });
 
-  it('ERASE-05 No search finds them: not by what they were called, nor by "Erased", nor by a card\'s code or uuid', async () => {
+  it('ERASE-05 No search finds an erased customer: not by what they were called, nor by "Erased", nor by a card\'s code or uuid', async () => {
     const { fields, customer } = await person();
     const code = customer.customer_card?.code ?? '';
     const uuid = customer.customer_card?.uuid ?? '';
@@ -146,13 +146,13 @@ describe('erasing a person', () => {
     }
   });
 
-  it('ERASE-06 Their e-mail address, phone number and external references are available again at once', async () => {
+  it('ERASE-06 The e-mail address, phone number and external references of an erased customer are available again at once', async () => {
     const { fields } = await erased();
     const again = await store.post<CustomerJson>(`${store.store}/customers`, { customer: fields });
     expect([again.status, again.body.email]).toEqual([201, fields.email]);
   });
 
-  it('ERASE-07 Any later change of them or their cards is 422 `base`, code `customer_erased`', async () => {
+  it('ERASE-07 Any later change of an erased customer or their cards is 422 `base`, code `customer_erased`', async () => {
     const { path, cardPath, reward, card } = await erased();
     const { body: second } = await store.post<{ id: number }>(`${store.store}/cards`, {
       card: { name: 'Tea' },
@@ -172,7 +172,7 @@ describe('erasing a person', () => {
     expect((await store.get<CustomerCardDetailJson>(cardPath)).body).toEqual(before);
   });
 
-  it('ERASE-08 Their cards can be read as before, with the balance they had', async () => {
+  it('ERASE-08 The cards of an erased customer can be read as before, with the balance they had', async () => {
     const { cardPath, path } = await erased();
     const detail = await store.get<CustomerCardDetailJson>(cardPath);
     expect([detail.status, detail.body.stamps_count]).toEqual([200, 3]);
@@ -180,14 +180,14 @@ describe('erasing a person', () => {
     expect(list.body.map(({ stamps_count }) => stamps_count)).toEqual([3]);
   });
 
-  it('ERASE-09 A customer of another store is 404', async () => {
+  it('ERASE-09 Erasing a customer of another store is 404', async () => {
     const { path } = await person();
     expectFailure(await erase(path.replace(store.store, other.store), other), 404, 'not_found');
     expectFailure(await erase(`${store.store}/customers/999999999`), 404, 'not_found');
     expect((await show(path)).erased_at).toBeNull();
   });
 
-  it('ERASE-10 A repetition with the same Idempotency-Key is replayed', async () => {
+  it('ERASE-10 An erasure that is repeated with its `Idempotency-Key` is replayed', async () => {
     const { path } = await person();
     const once = () =>
       store.send('POST', `${path}/erase`, undefined, { 'idempotency-key': 'gone' });
@@ -196,7 +196,7 @@ describe('erasing a person', () => {
     expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([204, 'true']);
   });
 
-  it('ERASE-11 Responses stored about them are gone: a repeated request with the key of one is 422 `base`, code `customer_erased`, and does nothing', async () => {
+  it('ERASE-11 Responses stored about an erased customer are gone', async () => {
     const email = `kept${++people}@quibble.example`;
     const key = { 'idempotency-key': `create ${email}` };
     const body = { customer: { first_name: 'Wilhelmina', email } };
@@ -216,7 +216,7 @@ describe('erasing a person', () => {
     expect(await findCustomers(`search=${email}`)).toEqual([]);
   });
 
-  it('ERASE-12 An `external_ref` stays used up: the same one again gets its first result', async () => {
+  it('ERASE-12 An `external_ref` stays used up after an erasure: the same one again gets its first result', async () => {
     const { path, cardPath } = await person();
     const stamp = () =>
       store.post<CustomerCardDetailJson>(`${cardPath}/stamp`, { stamps: 1, external_ref: 'R-1' });
@@ -227,7 +227,7 @@ describe('erasing a person', () => {
   });
 });
 
-it('ERASE-23 `as_of` shows `erased_at` as it was: null before the erasure, when nothing else is left of them either, and its time since', async () => {
+it('ERASE-23 `as_of` shows `erased_at` as it was: null before the erasure, when nothing else is left of the customer either, and its time since', async () => {
   const { path, fields, cardPath } = await person();
   const { body: stamped } = await store.get<CustomerCardDetailJson>(cardPath);
   const before = stamped.updated_at;
@@ -247,7 +247,7 @@ describe('what goes out about an erased person', () => {
   type Envelope = { id: string; type: string; data: { customer?: object } & Partial<CustomerJson> };
   const feedOf = async (own: Client) => await own.get<Envelope[]>(`${own.store}/events`);
 
-  it('ERASE-13 It sends `customer.updated`: "Erased", `erased_at`, and empty `previous_attributes`', async () => {
+  it('ERASE-13 An erasure sends `customer.updated`: "Erased", `erased_at`, and empty `previous_attributes`', async () => {
     const own = await service.newStore();
     const { customer } = await enrol(own);
     await own.post(`${own.store}/customers/${customer.id}/erase`);
@@ -263,7 +263,7 @@ describe('what goes out about an erased person', () => {
     });
   });
 
-  it('ERASE-24 The response comes once no live process can still send data about them in webhooks, the feed, messages or updates of passes', async () => {
+  it('ERASE-24 The response to an erasure comes once no live process can still send data about the customer in webhooks, the feed, messages or updates of passes', async () => {
     const own = await service.newStore();
     const email = 'quincy@quibble.example';
     const { customer } = await enrol(own, { email });
@@ -278,7 +278,7 @@ describe('what goes out about an erased person', () => {
     await program.kill('SIGTERM');
   });
 
-  it('ERASE-14 What goes out about them from then on, and what the feed shows of before, keeps its ids and has nothing personal', async () => {
+  it('ERASE-14 What goes out about an erased customer, and what the feed shows of before, keeps its ids and has nothing personal', async () => {
     const own = await service.newStore();
     const email = 'quentin@quibble.example';
     const { customer, path } = await enrol(own, { email });
@@ -328,7 +328,7 @@ describe('erasing somebody who was merged and unmerged', () => {
     return { gone, path, patch, before: await show(path), since: new Date().toISOString() };
   }
 
-  it('ERASE-19 Erasing somebody who was unmerged leaves the other one as they are: no field changes, and searches find them', async () => {
+  it('ERASE-19 Erasing somebody who was unmerged leaves the other customer as they are: no field changes, and searches find them', async () => {
     const { gone, path, before } = await former();
     expect((await erase(gone.path)).status).toBe(204);
     expect(await show(path)).toEqual(before);
@@ -338,7 +338,7 @@ describe('erasing somebody who was merged and unmerged', () => {
     expect((await show(gone.path)).first_name).toBe('Erased');
   });
 
-  it("ERASE-20 From then on the other one's history, `export` and `as_of` have nothing personal from before: no earlier names or addresses, and no notes", async () => {
+  it("ERASE-20 After the erasure of a customer who was unmerged, the other one's history, `export` and `as_of` have nothing personal from before", async () => {
     const { gone, path, before, since } = await former();
     const { last_name, phone, metadata, external_references } = gone.fields;
     const values = [last_name, phone, metadata.allergy, external_references[0]?.external_id];
@@ -363,7 +363,7 @@ describe('erasing somebody who was merged and unmerged', () => {
     expect((await show(gone.path)).customer_cards[0]?.stamps_count).toBe(4);
   });
 
-  it('ERASE-21 Responses stored about the other one before are gone too', async () => {
+  it('ERASE-21 After the erasure of a customer who was unmerged, responses stored before about the other one are gone too', async () => {
     const { gone, path, patch } = await former();
     expect((await patch()).headers.get('idempotent-replayed')).toBe('true');
     expect((await erase(gone.path)).status).toBe(204);
@@ -380,7 +380,7 @@ describe('the export of a person', () => {
     return answer;
   };
 
-  it('ERASE-15 The export is a file (`Content-Disposition`) with the customer, the history of each record oldest first, and the consents', async () => {
+  it('ERASE-15 The export of a customer is a file (`Content-Disposition`) with the customer, the history of each record oldest first, and the consents', async () => {
     const { customer, path, cardPath } = await person();
     await store.patch(path, { customer: { sms_consent: false } });
     await store.get(cardPath);
@@ -403,7 +403,7 @@ describe('the export of a person', () => {
     ]);
   });
 
-  it('ERASE-16 It has all that was recorded, notes included', async () => {
+  it('ERASE-16 The export of a customer has all that was recorded, notes included', async () => {
     const { fields, path } = await person();
     const { body } = await exported(path);
     const { external_references: references, ...plain } = fields;
@@ -418,7 +418,7 @@ describe('the export of a person', () => {
     });
   });
 
-  it('ERASE-17 Of an erased person it is what is left', async () => {
+  it('ERASE-17 The export of an erased person is what is left', async () => {
     const { fields, path } = await erased();
     const { body, text } = await exported(path);
     expect(body.customer.first_name).toBe('Erased');
@@ -428,7 +428,7 @@ describe('the export of a person', () => {
     }
   });
 
-  it('ERASE-18 A customer of another store is 404', async () => {
+  it('ERASE-18 The export of a customer of another store is 404', async () => {
     const { path } = await person();
     const theirs = `${path.replace(store.store, other.store)}/export`;
     expectFailure(await other.get(theirs), 404, 'not_found');

@@ -76,7 +76,7 @@ function untilState(uuid: string, state: string) {
 }
 
 describe('the Google link of a customer card', () => {
-  it("GOOGLE-01 It redirects with 302 to Google's page for saving the card, with a link signed for this request", async () => {
+  it("GOOGLE-01 `google_wallet_url` redirects with 302 to Google's page for saving the card, with a link signed for this request", async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     expect(customerCard.google_wallet_url).toBe(`${WEB_CARD}/${customerCard.uuid}/google`);
@@ -131,7 +131,7 @@ describe('the Google link of a customer card', () => {
     }
   });
 
-  it('GOOGLE-03 With an unknown uuid or an expired card it leads to the web card, `{public}/passes/{uuid}`', async () => {
+  it('GOOGLE-03 With an unknown uuid or an expired card `google_wallet_url` leads to the web card, `{public}/passes/{uuid}`', async () => {
     const store = await service.newStore();
     const unknown = randomUUID();
     expect(await openLink(store, unknown)).toBe(`${WEB_CARD}/${unknown}`);
@@ -144,7 +144,7 @@ describe('the Google link of a customer card', () => {
     expect(await openLink(store, past)).toBe(`${WEB_CARD}/${past}`);
   });
 
-  it('GOOGLE-04 While Google is down it leads to a link that holds the whole pass, or, where that would be too long, to the web card', async () => {
+  it('GOOGLE-04 While Google is down `google_wallet_url` leads to a link that holds the whole pass, or, where that would be too long, to the web card', async () => {
     const { store, card } = await saved();
     const { body: customer } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Ben', email: 'ben@example.com' },
@@ -169,7 +169,7 @@ describe('the Google link of a customer card', () => {
 });
 
 describe('without Google', () => {
-  it('GOOGLE-14 Without Google set up it leads to the web card', async () => {
+  it('GOOGLE-14 Without Google set up `google_wallet_url` leads to the web card', async () => {
     const store = await withoutGoogle.newStore();
     const { uuid } = (await enrol(store)).customerCard;
     expect(await openLink(store, uuid)).toBe(`${WEB_CARD}/${uuid}`);
@@ -178,7 +178,7 @@ describe('without Google', () => {
 });
 
 describe('a card in Google Wallet', () => {
-  it('GOOGLE-05 A stamp changes the balance, and Google tells the customer of it, once', async () => {
+  it('GOOGLE-05 A stamp changes the balance of the pass, and Google tells the customer of it, once', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path);
     await waitForBalance(google, uuid, '1 / 10');
@@ -194,14 +194,14 @@ describe('a card in Google Wallet', () => {
     ]);
   });
 
-  it('GOOGLE-06 With `skip_notifications` it changes silently', async () => {
+  it('GOOGLE-06 With `skip_notifications` the balance of the pass changes silently', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path, { skip_notifications: true });
     await waitForBalance(google, uuid, '1 / 10');
     expect(listNotices(google, uuid)).toEqual([]);
   });
 
-  it('GOOGLE-07 An unlocked reward is told of with a message of its own', async () => {
+  it('GOOGLE-07 Google tells of an unlocked reward with a message of its own', async () => {
     const { store, path, uuid } = await saved({ rewards: [2] });
     await stamp(store, path, { stamps: 2 });
     const notices = await eventually(
@@ -313,7 +313,7 @@ describe('a card of a store with words and scanners of its own', () => {
 });
 
 describe('a callback from Google', () => {
-  it('GOOGLE-10 `pass_installed` follows it', async () => {
+  it("GOOGLE-10 `pass_installed` follows Google's callback", async () => {
     const { store, path, uuid } = await saved();
     expect(await isInstalled(store, path)).toBe(false);
     const { id: objectId } = findObject(google, uuid) ?? { id: '' };
@@ -323,7 +323,7 @@ describe('a callback from Google', () => {
     expect(await isInstalled(store, path)).toBe(false);
   });
 
-  it('GOOGLE-11 What Google has not signed for this issuer, and what has expired, is 422, and changes nothing', async () => {
+  it('GOOGLE-11 A callback that Google has not signed for this issuer, or that has expired, is 422, and changes nothing', async () => {
     const { store, path, uuid } = await saved();
     const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     for (const wrong of [
@@ -356,7 +356,7 @@ describe('a callback from Google', () => {
     expect(await isInstalled(store, path)).toBe(false);
   });
 
-  it('GOOGLE-13 One for a pass of another installation with the same issuer is taken, and changes nothing', async () => {
+  it('GOOGLE-13 A callback for a pass of another installation with the same issuer is taken, and changes nothing', async () => {
     const objectId = `${google.issuerId}.cc_${randomUUID()}_staging`;
     expect((await callBack({ objectId })).status).toBe(200);
   });

@@ -69,7 +69,7 @@ describe('a customer card', () => {
     expect(answers.map(({ body }) => body)).toEqual([customerCard, three, three, seven]);
   });
 
-  it('ASOF-02 Its name, missing stamps, progress and rewards are those of its template and rewards at that moment', async () => {
+  it('ASOF-02 The name, missing stamps, progress and rewards of a customer card are those of its template and rewards at the moment of `as_of`', async () => {
     const { path, card, rewards } = await enrol(store, { rewards: [2] });
     const before = await stamp(path, 3);
     const time = await moment();
@@ -83,7 +83,7 @@ describe('a customer card', () => {
     expect(before.available_rewards).toHaveLength(1);
   });
 
-  it('ASOF-03 Its status is that of the moment', async () => {
+  it('ASOF-03 The status of a customer card is that of the moment of `as_of`', async () => {
     const expires_at = iso(Date.now() + 10_000);
     const { path } = await enrol(store, { card: { expires_at } });
     const time = await moment();
@@ -127,7 +127,7 @@ describe('the moment', () => {
     expect((await show(path, '')).body).toEqual(now);
   });
 
-  it('ASOF-08 The time may have any offset; without one it is UTC', async () => {
+  it('ASOF-08 `as_of` may have any offset; without one it is UTC', async () => {
     const { path } = await enrol(store);
     const before = await moment();
     await stamp(path, 1);

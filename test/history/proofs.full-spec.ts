@@ -32,7 +32,7 @@ async function lastEvent(of = service) {
 }
 
 describe('the proof of an event', () => {
-  it("PROOF-01 It has exactly the fields above, and the verifier accepts it with the service's key", async () => {
+  it("PROOF-01 A proof has exactly the documented fields, and the verifier accepts it with the service's key", async () => {
     await store.post(`${path}/stamp`, { stamps: 2 });
     const event = await lastEvent();
     const { status, body } = await proofOf(event.publicId);
@@ -55,7 +55,7 @@ describe('the proof of an event', () => {
     ).toThrow('does not have the hash');
   });
 
-  it('PROOF-02 There is one for every event of every record; `leaf_index` is the place of the event in the log', async () => {
+  it('PROOF-02 There is a proof for every event of every record; `leaf_index` is the place of the event in the log', async () => {
     const history = await service.running.history();
     for (const [index, event] of history.entries()) {
       const { body } = await proofOf(toPublicEventId(event.id));
@@ -74,7 +74,7 @@ describe('the proof of an event', () => {
     }
   });
 
-  it('PROOF-04 `event` is what was recorded, with personal data sealed', async () => {
+  it('PROOF-04 `event` of a proof is what was recorded, with personal data sealed', async () => {
     await store.post(`${path}/stamp`, { stamps: 1, note: 'for Anna of number 7' });
     const event = await lastEvent();
     const { body, text } = await proofOf(event.publicId);
@@ -83,20 +83,20 @@ describe('the proof of an event', () => {
     expect(text).not.toContain('Anna');
   });
 
-  it('PROOF-05 An id that no event has is 404', async () => {
+  it('PROOF-05 The proof of an id that no event has is 404', async () => {
     for (const id of ['evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', 'evt_1', '1']) {
       expectFailure(await proofOf(id), 404, 'not_found');
     }
   });
 
-  it("PROOF-06 So is one of another store's event", async () => {
+  it("PROOF-06 The proof of another store's event is 404", async () => {
     const other = await service.newStore();
     const { publicId } = await lastEvent();
     expectFailure(await proofOf(publicId), 404, 'not_found');
     expect((await proofOf(publicId, other)).status).toBe(200);
   });
 
-  it('PROOF-07 While no checkpoint covers the event, and none comes within seconds, it is 503 with `Retry-After`', async () => {
+  it('PROOF-07 While no checkpoint covers the event, and none comes within seconds, the proof is 503 with `Retry-After`', async () => {
     const client = await unsigned.newStore();
     await unsigned.running.database.query(
       `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at,
@@ -112,7 +112,7 @@ describe('the proof of an event', () => {
 });
 
 describe('GET /checkpoint', () => {
-  it('PROOF-08 It is the newest signed checkpoint as `text/plain`, without a token; caches may keep it for ten seconds', async () => {
+  it('PROOF-08 `GET /checkpoint` is the newest signed checkpoint as `text/plain`, without a token; caches may keep it for ten seconds', async () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
     const { body } = await proofOf((await lastEvent()).publicId);
     const answer = await service.anonymous.get('/checkpoint');
@@ -122,7 +122,7 @@ describe('GET /checkpoint', () => {
     expect(key.opened(answer.text).size).toBeGreaterThanOrEqual(body.tree_size);
   });
 
-  it('PROOF-09 It is 404 before anything was signed', async () => {
+  it('PROOF-09 `GET /checkpoint` is 404 before anything was signed', async () => {
     const { status, body } = await unsigned.anonymous.get('/checkpoint');
     expect([status, body]).toMatchObject([404, { code: 'not_found' }]);
   });

@@ -121,7 +121,7 @@ async function undo(id: number): Promise<void> {
 }
 
 describe('the history', () => {
-  it('HIST-01 An entry has exactly the fields above', async () => {
+  it('HIST-01 An entry of the history has exactly the documented fields', async () => {
     for (const entries of [await events(day.path), await history()]) {
       expect(entries.length).toBeGreaterThan(4);
       for (const entry of entries) expect(Object.keys(entry)).toEqual(FIELDS.split(' '));
@@ -160,7 +160,7 @@ describe('the history', () => {
     expect(types(await history())).toContain('card.archived');
   });
 
-  it('HIST-04 An entry says who it was, through which channel, with which request and what they wrote', async () => {
+  it('HIST-04 An entry of the history says who it was, through which channel, with which request and what they wrote', async () => {
     const [, , stamped] = await events(day.path);
     expect(stamped).toMatchObject({
       channel: 'pos',
@@ -224,7 +224,7 @@ describe('the history', () => {
     expect(await history('?from=2100-01-01T00:00:00Z')).toEqual([]);
   });
 
-  it('HIST-09 The history of a store is also filtered by `customer_id`, `customer_card_id`, `card_id`, `location_id`, `channel` and `actor` (type and id, as in `token:5`), alone and together', async () => {
+  it('HIST-09 The history of a store is also filtered by `customer_id`, `customer_card_id`, `card_id`, `location_id`, `channel` and `actor`, alone and together', async () => {
     const all = await history('?limit=250');
     const [, , stamped] = await events(day.path);
     if (!stamped) throw new Error('nobody has stamped');
@@ -278,7 +278,7 @@ describe('the history', () => {
     expect(some.all).toEqual(all.filter(({ type }) => type === 'stamp.earned'));
   });
 
-  it('HIST-12 `limit` and `cursor` page through all of them, each once, whatever happens in the meantime; a cursor of another list is 422 `cursor`', async () => {
+  it('HIST-12 `limit` and `cursor` page through all entries, each once, whatever happens in the meantime; a cursor of another list is 422 `cursor`', async () => {
     const { path } = await enrol(store);
     for (let i = 0; i < 3; i++) await store.post(`${path}/stamp`, { stamps: 1 });
     for (const list of [`${path}/events`, `${store.store}/history`]) {
@@ -294,7 +294,7 @@ describe('the history', () => {
     expectRefused(await store.get(`${store.store}/history?cursor=mine`), 'cursor');
   });
 
-  it('HIST-13 What a caller has done is in both lists at once, whether or not a dispatcher runs. (While no dispatcher runs, the list of the store gets no further than 500 events of the whole service; that of a card is always complete.)', async () => {
+  it('HIST-13 What a caller has done is in the history of the card and of the store at once, whether or not a dispatcher runs', async () => {
     const { path } = await enrol(store);
     for (const filled of [false, true]) {
       if (filled) await fill();
@@ -379,7 +379,7 @@ describe('explaining a balance', () => {
     );
   });
 
-  it('EXPLAIN-02 `text` says in words when it was, what happened, where, by whom, on which receipt, and what was noted', async () => {
+  it('EXPLAIN-02 `text` of a step says in words when it was, what happened, where, by whom, on which receipt, and what was noted', async () => {
     const { steps } = await explain(day.path);
     const texts = steps.map(({ text }) => text.replace(/^.*?[AP]M: /, ''));
     expect(texts).toEqual([
@@ -392,7 +392,7 @@ describe('explaining a balance', () => {
     expect(steps[0]?.text).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d{2}\s[AP]M: /);
   });
 
-  it("EXPLAIN-03 It is in the language of the store's `locale`, or in English where there are no texts in that, with times in the store's time zone", async () => {
+  it("EXPLAIN-03 `text` is in the language of the store's `locale`, or in English where there are no texts in that, with times in the store's time zone", async () => {
     const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
     const { path } = await enrol(other);
     const answers: Record<string, RegExp> = {
@@ -477,7 +477,7 @@ describe('explaining a balance', () => {
     }
   });
 
-  it('EXPLAIN-06 Of a longer history the last 250 steps are shown one by one', async () => {
+  it('EXPLAIN-06 Of a history of more than 250 steps the last 250 are shown one by one', async () => {
     const { path } = await enrol(store);
     for (let i = 0; i < 260; i++) await store.post(`${path}/stamp`, { stamps: 2 });
     for (const filled of [false, true]) {

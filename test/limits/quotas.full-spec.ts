@@ -60,7 +60,7 @@ describe('quotas of customers', () => {
     }
   });
 
-  it('QUOTA-02 Merged and erased customers do not count: within ten seconds of an erasure there is room for another', async () => {
+  it('QUOTA-02 Merged and erased customers do not count towards a quota: within ten seconds of an erasure there is room for another', async () => {
     const store = await service.newStore();
     await setQuotas(store, { customers: 2 });
     const created = [await createGuest(store), await createGuest(store)];

@@ -45,7 +45,7 @@ async function times<T>(count: number, sendRequest: () => Promise<T>): Promise<T
 }
 
 describe('limits', () => {
-  it('LIMIT-01 Every response under `/api/v1` has the four headers, whatever its status', async () => {
+  it('LIMIT-01 Every response under `/api/v1` has the four `RateLimit` headers, whatever its status', async () => {
     const store = await unset.newStore();
     const cards = `${store.store}/cards`;
     const hook = { events: ['*'], target_url: 'https://example.com' };
@@ -86,7 +86,7 @@ describe('limits', () => {
     expect(headers.get('ratelimit-policy')).toBe('300;w=60');
   });
 
-  it('LIMIT-03 `RATE_LIMIT_PER_MINUTE` sets the limit, and the policy states it', async () => {
+  it('LIMIT-03 `RATE_LIMIT_PER_MINUTE` sets the limit, and `RateLimit-Policy` states it', async () => {
     const { headers } = await (await few.newStore()).get(STORES);
     expect(headers.get('ratelimit-limit')).toBe('5');
     expect(headers.get('ratelimit-policy')).toBe('5;w=60');
@@ -128,7 +128,7 @@ describe('limits', () => {
     }
   });
 
-  it('LIMIT-08 A rejected request is not executed', async () => {
+  it('LIMIT-08 A request over the limit is not executed', async () => {
     const store = await few.newStore();
     const createCard = () => store.post(`${store.store}/cards`, { card: { name: 'Coffee' } });
     const statuses = (await times(7, createCard)).map(({ status }) => status);
@@ -148,7 +148,7 @@ describe('limits', () => {
     expect(left(await (await few.newStore()).get(STORES))).toBe(4);
   });
 
-  it('LIMIT-10 Failed requests count', async () => {
+  it('LIMIT-10 Failed requests count towards the limit', async () => {
     const store = await few.newStore();
     const answers = [
       await store.get('/api/v1/nothing'),
@@ -172,7 +172,7 @@ describe('limits', () => {
     expect(left(await two(STORES))).toBe(4);
   });
 
-  it('LIMIT-12 Their limit is checked before their 401', async () => {
+  it('LIMIT-12 The limit of an IP address is checked before the 401 of a request without a valid token', async () => {
     const sendRequest = newcomer();
     const statuses = (await times(7, () => sendRequest(STORES))).map(({ status }) => status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
@@ -187,7 +187,7 @@ describe('limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 429]);
   });
 
-  it('LIMIT-14 The status is counted by address, or by token if a valid one is sent', async () => {
+  it('LIMIT-14 Requests for the status are counted by IP address, or by token if a valid one is sent', async () => {
     const sendRequest = newcomer();
     const store = await few.newStore();
     expect(left(await sendRequest(STATUS))).toBe(4);
@@ -218,7 +218,7 @@ describe('limits', () => {
     expect((await store.get(STORES)).headers.get('ratelimit-limit')).toBe('5');
   });
 
-  it('LIMIT-17 Rejected requests do not extend the window', async () => {
+  it('LIMIT-17 Requests over the limit do not extend the window', async () => {
     const store = await few.newStore();
     await runAtTime(after(0), () => times(6, () => store.get(STORES)));
     const refused = await runAtTime(after(50), () => times(10, () => store.get(STORES)));
@@ -267,7 +267,7 @@ describe('limits', () => {
     return tokens;
   }
 
-  it('LIMIT-21 Requests for one store, `/api/v1/accounts/:account_id` and below, are limited together as well, whatever their token: `STORE_RATE_LIMIT_PER_MINUTE`, by default 3,000', async () => {
+  it('LIMIT-21 Requests for one store, `/api/v1/accounts/:account_id` and below, are limited together as well, whatever their token', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     const path = `${store.store}/cards`;
@@ -280,7 +280,7 @@ describe('limits', () => {
     expect((await store.as(other).get(STORES)).status).toBe(200);
   });
 
-  it('LIMIT-22 One too many is 429 as ever', async () => {
+  it('LIMIT-22 One request too many for a store is 429 as ever', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     const sendRequest = (token: string) => store.as(token).get(store.store);
@@ -305,7 +305,7 @@ describe('limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 
-  it('LIMIT-24 Nor does a request that is refused with 401 or, to a user of other stores, with 404', async () => {
+  it('LIMIT-24 A request that is refused with 401 or, to a user of other stores, with 404 does not count for the store', async () => {
     const store = await few.newStore();
     const stranger = await few.newStore();
     for (const token of await tokensOf(stranger, 3)) {
@@ -332,7 +332,7 @@ describe('limits', () => {
     expect((await second.get(second.store)).status).toBe(200);
   });
 
-  it('LIMIT-26 A request that is refused with 403 counts', async () => {
+  it('LIMIT-26 A request that is refused with 403 counts for the store', async () => {
     const store = await few.newStore();
     const staff = await few.newStore();
     await few.running.execute(new AddMember(cli, store.accountId, staff.email, 'staff'));

@@ -60,7 +60,7 @@ describe('quotas of stores from the console', () => {
     ]);
   });
 
-  it("QUOTA-13 A store that its owner creates in the console shares the quotas of customers, imported rows, SMS and e-mails with the owner's first store: together they may have what that one may", async () => {
+  it("QUOTA-13 A store that its owner creates in the console shares the quotas of customers, imported rows, SMS and e-mails with the owner's first store", async () => {
     const store = await service.newStore();
     const second = await createInConsole(store);
     const third = await createInConsole(second, await addOwner(second));
@@ -96,7 +96,7 @@ describe('quotas of stores from the console', () => {
     expect(page.text).toContain('count together with your other stores');
   });
 
-  it('QUOTA-14 A quota that the operator sets for such a store is its own: nothing of other stores counts towards it, and it no longer counts towards theirs', async () => {
+  it('QUOTA-14 A quota that the operator sets for a store with shared quotas is its own', async () => {
     const store = await service.newStore();
     const second = await createInConsole(store);
     await setQuotas(store, { customers: 2 });

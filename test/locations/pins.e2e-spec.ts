@@ -70,7 +70,7 @@ describe('pins of locations', () => {
     expect(without.location).toMatchObject(pending);
   });
 
-  it('LOC-23 A `pin` that is no object, lacks one of the two or is out of range is 422 `pin`', async () => {
+  it('LOC-23 A `pin` that is no object, lacks `latitude` or `longitude`, or is out of range is 422 `pin`', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store, { pin });
     const unfit = [

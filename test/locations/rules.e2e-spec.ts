@@ -52,7 +52,7 @@ describe('locations', () => {
     expectRefused(await store.post(`${store.store}/locations`, {}), 'location');
   });
 
-  it('LOC-02 A location has exactly the fields above, without `pin`', async () => {
+  it('LOC-02 A location has exactly the documented fields, without `pin`', async () => {
     const store = await service.newStore();
     const { location } = await newLocation(store);
     expect(location).toEqual({

@@ -166,7 +166,7 @@ describe('the endpoint', () => {
     }
   });
 
-  it('MCP-03 Any other method is 405, and no response creates a session', async () => {
+  it('MCP-03 Any method of `/mcp` but `POST` is 405, and no response creates a session', async () => {
     const store = await service.newStore();
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const response = await store.send(method, '/mcp', undefined, {
@@ -305,7 +305,7 @@ describe('the endpoint', () => {
 });
 
 describe('the tools', () => {
-  it('MCP-08 There are exactly the tools above, each with a description, schemas and annotations', async () => {
+  it('MCP-08 There are exactly the documented tools, each with a description, schemas and annotations', async () => {
     const { tools } = await (await connect(await service.newStore())).listTools();
     expect(tools.map(({ name }) => name)).toEqual(TOOLS);
     for (const { name, title, description, inputSchema, outputSchema, annotations } of tools) {
@@ -571,7 +571,7 @@ describe('results', () => {
     }
   });
 
-  it("MCP-17 `metadata` is one such text, because the names in it are somebody else's too", async () => {
+  it("MCP-17 `metadata` is one `untrusted_text`, because the names in it are somebody else's too", async () => {
     const store = await service.newStore();
     const client = await connect(store);
     await store.post(`${store.store}/customers`, {

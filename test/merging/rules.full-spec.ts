@@ -120,7 +120,7 @@ const withoutTime = (customer: CustomerJson) => ({
 });
 
 describe('merging customers', () => {
-  it('MERGE-01 The response is the customer who goes on, as reads show it', async () => {
+  it('MERGE-01 The response to a merge is the customer who goes on, as reads show it', async () => {
     const { survivor, other } = await twoWithStamps(1, 2);
     const { status, body } = await merge(survivor.id, other.id);
     expect(status).toBe(200);
@@ -148,7 +148,7 @@ describe('merging customers', () => {
     expect((await read(own.id)).merged_into).toBeNull();
   });
 
-  it('MERGE-04 The customer itself is 422 `from_customer_id`', async () => {
+  it('MERGE-04 Merging a customer with itself is 422 `from_customer_id`', async () => {
     const { id } = await newCustomer();
     expectRefused(await merge(id, id), 'from_customer_id');
   });
@@ -171,7 +171,7 @@ describe('merging customers', () => {
     expect([listed.status, listed.body]).toEqual([200, []]);
   });
 
-  it('MERGE-07 It is not in the list and not in `customers_count`', async () => {
+  it('MERGE-07 A merged customer is not in the list and not in `customers_count`', async () => {
     const own = await service.newStore();
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
     const count = async () => (await own.get<AccountJson>(own.store)).body.customers_count;
@@ -180,7 +180,7 @@ describe('merging customers', () => {
     expect([await search({}, own), await count()]).toEqual([[one.id], 1]);
   });
 
-  it('MERGE-08 It is found by no search', async () => {
+  it('MERGE-08 A merged customer is found by no search', async () => {
     const one = await newCustomer();
     const name = `Zebulon${++people}`;
     const email = `zeb${people}@mail.example`;
@@ -248,7 +248,7 @@ describe('merging customers', () => {
     );
   });
 
-  it('MERGE-12 If metadata or references would be more than one customer may have, it is 422 on the field', async () => {
+  it('MERGE-12 A merge to more metadata or references than one customer may have is 422 on the field', async () => {
     const many = (prefix: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, i]));
     const external_references = (prefix: string) =>
@@ -265,7 +265,7 @@ describe('merging customers', () => {
     expect([await read(one.id), await read(two.id)]).toEqual([one, two]);
   });
 
-  it('MERGE-13 No consent is widened', async () => {
+  it('MERGE-13 A merge widens no consent', async () => {
     const bothConsents = { marketing_consent: true, sms_consent: true };
     const consents = ({ marketing_consent, sms_consent }: CustomerJson) => [
       marketing_consent,
@@ -290,7 +290,7 @@ describe('merging customers', () => {
     expect(consents(await merged(both.id, customer.id))).toEqual([true, true]);
   });
 
-  it('MERGE-14 Every `email` and `phone` of both stays taken', async () => {
+  it('MERGE-14 Every `email` and `phone` of merged customers stays taken', async () => {
     const one = await newCustomer();
     const phone = `+4915201${++people}77`;
     const two = await newCustomer({ phone });
@@ -334,7 +334,7 @@ describe('merging customers', () => {
     );
   });
 
-  it("MERGE-16 Where both have a card of one template, all stamps are added together on the survivor's card, and the other card is closed", async () => {
+  it("MERGE-16 Where both customers have a card of one template, all stamps are added together on the survivor's card, and the other card is closed", async () => {
     const { survivor, other, survivorCard, card } = await twoWithStamps(4, 3);
     const after = await merged(survivor.id, other.id);
     expect(balances(after)).toEqual([[survivorCard.card.id, 7]]);
@@ -343,7 +343,7 @@ describe('merging customers', () => {
     expect(body).toMatchObject({ customer_cards_count: 1 });
   });
 
-  it('MERGE-17 Rewards that the sum reaches are unlocked and announced', async () => {
+  it('MERGE-17 Rewards that two cards reach together by a merge are unlocked and announced', async () => {
     const { survivor, other, survivorCard } = await twoWithStamps(4, 3, [5, 8]);
     const receiver = await sent.subscribe(store);
     await merged(survivor.id, other.id);
@@ -363,7 +363,7 @@ describe('merging customers', () => {
     ]);
   });
 
-  it('MERGE-18 Codes and uuids of all cards find the survivor', async () => {
+  it('MERGE-18 Codes and uuids of all cards of merged customers find the survivor', async () => {
     const { survivor, other, gone } = await twoWithStamps(1, 1);
     const moved = await issueCard(other, await newCard(), 0);
     await merged(survivor.id, other.id);
@@ -396,7 +396,7 @@ describe('merging customers', () => {
     expect([redeemed.status, (await read(survivor.id)).stamp_count]).toEqual([200, 6]);
   });
 
-  it('MERGE-20 Receipt numbers (`external_ref`) used before return their first result, under the old path and the new one', async () => {
+  it('MERGE-20 Receipt numbers (`external_ref`) used before a merge return their first result, under the old path and the new one', async () => {
     const { card, survivor, other, survivorCard, gone } = await twoWithStamps(1, 0);
     const external_ref = `receipt-${++people}`;
     const first = await stamp(gone.path, { stamps: 2, external_ref });
@@ -435,7 +435,7 @@ describe('merging customers', () => {
     expectMerged(await unmerge(two.id, three.id), one.id);
   });
 
-  it('MERGE-22 Sends `customer.updated` about both, with `previous_attributes`', async () => {
+  it('MERGE-22 A merge sends `customer.updated` about both customers, with `previous_attributes`', async () => {
     const own = await service.newStore();
     const card = await newCard(own);
     const [one, two] = [
@@ -483,7 +483,7 @@ describe('merging customers', () => {
     });
   });
 
-  it("MERGE-23 A card that changes hands sends nothing of its own: it moves from the one's `customer_cards` to the other's", async () => {
+  it("MERGE-23 A card that changes hands in a merge sends nothing of its own: it moves from the one's `customer_cards` to the other's", async () => {
     const own = await service.newStore();
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
     const moved = await issueCard(two, await newCard(own), 2, own);
@@ -539,7 +539,7 @@ describe('unmerging customers', () => {
     expect(await search({ source: 'till', external_id })).toEqual([two.id]);
   });
 
-  it("MERGE-29 Of stamps that were added together, those go back that are still there: redemptions since are paid by the survivor's own stamps first", async () => {
+  it("MERGE-29 Unmerge gives back those of the added stamps that are still there: redemptions since are paid by the survivor's own stamps first", async () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3, [5]);
     await merged(survivor.id, other.id);
     const { body } = await store.get<CustomerCardDetailJson>(survivorCard.path);
@@ -550,7 +550,7 @@ describe('unmerging customers', () => {
     expect(balances(await read(other.id))).toEqual([[gone.card.id, 2]]);
   });
 
-  it('MERGE-30 Stamps since the merge stay on the card that they were put on', async () => {
+  it('MERGE-30 After unmerge, stamps since the merge stay on the card that they were put on', async () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3);
     const moved = await issueCard(other, await newCard(), 1);
     await merged(survivor.id, other.id);
@@ -569,7 +569,7 @@ describe('unmerging customers', () => {
     });
   });
 
-  it('MERGE-31 A field that was changed since stays as it is', async () => {
+  it('MERGE-31 A field that was changed since the merge stays as it is after unmerge', async () => {
     const one = await newCustomer();
     const two = await newCustomer({ last_name: 'Tal', birthday: '1990-05-31' });
     await merged(one.id, two.id);
@@ -579,14 +579,14 @@ describe('unmerging customers', () => {
     expect(await read(two.id)).toMatchObject({ last_name: 'Tal', birthday: '1990-05-31' });
   });
 
-  it('MERGE-32 A consent that became false by the merge stays false', async () => {
+  it('MERGE-32 A consent that became false by the merge stays false after unmerge', async () => {
     const one = await newCustomer({ marketing_consent: true });
     const two = await newCustomer({ phone: `+4915204${++people}55` });
     expect((await merged(one.id, two.id)).marketing_consent).toBe(false);
     expect((await unmerged(one.id, two.id)).marketing_consent).toBe(false);
   });
 
-  it('MERGE-33 A pair that is not merged is 422 `base`', async () => {
+  it('MERGE-33 Unmerging a pair that is not merged is 422 `base`', async () => {
     const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
     expectRefused(await unmerge(one.id, two.id), 'base');
     await merged(one.id, two.id);
@@ -678,7 +678,7 @@ describe('merging at the same time', () => {
     expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 30]]);
   });
 
-  it('MERGE-27 Under the same Idempotency-Key the response is repeated', async () => {
+  it('MERGE-27 A merge under the same `Idempotency-Key` repeats the response', async () => {
     const { survivor, other } = await twoWithStamps(4, 3);
     const again = () =>
       store.send<CustomerJson>(
@@ -818,7 +818,7 @@ describe('merged customers', () => {
     expect((await read(other.id)).customer_cards[0]?.id).toBe(gone.card.id);
   });
 
-  it('MERGE-40 There is no dry run: `dry_run` is an unknown parameter here, so it is ignored, the customers are merged, and the response has no `X-Dry-Run`', async () => {
+  it('MERGE-40 A merge has no dry run: `dry_run` is an unknown parameter here and is ignored', async () => {
     const [one, two] = [await newCustomer(), await newCustomer()];
     const path = `${pathOf(one.id)}/merge?dry_run=true`;
     const { status, headers } = await store.post(path, { from_customer_id: two.id });

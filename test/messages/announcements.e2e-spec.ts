@@ -134,7 +134,7 @@ describe('announcements', () => {
     expect(await preview(['email', 'sms'])).toMatchObject({ by_channel: { email: 0, sms: 1 } });
   });
 
-  it('ANNOUNCE-05 The filters are those of the list of customers', async () => {
+  it('ANNOUNCE-05 The filters of an announcement are those of the list of customers', async () => {
     const { client, card } = await open();
     const customer = await addCustomer({ birthday: '1990-05-31' }, client, card);
     await addCustomer({ birthday: '1990-06-30' }, client, card);
@@ -180,7 +180,7 @@ describe('announcements', () => {
     await store.post(`${scheduled}/cancel`, {});
   });
 
-  it('ANNOUNCE-07 Sending and cancelling twice does so once', async () => {
+  it('ANNOUNCE-07 Sending or cancelling an announcement twice does so once', async () => {
     const { body } = await create();
     const path = `${announcements}/${body.id}`;
     const sendAt = new Date(Date.now() + 86_400_000).toISOString();
@@ -227,7 +227,7 @@ describe('announcements', () => {
 });
 
 describe('message rules', () => {
-  it('ANNOUNCE-10 A rule is disabled unless it is created with `enabled`', async () => {
+  it('ANNOUNCE-10 A message rule is disabled unless it is created with `enabled`', async () => {
     const { status, body } = await store.post<MessageRuleJson>(rules, RULE);
     expect([status, body.enabled]).toEqual([201, false]);
     const enabled = await store.patch<MessageRuleJson>(`${rules}/${body.id}`, { enabled: true });
@@ -246,7 +246,7 @@ describe('message rules', () => {
     }
   });
 
-  it('ANNOUNCE-11 The reach of a rule shows whom it would have reached: each occasion once, by day and as a list, newest first', async () => {
+  it('ANNOUNCE-11 The reach of a message rule shows whom it would have reached: each occasion once, by day and as a list, newest first', async () => {
     const { client, card } = await open();
     const customer = await addCustomer({}, client, card);
     const stamp = `${client.store}/customers/${customer.id}/customer_cards/${customer.customer_card?.id}/stamp`;
@@ -280,7 +280,7 @@ describe('message rules', () => {
     expect((await client.get<Failure>(`${path}?days=91`)).status).toBe(422);
   });
 
-  it('ANNOUNCE-12 A deleted rule is 404, and sends nothing any more', async () => {
+  it('ANNOUNCE-12 A deleted message rule is 404, and sends nothing any more', async () => {
     const { body } = await store.post<MessageRuleJson>(rules, { ...RULE, enabled: true });
     expect((await store.delete(`${rules}/${body.id}`)).status).toBe(204);
     expect((await store.delete(`${rules}/${body.id}`)).status).toBe(404);
@@ -307,7 +307,7 @@ describe('message rules', () => {
     }
   });
 
-  it('ANNOUNCE-14 Staff may use none of this, and records of another store are 404', async () => {
+  it('ANNOUNCE-14 Staff may not use messages to customers, and announcements and message rules of another store are 404', async () => {
     const { client } = await open();
     const { body } = await create();
     const foreign = await client.get(`${client.store}/announcements/${body.id}`);
@@ -379,7 +379,7 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   expect((await count()).reached).toBe(1);
 });
 
-it('ANNOUNCE-17 A POST to that address that is not the form of the page stops them and is 200, whatever its body and media type, for the button of mail programs (RFC 8058)', async () => {
+it('ANNOUNCE-17 A POST to `/passes/{uuid}/messages` that is not the form of the page stops the messages and is 200, whatever its body and media type', async () => {
   const { client, card } = await open();
   const contact = { email: 'c@mail.example', marketing_consent: true };
   const customer = await addCustomer(contact, client, card);

@@ -103,7 +103,7 @@ describe('card links', () => {
     }
   });
 
-  it('MSG-02 Without an e-mail address they get one SMS, if their phone number begins with `+` and its country code', async () => {
+  it('MSG-02 A customer without an e-mail address gets one SMS, if their phone number begins with `+` and its country code', async () => {
     const link = await add({ phone: '+33612345601' });
     await add({ phone: '061234' });
     await eventually(
@@ -128,7 +128,7 @@ describe('card links', () => {
     expect(mails.received.filter(({ to }) => to.startsWith('nobody'))).toEqual([]);
   });
 
-  it('MSG-04 Nothing that the request says about the customer is in the message', async () => {
+  it('MSG-04 Nothing that the request says about the customer is in the message with the card link', async () => {
     await add({ email: 'quiet@mail.example', phone: null });
     await add({ phone: '+33612345604' });
     const [mail] = await eventually(
@@ -253,7 +253,7 @@ describe('card links', () => {
     ]);
   });
 
-  it('MSG-06 Whoever was erased by then gets nothing', async () => {
+  it('MSG-06 Whoever was erased before the message goes out gets nothing', async () => {
     await follower.stop();
     await add({ email: 'gone@mail.example' });
     const { body } = await store.get<{ customers: { id: number }[] }>(
@@ -266,7 +266,7 @@ describe('card links', () => {
     expect(mailsTo('gone@mail.example')).toEqual([]);
   });
 
-  it('MSG-05 The response does not wait for the message, and is the same when nothing can be sent', async () => {
+  it('MSG-05 The response to `send_card_links` does not wait for the message, and is the same when nothing can be sent', async () => {
     provider.outage = { status: 503, code: 20503 };
     const before = provider.requests;
     await add({ phone: '+33612345605' });
@@ -276,7 +276,7 @@ describe('card links', () => {
     );
   });
 
-  it("MAIL-01 The e-mail shows the card with its stamps, below the store's logo", async () => {
+  it("MAIL-01 The e-mail with a card link shows the card with its stamps, below the store's logo", async () => {
     const own = await service.newStore();
     const logo = await sharp({
       create: { width: 300, height: 100, channels: 3, background: '#C01020' },
@@ -298,7 +298,7 @@ describe('card links', () => {
     expect(sizes).toEqual(['png 750x156', 'png 750x288']);
   });
 
-  it("MAIL-02 It ends with the store's address, phone number, e-mail address and website, as far as it has them", async () => {
+  it("MAIL-02 The e-mail with a card link ends with the store's address, phone number, e-mail address and website, as far as it has them", async () => {
     const own = await service.newStore();
     const account = {
       address: 'Main Street 1\n76133 Karlsruhe',
@@ -315,7 +315,7 @@ describe('card links', () => {
     }
   });
 
-  it("MAIL-03 Its texts have a contrast of at least 4.5, whatever the card's colours, in the light and in the dark", async () => {
+  it("MAIL-03 The texts of the e-mail with a card link have a contrast of at least 4.5, whatever the card's colours, in the light and in the dark", async () => {
     const own = await service.newStore();
     for (const card_color of ['#FFFFFF', '#000000', '#FFD400', '#777777', '#0000FF']) {
       const { html } = await receiveMail(own, { card_color, text_color: card_color });

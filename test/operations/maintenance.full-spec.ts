@@ -96,7 +96,7 @@ it('MAINT-01 In maintenance a request that writes is 503 `maintenance` with `Ret
   expect((await service.running.history()).length).toBe(before);
 });
 
-it('MAINT-02 Requests that read work as ever, and so do the status and health checks', async () => {
+it('MAINT-02 In maintenance requests that read work as ever, and so do the status and health checks', async () => {
   await turnOn();
   for (const path of [`${store.store}/customers`, '/api/v1/accounts', '/api/v1/status']) {
     expect([path, (await store.get(path)).status]).toEqual([path, 200]);
@@ -108,7 +108,7 @@ it('MAINT-02 Requests that read work as ever, and so do the status and health ch
   }
 });
 
-it('MAINT-03 The token, its limits, its role and the path are checked before: such a request is 401, 429, 403, 404 or 405', async () => {
+it('MAINT-03 The token, its limits, its role and the path are checked before the maintenance: 401, 429, 403, 404 or 405', async () => {
   const other = await service.newStore();
   await turnOn();
   expectFailure(await createCard(store.as('wrong')), 401, 'unauthorized');
@@ -117,7 +117,7 @@ it('MAINT-03 The token, its limits, its role and the path are checked before: su
   expectFailure(await store.send('PUT', `${store.store}/cards`), 405, 'method_not_allowed');
 });
 
-it('MAINT-04 An `Idempotency-Key` can be used again: the same request works once the maintenance is over', async () => {
+it('MAINT-04 An `Idempotency-Key` can be used again after maintenance: the same request works once it is over', async () => {
   const sendRequest = () =>
     store.send<CardJson>(
       'POST',
@@ -133,7 +133,7 @@ it('MAINT-04 An `Idempotency-Key` can be used again: the same request works once
   expect((await sendRequest()).body.id).toBe(created.body.id);
 });
 
-it('MAINT-05 It begins and ends for every process within a second, without a restart', async () => {
+it('MAINT-05 Maintenance begins and ends for every process within a second, without a restart', async () => {
   const { second } = await startSecondApi(service.running, store);
   const statuses = async () => [
     (await createCard()).status,
@@ -166,7 +166,7 @@ it('MAINT-05 It begins and ends for every process within a second, without a res
   await runCli('maintenance:off');
 });
 
-it('MAINT-06 A form gets a page that says so in the language of the browser', async () => {
+it('MAINT-06 In maintenance a form gets a page that says so in the language of the browser', async () => {
   const form = await SignupForm.open(service.running.baseUrl, PUBLIC_URL, await newPoster(store));
   await turnOn();
   const headers = { accept: 'text/html' };

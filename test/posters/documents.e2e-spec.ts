@@ -49,7 +49,7 @@ const rename = (store: ContractClient, card: CardJson, name: string) =>
   store.patch(`${store.store}/cards/${card.id}`, { card: { name } });
 
 describe('the documents of posters', () => {
-  it('POSTER-36 Both documents show a QR code with `qr_code_url`', async () => {
+  it('POSTER-36 The PDF and the PNG of a poster show a QR code with `qr_code_url`', async () => {
     const { poster } = await newPoster({ primary_color: '#102030', text_color: '#102030' });
     const pdf = await fetched(`${poster.display_url}.pdf`);
     expect(pdf.response.status).toBe(200);
@@ -60,7 +60,7 @@ describe('the documents of posters', () => {
     expect(await readQrCode(png.bytes)).toBe(poster.qr_code_url);
   });
 
-  it('POSTER-37 Their size is `paper_size` of the query or else of the poster; a PNG has 300 dots per inch', async () => {
+  it('POSTER-37 The PDF and the PNG of a poster have the `paper_size` of the query or else its own; a PNG has 300 dots per inch', async () => {
     const { poster } = await newPoster({ paper_size: 'a6' });
     const size = async (query: string) => {
       const { width, height } = await sharp(

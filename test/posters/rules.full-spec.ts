@@ -57,7 +57,7 @@ const OTHERS = {
 };
 
 describe('posters', () => {
-  it('POSTER-01 A poster can be created with just `card_id`, and has the defaults above', async () => {
+  it('POSTER-01 A poster can be created with just `card_id`, and has the documented defaults', async () => {
     const store = await service.newStore();
     const card = await newCard(store, {
       name: 'Tea',
@@ -91,7 +91,7 @@ describe('posters', () => {
     expectRefused(await store.post(`${store.store}/posters`, {}), 'poster');
   });
 
-  it('POSTER-02 A poster has exactly the fields above', async () => {
+  it('POSTER-02 A poster has exactly the documented fields', async () => {
     const { store, poster } = await newPoster();
     const names =
       'id account_id card_id title paper_size primary_color text_color secondary_color active contact_collection_mode collect_email collect_phone require_email require_phone require_birthday minimum_age signup_url qr_code_url display_url created_at updated_at';
@@ -208,7 +208,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-13 With both, `require_email` defaults to true and `require_phone` to false', async () => {
+  it('POSTER-13 With both contacts collected, `require_email` defaults to true and `require_phone` to false', async () => {
     const { store, card } = await newPoster();
     const both = { card_id: card.id, contact_collection_mode: 'email_and_phone' };
     const createFields = async (input: object) => (await make(store, { ...both, ...input })).body;
@@ -223,7 +223,7 @@ describe('posters', () => {
     });
   });
 
-  it('POSTER-14 Both may be set to false', async () => {
+  it('POSTER-14 `require_email` and `require_phone` may both be set to false', async () => {
     const { store, card, patch } = await newPoster();
     const neither = { require_email: false, require_phone: false };
     expect((await make(store, { card_id: card.id, ...neither })).body).toMatchObject(neither);
@@ -254,7 +254,7 @@ describe('posters', () => {
     expect((await patch({ minimum_age: 21 })).body).toMatchObject({ minimum_age: 21 });
   });
 
-  it('POSTER-17 `signup_url`, `qr_code_url` and `display_url` are built as above, from one slug', async () => {
+  it('POSTER-17 `signup_url`, `qr_code_url` and `display_url` are built as documented, from one slug', async () => {
     const { poster } = await newPoster();
     const slug = poster.signup_url.split('/').at(-1) ?? '';
     expect(slug).toMatch(/^[0-9A-Za-z]+$/);
@@ -279,7 +279,7 @@ describe('posters', () => {
       expect(new Set(slugs.map((slug) => slug[i])).size).toBeGreaterThan(3);
   });
 
-  it('POSTER-19 A PATCH does not change the URLs', async () => {
+  it('POSTER-19 A PATCH does not change the URLs of a poster', async () => {
     const { poster, patch } = await newPoster();
     const { signup_url, qr_code_url, display_url } = poster;
     const changed = await patch({ ...OTHERS, signup_url: 'https://x.example', slug: 'x' });
@@ -307,7 +307,7 @@ describe('posters', () => {
     expectRefused(await list('card_id=x'), 'card_id');
   });
 
-  it('POSTER-22 `active` works as for rewards', async () => {
+  it('POSTER-22 `active` filters posters as it does rewards', async () => {
     const { store, card, poster } = await newPoster();
     const { body: inactive } = await make(store, { card_id: card.id, active: false });
     const list = async (query: string) => (await store.get(`${store.store}/posters?${query}`)).body;
@@ -440,7 +440,7 @@ describe('posters', () => {
     expectRefused(await patch({ title: ' ' }), 'title');
   });
 
-  it('POSTER-34 The card may be archived', async () => {
+  it('POSTER-34 The card of a new poster may be archived', async () => {
     const { store, card } = await newPoster();
     await store.post(`${store.store}/cards/${card.id}/archive`);
     const response = await make(store, { card_id: card.id });

@@ -73,7 +73,7 @@ describe('redemptions', () => {
     expect(await redeem({ external_ref: 'recon-1' })).toEqual(redemption);
   });
 
-  it('RECON-02 `reward.redeemed` shows the same, and `stamp.earned` shows `note` too', async () => {
+  it('RECON-02 `reward.redeemed` shows what was sent with the redemption, and `stamp.earned` shows `note` too', async () => {
     const own = await service.newStore();
     const { path, redeem } = await holder(own);
     const receiver = await sent.subscribe(own);
@@ -92,7 +92,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it('RECON-03 The list is an array with exactly the fields above, as soon as the response to a redemption was sent', async () => {
+  it('RECON-03 The list of redemptions has each with exactly the documented fields, as soon as the response to it was sent', async () => {
     const own = await service.newStore();
     expect((await list({}, own)).body).toEqual([]);
     const { customer, customerCard, card, redeem } = await holder(own);
@@ -109,7 +109,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it("RECON-04 It is sorted by `redeemed_at`, newest first, so that an offline client's redemptions stand where they happened", async () => {
+  it('RECON-04 The list of redemptions is sorted by `redeemed_at`, newest first, so that those of an offline client stand where they happened', async () => {
     const own = await service.newStore();
     const { redeem } = await holder(own);
     const now = Date.now();
@@ -121,7 +121,7 @@ describe('redemptions', () => {
     expect(await idsOf({}, own)).toEqual([second, third, first]);
   });
 
-  it('RECON-05 `card_id`, `customer_id`, `reward_id` and `location_id` narrow each other down', async () => {
+  it('RECON-05 `card_id`, `customer_id`, `reward_id` and `location_id` narrow the list of redemptions, alone and together', async () => {
     const location_id = await location();
     const one = await holder();
     const two = await holder();
@@ -182,7 +182,7 @@ describe('redemptions', () => {
     expect((await list(blank)).body.length).toBeGreaterThan(0);
   });
 
-  it('RECON-09 `limit` and `cursor` page the list, and the `Link` keeps the filters', async () => {
+  it('RECON-09 `limit` and `cursor` page the list of redemptions, and the `Link` keeps the filters', async () => {
     const { customer, redeem } = await holder();
     const createdIds: number[] = [];
     for (let i = 0; i < 5; i++) createdIds.push((await redeem()).id);
@@ -223,7 +223,7 @@ describe('redemptions', () => {
     expect(body[1]?.reversed_at?.localeCompare(before)).toBeGreaterThanOrEqual(0);
   });
 
-  it('RECON-11 Of an erased customer `note` is null; everything else stays', async () => {
+  it('RECON-11 A redemption of an erased customer has the `note` null; everything else stays', async () => {
     const { customer, redeem } = await holder();
     const redemption = await redeem({
       note: 'oat milk',

@@ -62,7 +62,7 @@ describe('making a reward', () => {
     expect(await show(body.id)).toEqual(body);
   });
 
-  it('REWARD-02 A reward has exactly the fields above', async () => {
+  it('REWARD-02 A reward has exactly the documented fields', async () => {
     const reward = await make({ card_id: (await makeCard()).id });
     expect(Object.keys(await show(reward.id)).sort()).toEqual([
       'account_id',
@@ -78,7 +78,7 @@ describe('making a reward', () => {
     ]);
   });
 
-  it('REWARD-03 If any of the three is missing, it is 422 on that field', async () => {
+  it('REWARD-03 A reward without `card_id`, `name` or `stamps_required` is 422 on that field', async () => {
     const whole = { card_id: (await makeCard()).id, name: 'Cake', stamps_required: 5 };
     for (const field of Object.keys(whole)) {
       expectRefused(await post({ ...whole, [field]: undefined }), field);
@@ -94,7 +94,7 @@ describe('making a reward', () => {
     }
   });
 
-  it('REWARD-05 The card may be archived', async () => {
+  it('REWARD-05 The card of a new reward may be archived', async () => {
     const { id } = await makeCard();
     await store.post(`${store.store}/cards/${id}/archive`);
     expect((await make({ card_id: id })).card_id).toBe(id);
@@ -154,7 +154,7 @@ describe('listing rewards', () => {
     return { own, one, two, list };
   }
 
-  it('REWARD-09 The list is sorted by card, `position`, `stamps_required` and id', async () => {
+  it('REWARD-09 The list of rewards is sorted by card, `position`, `stamps_required` and id', async () => {
     const { list } = await several();
     expect(await list()).toBe('abcdef');
   });
@@ -182,19 +182,19 @@ describe('listing rewards', () => {
     }
   });
 
-  it('REWARD-13 `active` false or 0 lists the inactive ones only', async () => {
+  it('REWARD-13 `active` false or 0 lists the inactive rewards only', async () => {
     const { list } = await several();
     for (const value of ['false', '0']) expect(await list(`?active=${value}`)).toBe('be');
   });
 
-  it('REWARD-14 Any other `active` that is not blank lists the active ones only', async () => {
+  it('REWARD-14 Any other `active` that is not blank lists the active rewards only', async () => {
     const { list, one } = await several();
     for (const value of ['true', '1', 'yes', 'x'])
       expect(await list(`?active=${value}`)).toBe('acdf');
     expect(await list(`?active=true&card_id=${one.id}`)).toBe('acd');
   });
 
-  it('REWARD-15 A blank `active` lists both', async () => {
+  it('REWARD-15 A blank `active` lists active and inactive rewards', async () => {
     const { list } = await several();
     for (const query of ['?active=', '?active=%20', '?active'])
       expect(await list(query)).toBe('abcdef');
@@ -348,7 +348,7 @@ describe('an unlocked reward', () => {
     expect(await available(path)).toEqual([]);
   });
 
-  it('REWARD-28 That stays so however often the threshold changes, and while the reward is inactive or the card archived', async () => {
+  it('REWARD-28 An unlocked reward takes the lower `stamps_required` however often that changes, and while the reward is inactive or the card archived', async () => {
     const { path, card, rewards: cardRewards } = await enrol(store, { rewards: [5] });
     const id = cardRewards[0]?.id;
     const { stamps_count: stamps } = await stamp(path, 6);
@@ -424,7 +424,7 @@ describe('an unlocked reward', () => {
     ]);
   });
 
-  it("REWARD-31 Unmerge takes that back: the survivor's card has unlocked what it had before the merge, for what it took then, and what was unlocked since", async () => {
+  it("REWARD-31 After unmerge the survivor's card has unlocked what it had before the merge, for what it took then, and what was unlocked since", async () => {
     const {
       path,
       card,

@@ -31,7 +31,7 @@ const audit = async (query = '', client = store) =>
 const types = (entries: AuditEntryJson[]) => entries.map(({ type }) => type);
 
 describe('the audit log', () => {
-  it("AUDIT-01 It has every change of the store's members, their tokens and its webhook subscriptions, newest first", async () => {
+  it("AUDIT-01 The audit log has every change of the store's members, their tokens and its webhook subscriptions, newest first", async () => {
     expect(types(await audit())).toEqual([
       'webhook_subscription.created',
       'token.revoked',
@@ -41,7 +41,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  it('AUDIT-02 An entry has the fields of the history, null where they do not apply, and `subject`; never a secret', async () => {
+  it('AUDIT-02 An entry of the audit log has the fields of the history, null where they do not apply, and `subject`; never a secret', async () => {
     const [created, , , first] = await audit();
     expect(created).toMatchObject({
       channel: 'api',
@@ -62,7 +62,7 @@ describe('the audit log', () => {
     expect(JSON.stringify(await audit())).not.toMatch(/whsec_|ink_/);
   });
 
-  it('AUDIT-03 `type`, `actor`, `from` (inclusive) and `to` (exclusive) filter it, alone and together', async () => {
+  it('AUDIT-03 `type`, `actor`, `from` (inclusive) and `to` (exclusive) filter the audit log, alone and together', async () => {
     const all = await audit();
     const [{ actor, recorded_at: at } = { actor: { id: 0 }, recorded_at: '' }] = all;
     expect(types(await audit('?type=token.revoked'))).toEqual(['token.revoked']);
@@ -77,7 +77,7 @@ describe('the audit log', () => {
     expectRefused(await store.get(`${store.store}/audit?actor=Kim&from=x`), ['actor', 'from']);
   });
 
-  it('AUDIT-04 Pages are those of the history: a hundred entries, `limit`, `cursor`, `Link`', async () => {
+  it('AUDIT-04 Pages of the audit log are those of the history: a hundred entries, `limit`, `cursor`, `Link`', async () => {
     const all = await audit();
     const { body, headers } = await store.get<AuditEntryJson[]>(`${store.store}/audit?limit=2`);
     expect(body).toEqual(all.slice(0, 2));
@@ -86,12 +86,12 @@ describe('the audit log', () => {
     expect((await store.get(next)).body).toEqual(all.slice(2, 4));
   });
 
-  it('AUDIT-05 It has nothing of another store', async () => {
+  it('AUDIT-05 The audit log has nothing of another store', async () => {
     const other = await service.newStore();
     expect(types(await audit('', other))).toEqual(['token.created', 'member.added']);
   });
 
-  it('AUDIT-06 The command line shows the same entries', async () => {
+  it('AUDIT-06 The command line shows the same audit log', async () => {
     const { database, environment } = service.running;
     const program = startProgram(
       'dist/scripts/cli.js',
@@ -147,7 +147,7 @@ describe('the audit log', () => {
       expect(await entries()).toEqual(before);
     });
 
-    it('AUDIT-08 Of a `target_url` it has only the host, because the rest may be a secret; in its place stands `/…`', async () => {
+    it('AUDIT-08 Of a `target_url` the audit log has only the host, because the rest may be a secret; in its place stands `/…`', async () => {
       await own.patch(path, { target_url: 'https://example.org/hidden?key=hidden' });
       expect(await newest()).toMatchObject({
         subject: {
@@ -168,7 +168,7 @@ describe('the audit log', () => {
       ).rejects.toThrow();
     });
 
-    it('AUDIT-10 It also has tests of a subscription, reads of its secret and exports of a customer', async () => {
+    it('AUDIT-10 The audit log also has tests of a subscription, reads of its secret and exports of a customer', async () => {
       const { body } = await own.post<{ id: number }>(`${own.store}/customers`, {
         customer: { first_name: 'Kim', email: 'kim@x.example' },
       });
@@ -198,7 +198,7 @@ describe('the audit log', () => {
       expect(read.map(({ subject }) => (subject as { times: number }).times)).toEqual([10, 1]);
     });
 
-    it('AUDIT-12 A failed sign-in of a member is an entry, counted like that for each user and network; it has nothing that was typed', async () => {
+    it('AUDIT-12 A failed sign-in of a member is an entry, counted like a read for each user and network; it has nothing that was typed', async () => {
       const stranger = new Browser(service.running);
       await stranger.signIn(own.email, 'guessed wrong');
       await stranger.signIn('nobody@guess.example', 'guessed wrong');

@@ -48,11 +48,11 @@ describe('authentication', () => {
     expect(open).toEqual(['GET /api/v1/status 200']);
   });
 
-  it('AUTH-02 The 401 has the code `unauthorized`', async () => {
+  it('AUTH-02 A 401 has the code `unauthorized`', async () => {
     expectFailure(await service.anonymous.get('/api/v1/accounts'), 401, 'unauthorized');
   });
 
-  it('AUTH-03 The 401 says in `resolution` which header to send', async () => {
+  it('AUTH-03 A 401 says in `resolution` which header to send', async () => {
     const { body } = await service.anonymous.get<Failure>('/api/v1/accounts');
     expect(body.resolution).toMatch(/Authorization: Bearer/);
   });
@@ -122,7 +122,7 @@ describe('authentication', () => {
     expect({ ...hidden.body, request_id: '' }).toEqual({ ...missing.body, request_id: '' });
   });
 
-  it('AUTH-09 That holds for every endpoint under a store', async () => {
+  it('AUTH-09 Every endpoint under a store is 404 for a token without access to the store', async () => {
     const other = await service.newStore();
     const under = (await operations(other.accountId)).filter(({ path }) =>
       path.startsWith(other.store),

@@ -78,7 +78,7 @@ describe('roles', () => {
     }
   });
 
-  it('ROLE-02 The 403 has the code `forbidden`, with advice in `resolution`', async () => {
+  it('ROLE-02 The 403 of a role has the code `forbidden`, with advice in `resolution`', async () => {
     const refused = await members.staff.client.get<Failure>(`${store.store}/history`);
     expectFailure(refused, 403, 'forbidden');
     expect(refused.body.resolution).toMatch(/role/);
@@ -127,7 +127,7 @@ describe('roles', () => {
 });
 
 describe('restricted tokens', () => {
-  it('TOKEN-03 `GET /api/v1/token` shows the token of the request in these fields', async () => {
+  it("TOKEN-03 `GET /api/v1/token` shows the five fields of the request's own token", async () => {
     const expiry = new Date(Date.now() + 3_600_000);
     const restrictions = { accountIds: [store.accountId], isReadOnly: true };
     for (const role of ROLES) {
@@ -210,7 +210,7 @@ describe('restricted tokens', () => {
     }
   });
 
-  it('TOKEN-07 A store that its user has left is 404 for the token, also when `account_ids` has it', async () => {
+  it("TOKEN-07 A store that a token's user has left is 404 for the token, also when `account_ids` has it", async () => {
     const { email } = await memberWith('owner');
     const client = await restrict(email, { accountIds: [store.accountId] });
     expect((await client.get(store.store)).status).toBe(200);
@@ -235,7 +235,7 @@ describe('restricted tokens', () => {
     expect((await client.send('OPTIONS', store.store)).status).toBe(204);
   });
 
-  it('TOKEN-09 That 403 has the code `forbidden` and says that the token may only read', async () => {
+  it('TOKEN-09 The 403 of a read-only token has the code `forbidden` and says that the token may only read', async () => {
     const client = await restrict(members.owner.email, { isReadOnly: true });
     const broken = { 'content-type': 'text/plain' };
     const refused = await client.send<Failure>('POST', `${store.store}/cards`, '{', broken);

@@ -43,7 +43,7 @@ const findOwnPage = async (email: string) => {
 };
 
 describe('what the page shows', () => {
-  it('JOIN-39 The page shows the card as it will be, the first rewards with their stamps, and the stamps to begin with', async () => {
+  it('JOIN-39 The signup page shows the card as it will be, the first rewards with their stamps, and the stamps to begin with', async () => {
     const poster = await newPoster(store, {}, { name: 'Tea club', initial_stamps: 2 });
     for (const [name, stamps_required, active] of [
       ['Scone', 4, true],
@@ -86,7 +86,7 @@ describe('what the page shows', () => {
     expect(body.customers[0]?.birthday).toBe('1990-05-03');
   });
 
-  it('JOIN-41 A link to the page shows a title, a description and a picture in messages', async () => {
+  it('JOIN-41 A link to the signup page shows a title, a description and a picture in messages', async () => {
     const { text } = await get(getSignupPath(await newPoster(store)));
     expect(text).toContain('og:title" content="Ten stamps, one coffee · Corner Café"');
     expect(text).toContain('og:description" content="Get the Coffee club on your phone');
@@ -123,7 +123,7 @@ describe('a browser that has signed up before', () => {
     expect((await get(getSignupPath(poster), cookie)).text).toContain('<form');
   });
 
-  it("JOIN-43 When it signs up the same customer again, it gets that customer's own card", async () => {
+  it("JOIN-43 A browser that signs up the same customer again gets that customer's own card", async () => {
     const poster = await newPoster(store);
     const phone = new Phone();
     const email = 'same@mail.example';

@@ -103,7 +103,7 @@ function alike({ text }: { text: string }): string {
 const uuidIn = ({ location }: Sent) => /\/passes\/([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
 
 describe('the signup page', () => {
-  it('JOIN-01 The page is a form that works without JavaScript, cookies or a token, with `?src=qr` as without', async () => {
+  it('JOIN-01 The signup page is a form that works without JavaScript, cookies or a token, with `?src=qr` as without', async () => {
     const poster = await newPoster(store);
     for (const query of ['', '?src=qr']) {
       const { page } = await open(poster, query);
@@ -118,7 +118,7 @@ describe('the signup page', () => {
     }
   });
 
-  it('JOIN-02 It asks for a first name, a last name (optional), what `contact_collection_mode` collects, and with `require_birthday` for the birthday', async () => {
+  it('JOIN-02 The signup form asks for a first name, a last name (optional), what `contact_collection_mode` collects, and with `require_birthday` for the birthday', async () => {
     const fieldsOf = async (settings: object) => {
       const { page } = await open(await newPoster(store, settings));
       return ['first_name', 'last_name', 'email', 'phone', 'birthday_day'].filter(
@@ -143,7 +143,7 @@ describe('the signup page', () => {
     expect(await requiredOf({ require_email: false })).toEqual(['first_name']);
   });
 
-  it('JOIN-03 It speaks the language of its store (`locale`), or English where there are no texts in that, and has the colours of its poster', async () => {
+  it('JOIN-03 The signup page speaks the language of its store (`locale`), or English where there are no texts in that, and has the colours of its poster', async () => {
     const other = await service.newStore();
     await set(other, { locale: 'de-AT', storeName: 'Café <Mitte>' });
     const poster = await newPoster(other, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });
@@ -163,7 +163,7 @@ describe('the signup page', () => {
     }
   });
 
-  it('JOIN-04 It takes less than 30 KB, with everything that it loads but pictures', async () => {
+  it('JOIN-04 The signup page takes less than 30 KB, with everything that it loads but pictures', async () => {
     await set(store, { consentTexts: TEXTS });
     const poster = await newPoster(store, { require_birthday: true, minimum_age: 16 });
     const { page } = await open(poster);
@@ -183,7 +183,7 @@ describe('the signup page', () => {
     expect(bytes).toBeLessThan(30_000);
   });
 
-  it('JOIN-05 Of a deleted poster, and of one that never existed, it is a 404 with a page that says so', async () => {
+  it('JOIN-05 The signup page of a deleted poster, and of one that never existed, is a 404 with a page that says so', async () => {
     const poster = await newPoster(store);
     await store.delete(`${store.store}/posters/${poster.id}`);
     const { page } = await open(poster);
@@ -194,7 +194,7 @@ describe('the signup page', () => {
     expect((await send(poster, { first_name: 'Ada', email: newEmail() })).status).toBe(404);
   });
 
-  it('JOIN-06 Of an inactive poster, and of one whose card is archived or expired, it is a 410 with a page that says so, for `POST` too', async () => {
+  it('JOIN-06 The signup page of an inactive poster, and of one whose card is archived or expired, is a 410 with a page that says so, for `POST` too', async () => {
     const inactive = await newPoster(store, { active: false });
     const expired = await newPoster(store, {}, { expires_at: '2020-01-01T00:00:00Z' });
     const archived = await newPoster(store);
@@ -317,7 +317,7 @@ describe('signing up', () => {
     expect((await signUp('0049 151 / 28 282 828')).status).toBe(303);
   });
 
-  it('JOIN-29 A number that is not possible is a 422 with the request to check its digits, in the language of the page', async () => {
+  it('JOIN-29 A phone number that is not possible is a 422 with the request to check its digits, in the language of the page', async () => {
     const berlin = await service.newStore({ country: 'DE' });
     const poster = await newPoster(berlin, { require_email: false });
     const findError = async (phone: string) => {
@@ -393,7 +393,7 @@ describe('consents', () => {
     });
   });
 
-  it('JOIN-15 When those words have changed since the page was loaded, they are shown again before anything is recorded', async () => {
+  it('JOIN-15 When the words of a consent have changed since the page was loaded, they are shown again before anything is recorded', async () => {
     const other = await service.newStore();
     await set(other, { consentTexts: TEXTS });
     const poster = await newPoster(other);
@@ -451,7 +451,7 @@ describe('somebody who is known', () => {
     expect(await customerWith(email)).toEqual(customer);
   });
 
-  it('JOIN-17 The customer is sent the links of their own card, at the address on file', async () => {
+  it('JOIN-17 A customer who signs up again is sent the links of their own card, at the address on file', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const first = await send(poster, { first_name: 'Ada', email });
@@ -470,7 +470,7 @@ describe('somebody who is known', () => {
     expect(body.first_name).toBe('Ada');
   });
 
-  it('JOIN-18 A number is recognised however it is written', async () => {
+  it("JOIN-18 A customer's phone number is recognised however it is written", async () => {
     const other = await service.newStore({ country: 'DE' });
     const poster = await newPoster(other);
     await other.post(`${other.store}/customers`, {
@@ -493,7 +493,7 @@ describe('somebody who is known', () => {
     expect(body.customers.map(({ first_name: name }) => name)).toEqual(['Bob', 'Ada']);
   });
 
-  it('JOIN-19 A customer who does not have the card yet is enrolled on it', async () => {
+  it('JOIN-19 A customer who signs up and does not have the card yet is enrolled on it', async () => {
     const email = newEmail();
     await store.post(`${store.store}/customers`, { customer: { first_name: 'Ada', email } });
     const poster = await newPoster(store);
@@ -517,7 +517,7 @@ describe('somebody who is known', () => {
     expect(body.customer_cards.map(({ card_id: id }) => id)).toContain(poster.card_id);
   });
 
-  it('JOIN-20 The card that is shown instead has a code of its own, which finds no customer in a search', async () => {
+  it("JOIN-20 The card that is shown instead of a customer's own has a code of its own, which finds no customer in a search", async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     await send(poster, { first_name: 'Ada', email });
@@ -581,7 +581,7 @@ describe('the card after signing up', () => {
 });
 
 describe('forms', () => {
-  it('JOIN-22 Of several with the same address at the same time one becomes a customer, and all get the same response', async () => {
+  it('JOIN-22 Of several signups with the same address at the same time one becomes a customer, and all get the same response', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const forms = await Promise.all([open(poster), open(poster), open(poster)]);
@@ -595,7 +595,7 @@ describe('forms', () => {
     expect(all.filter((sent) => uuidIn(sent) === cards[0]?.uuid)).toHaveLength(1);
   });
 
-  it('JOIN-23 The same form sent again leads to the same card and counts once', async () => {
+  it('JOIN-23 A form that is sent again leads to the same card and counts once', async () => {
     const poster = await newPoster(store);
     const form = await open(poster);
     const email = newEmail();
@@ -650,7 +650,7 @@ describe('forms', () => {
     expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
   });
 
-  it('JOIN-27 So are more complete forms for one poster than the operator allows', async () => {
+  it('JOIN-27 More complete forms for one poster than the operator allows are 429 too', async () => {
     const poster = await newPoster(store, { contact_collection_mode: 'phone_only' });
     for (let i = 0; i < 25; i++) await send(poster, { first_name: 'Ada' });
     const all = await Promise.all(

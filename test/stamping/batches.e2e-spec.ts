@@ -75,7 +75,7 @@ const balance = async ({ path }: Enrolled, client = store) =>
   (await client.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 describe('a batch', () => {
-  it('BATCH-01 Returns 200 with `results`, one `{status, body}` for each operation, in order', async () => {
+  it('BATCH-01 A batch returns 200 with `results`, one `{status, body}` for each operation, in order', async () => {
     const one = await enrol(store, { rewards: [2] });
     const other = await enrol(store);
     const { status, body } = await post([
@@ -112,7 +112,7 @@ describe('a batch', () => {
     expect(headers.get('x-request-id')).not.toBe(toFailure(refused).request_id);
   });
 
-  it('BATCH-02 Each operation is decided and committed by itself, by the rules of a stamping or redemption', async () => {
+  it('BATCH-02 Each operation of a batch is decided and committed by itself, by the rules of a stamping or redemption', async () => {
     const limited = await enrol(store, { card: { max_stamps_per_request: 2 } });
     const expired = await enrol(store);
     await store.patch(`${store.store}/cards/${expired.card.id}`, {
@@ -384,7 +384,7 @@ describe('a batch', () => {
     expect(policies.at(-1)).toEqual([429, '50;w=60']);
   });
 
-  it('BATCH-10 It sends the same webhooks as single requests, and its entries in the history have its request id', async () => {
+  it('BATCH-10 A batch sends the same webhooks as single requests, and its entries in the history have its request id', async () => {
     const own = await service.newStore();
     const one = await enrol(own, { rewards: [2] });
     const receiver = await sent.subscribe(own);
@@ -398,7 +398,7 @@ describe('a batch', () => {
     );
   });
 
-  it('BATCH-11 With `dry_run=true` in the query nothing is stored, and the response has the header `X-Dry-Run: true`', async () => {
+  it('BATCH-11 With `dry_run=true` in the query a batch stores nothing, and the response has the header `X-Dry-Run: true`', async () => {
     const one = await enrol(store, { rewards: [2] });
     const operations = [stampOn(one, 2), redeemOn(one), stampOn(one, 2)];
     const dry = await store.post<BatchResultsJson>(`${store.store}/batch?dry_run=true`, {
@@ -415,7 +415,7 @@ describe('a batch', () => {
     expect(statuses(real.body.results)).toEqual([200, 200, 200]);
   });
 
-  it('BATCH-12 With an `Idempotency-Key` the repetition gets the first response', async () => {
+  it('BATCH-12 A batch that is repeated with its `Idempotency-Key` gets the first response', async () => {
     const one = await enrol(store, { rewards: [3] });
     const key = { 'idempotency-key': `batch-${one.customerCard.id}` };
     const operations = [stampOn(one, 2), redeemOn(one)];
@@ -453,7 +453,7 @@ describe('a batch', () => {
     expect(await balance(one)).toBe(9);
   });
 
-  it('BATCH-13 A stored response is gone when one of its customers is erased: the repetition is 422 `base`, code `customer_erased`', async () => {
+  it('BATCH-13 The stored response of a batch is gone when one of its customers is erased: the repetition is 422 `base`, code `customer_erased`', async () => {
     const one = await enrol(store);
     const other = await enrol(store);
     const key = { 'idempotency-key': `erased-${one.customerCard.id}` };

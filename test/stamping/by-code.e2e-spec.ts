@@ -77,7 +77,7 @@ const confirm = (path: string, headers = {}) =>
   store.send<CustomerCardDetailJson>('POST', `${path}/confirm`, undefined, headers);
 
 describe('a customer card by its code', () => {
-  it('CODE-01 The card is shown in the detail shape, as by its id', async () => {
+  it('CODE-01 By its code a card is shown in the detail shape, as by its id', async () => {
     const { path, byCode } = await card({ rewards: [2], card: { initial_stamps: 3 } });
     const { status, body } = await read(byCode);
     expect([status, body]).toEqual([200, (await read(path)).body]);
@@ -110,7 +110,7 @@ describe('a customer card by its code', () => {
     }
   });
 
-  it('CODE-04 `stamp` takes the same body and returns the same response', async () => {
+  it('CODE-04 `stamp` by code takes the same body and returns the same response as by id', async () => {
     const { path, byCode } = await card();
     const { status, body } = await stamp(byCode, { stamps: 3, staff_ref: 'Ben', source: 'pos' });
     expect([status, body.stamps_count]).toEqual([200, 3]);
@@ -126,7 +126,7 @@ describe('a customer card by its code', () => {
     expectRefused(dry, 'stamps');
   });
 
-  it('CODE-05 So does `redeem`', async () => {
+  it('CODE-05 `redeem` by code takes the same body and returns the same response as by id', async () => {
     const { path, byCode, rewards } = await card({ rewards: [2] });
     const reward_id = rewards[0]?.id;
     expectRefused(await redeem(byCode, { reward_id }), 'base', 'insufficient_stamps');
@@ -138,7 +138,7 @@ describe('a customer card by its code', () => {
     expectFailure(await redeem(byCode, { reward_id: 999999 }), 404, 'not_found');
   });
 
-  it('CODE-06 Both have a dry run (`dry_run=true`)', async () => {
+  it('CODE-06 `stamp` and `redeem` by code have a dry run (`dry_run=true`)', async () => {
     const { byCode, rewards } = await card({ rewards: [1], card: { initial_stamps: 1 } });
     const stamped = await store.post<CustomerCardDetailJson>(`${byCode}/stamp?dry_run=true`, {
       stamps: 2,
@@ -181,7 +181,7 @@ describe('a customer card by its code', () => {
     );
   });
 
-  it('CODE-08 Both accept an `Idempotency-Key`', async () => {
+  it('CODE-08 `stamp` and `redeem` by code accept an `Idempotency-Key`', async () => {
     const { byCode, rewards } = await card({ rewards: [1] });
     const key = { 'idempotency-key': `code-${rewards[0]?.id}` };
     const twice = [

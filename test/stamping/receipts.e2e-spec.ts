@@ -134,7 +134,7 @@ describe('the receipt number of an adjustment', () => {
     expect([await balance(path), await balance(other.path)]).toEqual([7, 0]);
   });
 
-  it('RECEIPT-06 It is independent of stampings and redemptions, and used up only by an adjustment that succeeds', async () => {
+  it('RECEIPT-06 The receipt number of an adjustment is independent of stampings and redemptions, and used up only by one that succeeds', async () => {
     const { path, rewards } = await enrol(store, { rewards: [2] });
     const external_ref = newReceipt();
     expectRefused(await adjust(path, { stamps: -1, external_ref }), 'base', 'insufficient_stamps');
@@ -217,7 +217,7 @@ describe('filters', () => {
     expect(await listOnceSent(at(`${store.store}/events`, external_ref), ids.length)).toEqual(ids);
   });
 
-  it('RECEIPT-10 It can be combined with the other filters; of a number that nothing has the list is empty, and one longer than 255 is 422 `external_ref`', async () => {
+  it('RECEIPT-10 The filter `external_ref` can be combined with the others; of a number that nothing has the list is empty, and one longer than 255 is 422 `external_ref`', async () => {
     const { path, external_ref, ids, customer } = await used();
     const other = await enrol(store);
     const { store: root } = store;
@@ -296,7 +296,7 @@ describe('a receipt number after a reversal', () => {
     expect([await balance(path), await balance(other.path)]).toEqual([0, 7]);
   });
 
-  it('RECEIPT-13 On the same card a repetition still returns the first result', async () => {
+  it('RECEIPT-13 After a reversal a repetition on the same card still returns the first result', async () => {
     const [one, two, three] = [await enrol(store), await enrol(store), await enrol(store)];
     const body = { stamps: 2, external_ref: newReceipt() };
     const first = await stamp(one.path, body);
@@ -318,7 +318,7 @@ describe('a receipt number after a reversal', () => {
     expect(existing).toMatchObject({ existing: { id: two.customerCard.id } });
   });
 
-  it('RECEIPT-14 Of many simultaneous requests that use it again for different cards exactly one wins; the others are 422 `external_ref`, code `taken`', async () => {
+  it('RECEIPT-14 Of many simultaneous requests that use a receipt number again for different cards exactly one wins; the others are 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store);
     const body = { stamps: 2, external_ref: newReceipt() };
     const { event_id } = (await stamp(path, body)).body;
@@ -331,7 +331,7 @@ describe('a receipt number after a reversal', () => {
     expect(balances.reduce((sum, one) => sum + one, 0)).toBe(2);
   });
 
-  it('RECEIPT-15 A receipt number is used at most ten times in this way; then it is 422 `external_ref`, code `taken`', async () => {
+  it('RECEIPT-15 A receipt number is used at most ten times, each after a reversal; then it is 422 `external_ref`, code `taken`', async () => {
     const cards = [];
     for (let i = 0; i < 11; i++) cards.push(await enrol(store));
     const body = { stamps: 1, external_ref: newReceipt() };
@@ -372,7 +372,7 @@ describe('reversing a receipt', () => {
       .map(({ type, stamps, balance: after }) => [type, stamps, after])
       .toReversed();
 
-  it('RECEIPT-16 It reverses every stamping and redemption with this number at once, and returns 200 `{reversed, customer_card}`: the ids of these events, and the card in the detail shape', async () => {
+  it('RECEIPT-16 Reversing a receipt reverses every stamping and redemption with its number at once', async () => {
     const { path, customerCard, external_ref, ids } = await used();
     const { status, body } = await reverseReceipt(external_ref);
     expect([status, body.reversed]).toEqual([200, ids]);
@@ -387,7 +387,7 @@ describe('reversing a receipt', () => {
     );
   });
 
-  it('RECEIPT-17 It sends what reversing each of them sends', async () => {
+  it('RECEIPT-17 Reversing a receipt sends what reversing each of its events sends', async () => {
     const spent = await used();
     await reverseReceipt(spent.external_ref);
     // Only with what the redemption gives back does the card hold enough to take the stamps off.
@@ -404,7 +404,7 @@ describe('reversing a receipt', () => {
     ]);
   });
 
-  it('RECEIPT-18 Repeated, it returns the same response with `Idempotent-Replayed: true`, and reverses nothing', async () => {
+  it('RECEIPT-18 Reversing a receipt again returns the same response with `Idempotent-Replayed: true`, and reverses nothing', async () => {
     const { path, external_ref } = await used();
     const first = await reverseReceipt(external_ref);
     await stamp(path, { stamps: 2 });
@@ -415,7 +415,7 @@ describe('reversing a receipt', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RECEIPT-19 What was reversed before stays as it is, and only the rest is reversed', async () => {
+  it('RECEIPT-19 What was reversed before stays as it is, and only the rest of a receipt is reversed', async () => {
     const { path, external_ref, ids } = await used(1);
     const [stamped, redeemed] = ids;
     await reverse(path, redeemed ?? null);
@@ -446,7 +446,7 @@ describe('reversing a receipt', () => {
     expect((await reverseReceipt(external_ref)).body).toEqual(first.body);
   });
 
-  it('RECEIPT-21 If its stamps are spent it is 422 `base`, code `insufficient_stamps`, and nothing is reversed', async () => {
+  it('RECEIPT-21 A receipt whose stamps are spent is 422 `base`, code `insufficient_stamps`, and nothing is reversed', async () => {
     const one = await enrol(store, { rewards: [3] });
     const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
     const external_ref = newReceipt();
@@ -460,7 +460,7 @@ describe('reversing a receipt', () => {
     expect([await balance(one.path), await balance(two.path)]).toEqual([0, 4]);
   });
 
-  it('RECEIPT-22 A number without a stamping or redemption in the store is 404', async () => {
+  it('RECEIPT-22 Reversing a number without a stamping or redemption in the store is 404', async () => {
     const foreign = await service.newStore();
     const elsewhere = await enrol(foreign);
     const external_ref = newReceipt();
@@ -485,7 +485,7 @@ describe('reversing a receipt', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RECEIPT-24 An adjustment with the same number stays', async () => {
+  it('RECEIPT-24 An adjustment with the number of a reversed receipt stays', async () => {
     const { path, external_ref, ids } = await used();
     await adjust(path, { stamps: 2, external_ref });
     const { body } = await reverseReceipt(external_ref);
@@ -513,7 +513,7 @@ describe('reversing a receipt', () => {
     expect([await balance(path), await balance(two.path)]).toEqual([0, 9]);
   });
 
-  it('RECEIPT-26 If the number was used again on another card, the last use is reversed', async () => {
+  it('RECEIPT-26 If the number of a receipt was used again on another card, the last use is reversed', async () => {
     const one = await enrol(store);
     const two = await enrol(store);
     const body = { stamps: 2, external_ref: newReceipt() };
@@ -531,7 +531,7 @@ describe('reversing a receipt', () => {
     expect([await balance(one.path), await balance(two.path)]).toEqual([0, 0]);
   });
 
-  it('RECEIPT-27 On a card that was merged into another one it is 422 `base`, code `customer_merged`, and of an erased customer `customer_erased`', async () => {
+  it('RECEIPT-27 A receipt on a card that was merged into another one is 422 `base`, code `customer_merged`, and one of an erased customer `customer_erased`', async () => {
     const one = await enrol(store);
     const { body: two } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Anna', email: 'anna.receipt27@example.com' },
@@ -557,7 +557,7 @@ describe('reversing a receipt', () => {
     expect(await balance(one.path)).toBe(1);
   });
 
-  it('RECEIPT-28 It accepts an `Idempotency-Key`', async () => {
+  it('RECEIPT-28 Reversing a receipt accepts an `Idempotency-Key`', async () => {
     const { path, external_ref } = await used();
     const key = { 'idempotency-key': external_ref };
     const first = await reverseReceipt(external_ref, key);

@@ -36,7 +36,7 @@ const expectLimited = (answer: Awaited<ReturnType<typeof stamp>>) =>
   expectRefused(answer, 'base', 'stamp_limit_reached');
 
 describe('stamping', () => {
-  it('STAMP-01 Adds the stamps and returns 200 with the card in the detail shape, and `event_id`', async () => {
+  it('STAMP-01 A stamping adds the stamps and returns 200 with the card in the detail shape, and `event_id`', async () => {
     const { path, customerCard } = await enrol(store, { card: { stamps_required: 5 } });
     const { status, body } = await stamp(path, { stamps: 2 });
     expect(status).toBe(200);
@@ -45,7 +45,7 @@ describe('stamping', () => {
     expect((await stamp(path, { stamps: 3 })).body.stamps_count).toBe(5);
   });
 
-  it('STAMP-02 Every later read agrees with the response', async () => {
+  it('STAMP-02 Every later read agrees with the response to a stamping', async () => {
     const { path, customer } = await enrol(store, { rewards: [2] });
     for (let i = 1; i <= 10; i++) {
       const { body } = await stamp(path, {});
@@ -61,7 +61,7 @@ describe('stamping', () => {
     }
   });
 
-  it('STAMP-03 Without `stamps` it is 422 `stamps`', async () => {
+  it('STAMP-03 A stamping without `stamps` is 422 `stamps`', async () => {
     const { path } = await enrol(store);
     expectRefused(await store.post(`${path}/stamp`, {}), 'stamps');
     expectRefused(await store.post(`${path}/stamp`), 'stamps');
@@ -82,7 +82,7 @@ describe('stamping', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('STAMP-06 On an expired card it is 422 `base` with the code `card_expired`', async () => {
+  it('STAMP-06 A stamping on an expired card is 422 `base` with the code `card_expired`', async () => {
     const { path, card } = await enrol(store);
     await changeCard(card.id, { expires_at: PAST });
     expectRefused(await stamp(path, {}), 'base', 'card_expired');
@@ -194,7 +194,7 @@ describe('stamping with a receipt number', () => {
     expect(other.headers.get('idempotent-replayed')).toBeNull();
   });
 
-  it('STAMP-17 The same `external_ref` with another count is 422 `external_ref`, code `taken`', async () => {
+  it('STAMP-17 A used `external_ref` with another count is 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store);
     const external_ref = `count ${path}`;
     await stamp(path, { stamps: 2, external_ref });
@@ -202,7 +202,7 @@ describe('stamping with a receipt number', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('STAMP-18 The same `external_ref` on another card of the store is 422 `external_ref`, code `taken`, until the stamping is reversed (RECEIPT-12)', async () => {
+  it('STAMP-18 A used `external_ref` on another card of the store is 422 `external_ref`, code `taken`, until the stamping is reversed (RECEIPT-12)', async () => {
     const [one, two] = [await enrol(store), await enrol(store)];
     const external_ref = `card ${one.path}`;
     await stamp(one.path, { external_ref });
@@ -210,7 +210,7 @@ describe('stamping with a receipt number', () => {
     expect(await balance(two.path)).toBe(0);
   });
 
-  it('STAMP-19 The repetition is detected before any other rule is checked, such as limits and expiry', async () => {
+  it('STAMP-19 A repeated `external_ref` is detected before any other rule is checked, such as limits and expiry', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_day: 1 } });
     const locations = `${store.store}/locations`;
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -319,7 +319,7 @@ describe('limits of a card', () => {
     expectLimited(await stamp(path, { stamps: 1 }));
   });
 
-  it("STAMP-30 Days are those of the store's time zone", async () => {
+  it("STAMP-30 The days of `max_stamps_per_day` are those of the store's time zone", async () => {
     // Midnight of 2 March is at 10:00 UTC on 1 March in Kiritimati, and at 05:00 UTC on 2 March in New York.
     for (const [timeZone, evening, night] of [
       ['Pacific/Kiritimati', '2040-03-01T09:58:00Z', '2040-03-01T10:01:00Z'],
@@ -351,7 +351,7 @@ describe('limits of a card', () => {
     });
   });
 
-  it('STAMP-31 Sooner than `min_seconds_between_stamps` is 422 `base` with the code `stamp_limit_reached`', async () => {
+  it('STAMP-31 A stamping sooner than `min_seconds_between_stamps` is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 3600 } });
     await stamp(path, {});
     expectLimited(await stamp(path, {}));
@@ -360,7 +360,7 @@ describe('limits of a card', () => {
     expect((await stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
   });
 
-  it('STAMP-32 The limits use `occurred_at` if it is given', async () => {
+  it('STAMP-32 The stamping limits use `occurred_at` if it is given', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 120 } });
     await stamp(path, { occurred_at: fromNow(4 * MINUTE) });
     expectLimited(await stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
@@ -368,7 +368,7 @@ describe('limits of a card', () => {
     expectLimited(await stamp(path, {}));
   });
 
-  it('STAMP-33 Welcome stamps do not count towards the limits', async () => {
+  it('STAMP-33 Welcome stamps do not count towards the stamping limits', async () => {
     const { path } = await enrol(store, {
       card: { initial_stamps: 5, max_stamps_per_day: 2, min_seconds_between_stamps: 3600 },
     });
@@ -390,7 +390,7 @@ describe('a dry run', () => {
   const tried = (path: string, body: object, dry = 'true') =>
     store.post<CustomerCardDetailJson>(`${path}/stamp?dry_run=${dry}`, { stamps: 1, ...body });
 
-  it('STAMP-38 With `dry_run=true` in the query the response is the same, with the header `X-Dry-Run: true`, and nothing is stored or sent', async () => {
+  it('STAMP-38 With `dry_run=true` in the query the response to a stamping is the same, with the header `X-Dry-Run: true`, and nothing is stored or sent', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path } = await enrol(own, { rewards: [2] });
@@ -442,7 +442,7 @@ describe('a dry run', () => {
 });
 
 describe('a stamping', () => {
-  it('STAMP-35 Sends `stamp.earned` once per call', async () => {
+  it('STAMP-35 A stamping sends `stamp.earned` once per call', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, customerCard } = await enrol(own);
@@ -461,7 +461,7 @@ describe('a stamping', () => {
     expect(earned[0]?.data['customer_card_id']).toBe(customerCard.id);
   });
 
-  it('STAMP-36 Sends `reward.unlocked` after it, for each active reward that comes within reach', async () => {
+  it('STAMP-36 A stamping sends `reward.unlocked` after `stamp.earned`, for each active reward that comes within reach', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 3, 4, 9] });
@@ -516,7 +516,7 @@ describe('a stamping', () => {
     ]);
   });
 
-  it('STAMP-43 Changing a threshold sends nothing: a lowered one is announced with the next stamping, a raised one does not lock what was unlocked', async () => {
+  it('STAMP-43 Changing the threshold of a reward sends nothing: a lowered one is announced with the next stamping, a raised one does not lock what was unlocked', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 9] });

@@ -167,7 +167,7 @@ describe('reversals by staff', () => {
     expectNotTheirs(await later(TEN_MINUTES * 100, last));
   });
 
-  it('ROLE-16 The ten minutes begin when the event was recorded, whatever its `occurred_at` is', async () => {
+  it('ROLE-16 The ten minutes for a reversal by staff begin when the event was recorded, whatever its `occurred_at` is', async () => {
     const card = await enrol(store);
     const { issued_at: issuedAt } = card.customerCard;
     const late = after(issuedAt, 3 * 3_600_000);
@@ -182,7 +182,7 @@ describe('reversals by staff', () => {
     expect((await reverseAt(TEN_MINUTES - 60_000, early)).status).toBe(200);
   });
 
-  it('ROLE-17 What somebody else did is 403 to staff at once, also when a manager or another member of staff did it', async () => {
+  it('ROLE-17 Reversing what somebody else did is 403 to staff at once, also when a manager or another member of staff did it', async () => {
     const card = await enrol(store);
     for (const other of [colleague, manager, { client: store }]) {
       const { id } = await stamp(card, other);
@@ -216,7 +216,7 @@ describe('reversals by staff', () => {
     expectRefused(await reverse(card, reversal.id, manager), 'base');
   });
 
-  it('ROLE-20 A missing event is 404 and an invalid `reason` is 422 to staff too, before their right is checked', async () => {
+  it('ROLE-20 When staff reverse an event, a missing one is 404 and an invalid `reason` is 422, before their right is checked', async () => {
     const card = await enrol(store);
     const { id } = await stamp(card, manager);
     const other = await enrol(store);
@@ -259,7 +259,7 @@ describe('reversals by staff', () => {
     expect((await reverseReceipt(managed, manager)).status).toBe(200);
   });
 
-  it('RECEIPT-30 A repetition reverses nothing, so all staff get the first response, whoever reversed the receipt and whenever', async () => {
+  it('RECEIPT-30 Repeating the reversal of a receipt reverses nothing, so all staff get the first response, whoever reversed it and whenever', async () => {
     const receipt = await use(staff, staff);
     const first = await reverseReceipt(receipt, staff);
     for (const reverser of [staff, colleague]) {

@@ -275,7 +275,7 @@ describe('statistics', () => {
     expect((await get(store, { from: '2025-01-01', to: '2026-01-01' })).series).toHaveLength(366);
   });
 
-  it('STAT-11 Owners and managers may read them, and nothing of another store is counted', async () => {
+  it('STAT-11 Owners and managers may read statistics, and nothing of another store is counted', async () => {
     const [own, other] = [await service.newStore(), await service.newStore()];
     const { card, path } = await enrol(own);
     await stamp(own, path, { stamps: 3 });
@@ -311,7 +311,7 @@ describe('statistics', () => {
     expectRefused(await own.get(url(own, { user_id: 'x' })), ['user_id']);
   });
 
-  it('STAT-13 With `breakdown`, which is `card`, `location` or `user`, the field of that name lists what happened in all of the days by card, location or user, the one with the most stamps first, at most 200', async () => {
+  it('STAT-13 With `breakdown` (`card`, `location` or `user`) the field of that name lists what happened by card, location or user', async () => {
     const own = await service.newStore();
     const location_id = await newLocation(own);
     const [one, two] = [await enrol(own), await enrol(own, { rewards: [1] })];

@@ -116,7 +116,7 @@ describe('contact details', () => {
     }
   });
 
-  it('STORE-35 They stand below the card in the browser and on the back of passes, in the language of the store', async () => {
+  it("STORE-35 A store's contact details and terms stand below the card in the browser and on the back of passes, in its language", async () => {
     const german = await service.newStore();
     await change({ ...CONTACT, locale: 'de' }, german);
     const text = await read((await enrolWithPage(german)).page);
@@ -135,7 +135,7 @@ describe('contact details', () => {
 });
 
 describe('the logo', () => {
-  it('LOGO-01 The response is the store, whose `logo_url` serves the logo as a PNG without a token', async () => {
+  it('LOGO-01 The response to a logo is the store, whose `logo_url` serves the logo as a PNG without a token', async () => {
     expect((await store.get<AccountJson>(store.store)).body.logo_url).toBeNull();
     const { status, body } = await put(await drawLogo('#C01020'));
     expect(status).toBe(200);
@@ -144,7 +144,7 @@ describe('the logo', () => {
     expect([picture.status, picture.type]).toEqual([200, 'image/png']);
   });
 
-  it('LOGO-02 PNG, JPEG and WebP of at most 2 MiB and 25 megapixels are taken, checked as the picture of a strip is; errors are on `logo`', async () => {
+  it('LOGO-02 A logo may be PNG, JPEG or WebP of at most 2 MiB and 25 megapixels, checked as the picture of a strip is; errors are on `logo`', async () => {
     const logo = sharp(await drawLogo('#C01020')).flatten({ background: '#FFFFFF' });
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const bytes = await logo.clone().toFormat(type).toBuffer();
@@ -159,7 +159,7 @@ describe('the logo', () => {
     expectRefused(await put(await large.png().toBuffer()), 'logo');
   });
 
-  it('LOGO-03 It is turned upright, empty space around it is cut off, and it is made to fit into 1200 by 600 pixels', async () => {
+  it('LOGO-03 A logo is turned upright, empty space around it is cut off, and it is made to fit into 1200 by 600 pixels', async () => {
     const bar = await readPixels(
       (await fetchPicture((await put(await drawLogo('#C01020'))).body.logo_url ?? '')).bytes,
     );
@@ -178,7 +178,7 @@ describe('the logo', () => {
     expect(size.width).toBeGreaterThan(size.height ?? 0);
   });
 
-  it('LOGO-04 The same picture again changes nothing', async () => {
+  it('LOGO-04 Sending the same logo again changes nothing', async () => {
     const logo = await drawLogo('#0A5050');
     const first = await put(logo);
     expect((await put(logo)).body).toEqual(first.body);
@@ -191,7 +191,7 @@ describe('the logo', () => {
     expect((await remove()).body).toEqual(body);
   });
 
-  it('LOGO-07 The card in the browser shows it, with the icons of its manifest, and so does the signup page', async () => {
+  it('LOGO-07 The card in the browser shows the logo, with the icons of its manifest, and so does the signup page', async () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
     const { page } = await enrolWithPage(own, { card: { card_color: '#3E2723' } });
@@ -212,7 +212,7 @@ describe('the logo', () => {
     expect((await fetchPicture(onSignup)).type).toBe('image/png');
   });
 
-  it('LOGO-08 Where most of it could not be seen on the colour of its place, it is drawn on white or black', async () => {
+  it('LOGO-08 Where most of a logo could not be seen on the colour of its place, it is drawn on white or black', async () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#3E2723'), 'image/png', own)).status).toBe(200);
     const drawn = async (card_color: string) => {
@@ -225,7 +225,7 @@ describe('the logo', () => {
     expect(await drawn('#F5E8D0')).toEqual([62, 39, 35]);
   });
 
-  it('LOGO-09 Its drawings stand at `/img/brand/:hash/:size.png`', async () => {
+  it('LOGO-09 The drawings of a logo stand at `/img/brand/:hash/:size.png`', async () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
     const text = await read((await enrolWithPage(own)).page);

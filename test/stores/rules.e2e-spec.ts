@@ -53,7 +53,7 @@ async function join(client: ContractClient, accountId: number): Promise<void> {
 }
 
 describe('stores', () => {
-  it("STORE-01 The list has every store of the token's user and no other", async () => {
+  it("STORE-01 The list of stores has every one of the token's user and no other", async () => {
     const mine = await service.newStore();
     const second = await service.newStore();
     await service.newStore();
@@ -62,7 +62,7 @@ describe('stores', () => {
     expect(body.map(({ id }) => id)).toEqual([mine.accountId, second.accountId]);
   });
 
-  it('STORE-02 The list is in the order of ids', async () => {
+  it('STORE-02 The list of stores is in the order of ids', async () => {
     const older = await service.newStore();
     const mine = await service.newStore();
     const newer = await service.newStore();
@@ -71,7 +71,7 @@ describe('stores', () => {
     expect(body.map(({ id }) => id)).toEqual([older.accountId, mine.accountId, newer.accountId]);
   });
 
-  it('STORE-03 A store has exactly the fields above', async () => {
+  it('STORE-03 A store has exactly the documented fields', async () => {
     const shop = await show(store);
     expect(Object.keys(shop).sort()).toEqual(FIELDS);
     expect(shop).toMatchObject({
@@ -358,7 +358,7 @@ describe('stores', () => {
     expect((await show(own)).country).toBeNull();
   });
 
-  it('STORE-36 `address_form` decides how passes, cards, signup pages, posters, e-mails and SMS address customers: `informal` as "du", "tu" and "tú", `formal` as "Sie", "vous" and "usted"', async () => {
+  it('STORE-36 `address_form` decides how passes, cards, signup pages, posters, e-mails and SMS address customers', async () => {
     const own = await service.newStore();
     const poster = await newPoster(own);
     const join = new URL(poster.signup_url).pathname;
@@ -394,7 +394,7 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-37 null, the default, or a blank string is what is usual in the language: informal in German, formal in French and Spanish', async () => {
+  it('STORE-37 `address_form` null, the default, or blank is what is usual in the language: informal in German, formal in French and Spanish', async () => {
     const own = await service.newStore();
     expect((await show(own)).address_form).toBeNull();
     await change(own, { address_form: 'formal' });

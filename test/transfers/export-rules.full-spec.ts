@@ -127,7 +127,7 @@ describe('exports', () => {
     ]);
   });
 
-  it('EXPORT-03 A record has the fields that the API shows of it; those of a customer leave out their cards', async () => {
+  it('EXPORT-03 An exported record has the fields that the API shows of it; those of a customer leave out their cards', async () => {
     const own = await service.newStore();
     const { path, customer, customerCard, rewards } = await enrol(own, { rewards: [2] });
     await own.post(`${path}/stamp`, { stamps: 5, note: 'oat milk' });
@@ -161,7 +161,7 @@ describe('exports', () => {
     expect(await listRecords('customers', own)).toMatchObject([customer, quoted]);
   });
 
-  it('EXPORT-05 The response is a file with a name, and no cache stores it', async () => {
+  it('EXPORT-05 An export is a file with a name, and no cache stores it', async () => {
     const { headers } = await store.get(`${store.store}/exports/history.ndjson`);
     expect(headers.get('content-disposition')).toMatch(
       new RegExp(
@@ -171,7 +171,7 @@ describe('exports', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('EXPORT-07 A customer who was merged into another is not in it; one who was erased is, without personal data', async () => {
+  it('EXPORT-07 A customer who was merged into another is not in the file; one who was erased is, without personal data', async () => {
     const own = await service.newStore();
     const [one, other, erased] = [await enrol(own), await enrol(own), await enrol(own)];
     for (const { path } of [one, other]) await own.post(`${path}/stamp`, { stamps: 2 });
@@ -187,7 +187,7 @@ describe('exports', () => {
     expect(await download('customers.csv', own)).not.toContain(erased.customer.email);
   });
 
-  it('EXPORT-08 Each is an entry of the audit log, `store.exported`, counted as in AUDIT-11', async () => {
+  it('EXPORT-08 Each export is an entry of the audit log, `store.exported`, counted as in AUDIT-11', async () => {
     const own = await service.newStore();
     for (let i = 0; i < 3; i++) await download('customers.csv', own);
     await download('history.csv', own);
@@ -198,7 +198,7 @@ describe('exports', () => {
     ]);
   });
 
-  it('EXPORT-09 Owners and managers may export, and nothing of another store is in it', async () => {
+  it('EXPORT-09 Owners and managers may export, and nothing of another store is in the file', async () => {
     const own = await service.newStore();
     const other = await service.newStore();
     await enrol(own);
@@ -262,7 +262,7 @@ describe('exports', () => {
       );
     });
 
-    it('EXPORT-11 While a client reads nothing, webhooks are sent, and no transaction keeps the database from cleaning up', async () => {
+    it('EXPORT-11 While a client reads nothing of its export, webhooks are sent, and no transaction keeps the database from cleaning up', async () => {
       const { at } = large;
       const receiver = await sent.subscribe(at);
       const response = await startStalled(at, 'customers.ndjson');

@@ -104,7 +104,7 @@ async function undo(store: ContractClient, { id }: ImportJson): Promise<ImportJs
   return waitFor(store, id, 'undone');
 }
 
-it('IMPORT-01 A file is 202 with the import, and then creates a customer for each row that names nobody known', async () => {
+it('IMPORT-01 A file to import is 202 with the import, and then creates a customer for each row that names nobody known', async () => {
   const store = await service.newStore();
   const file = 'First name,Last name,Email\nAnna,Berg,anna@example.com\nBen,,ben@example.com\n';
   const { status, body } = await upload(store, file);
@@ -159,7 +159,7 @@ it('IMPORT-02 A row whose external id, e-mail address or phone number a customer
   expect(cem).toMatchObject({ id: byReference.id, first_name: 'Cem', last_name: 'Can' });
 });
 
-it('IMPORT-03 The same file again changes nothing', async () => {
+it('IMPORT-03 Importing the same file again changes nothing', async () => {
   const store = await service.newStore();
   const { id: card_id } = await newCard(store, { initial_stamps: 1 });
   const file =
@@ -181,7 +181,7 @@ it('IMPORT-03 The same file again changes nothing', async () => {
   expect(await service.running.history()).toHaveLength(history.length);
 });
 
-it('IMPORT-04 With `card_id`, customers are enrolled, and get the stamps of the file as an adjustment', async () => {
+it('IMPORT-04 With `card_id` an import enrols customers, and gives them the stamps of the file as an adjustment', async () => {
   const store = await service.newStore();
   const { id: card_id } = await newCard(store);
   const existing = await addCustomer(store, { first_name: 'Ben', email: 'ben@example.com' });
@@ -219,7 +219,7 @@ it('IMPORT-04 With `card_id`, customers are enrolled, and get the stamps of the 
   ]);
 });
 
-it("IMPORT-05 In the history all of it has the channel `import`, the token that asked for it, and a `request_id` that begins with `import-` and the import's id", async () => {
+it("IMPORT-05 In the history all that an import does has the channel `import`, the token that asked for it, and a `request_id` that begins with `import-` and the import's id", async () => {
   const store = await service.newStore();
   const { id: card_id } = await newCard(store);
   const done = await importFile(store, 'first_name,email,stamps\nAnna,anna@example.com,2', {
@@ -305,7 +305,7 @@ it('IMPORT-07 A row with errors changes nothing and stops no other', async () =>
   expectRefused(await store.get(`${store.store}/imports/${done.id}/rows?status=lost`), 'status');
 });
 
-it('IMPORT-08 With `Accept: text/csv` the rows are a file with the same columns and the errors, which can be corrected and imported again', async () => {
+it('IMPORT-08 With `Accept: text/csv` the rows of an import are a file with its columns and the errors, which can be corrected and imported again', async () => {
   const store = await service.newStore();
   const done = await importFile(
     store,
@@ -438,7 +438,7 @@ it('IMPORT-12 Birthdays are read as 2000-12-31, 31.12.2000, 31/12/2000 and 12/31
   expect(await importDates('05/05/2000')).toEqual(['2000-05-05']);
 });
 
-it('IMPORT-13 If no date of the column shows whether the day or the month comes first, it is 422 `birthday` and names a row, unless `date_order` says it', async () => {
+it('IMPORT-13 A file in which no date shows whether the day or the month comes first is 422 `birthday`, which names a row, unless `date_order` says it', async () => {
   const store = await service.newStore();
   const file = 'first_name,email,birthday\nA,a@example.com,\nB,b@example.com,03/04/2000\n';
   const response = await upload(store, file);
@@ -760,7 +760,7 @@ it('IMPORT-25 A store has at most 10 unfinished imports, and 10 that wait for a 
   expect((await upload(store, file, { query })).status).toBe(202);
 });
 
-it('IMPORT-26 An import of another store is 404, and staff may use none of this', async () => {
+it('IMPORT-26 An import of another store is 404, and staff may not import', async () => {
   const [store, other] = [await service.newStore(), await service.newStore()];
   const { id } = await importFile(store, 'first_name,email\nAnna,a@example.com\n');
   const path = `${other.store}/imports/${id}`;
@@ -872,7 +872,7 @@ it('IMPORT-29 Bytes that are not of the encoding, and a few that are not UTF-8 i
   expect([western.encoding, western.created]).toEqual(['windows-1252', 2]);
 });
 
-it('IMPORT-30 CSV is read as RFC 4180 defines it: every line end may be another one, blanks around quoted cells are no part of them, and a quoted cell may have line ends', async () => {
+it('IMPORT-30 CSV is read as RFC 4180 defines it', async () => {
   const cases: [string, string, string | null][] = [
     ['email,first_name,last_name\na@example.com,Ann,"Miller"\r\n', 'Ann', 'Miller'],
     ['email,first_name,last_name\r\na@example.com,Ann,Miller\n', 'Ann', 'Miller'],

@@ -65,7 +65,7 @@ describe('events of a web card', () => {
     expect(after.text).toContain(`2 / ${customerCard.stamps_remaining}`);
   });
 
-  it('WEBCARD-16 It reaches every open page, whichever process stamped', async () => {
+  it('WEBCARD-16 The event `changed` reaches every open page, whichever process stamped', async () => {
     const { page, stamp } = await enrolWithPage(store);
     const { tag } = await fetchPage(page);
     const { program, second } = await startSecondApi(service.running, store);
@@ -87,7 +87,7 @@ describe('events of a web card', () => {
     }
   });
 
-  it('WEBCARD-17 Whoever connects with an older number, as `since` or `Last-Event-ID`, with none, or with one that was never given out, is told at once', async () => {
+  it('WEBCARD-17 A page that connects with an older number, as `since` or `Last-Event-ID`, with none, or with one that was never given out, is told at once', async () => {
     const { page, stamp } = await enrolWithPage(store);
     const { tag } = await fetchPage(page);
     await stamp(1);
@@ -175,12 +175,12 @@ describe('events of a web card', () => {
     }
   });
 
-  it('WEBCARD-19 Without a card it is 404', async () => {
+  it('WEBCARD-19 `/events` without a card is 404', async () => {
     const stream = await open(`/passes/${crypto.randomUUID()}/events`);
     expect(stream.status).toBe(404);
   });
 
-  it('WEBCARD-28 HEAD keeps nothing open', async () => {
+  it('WEBCARD-28 HEAD of `/events` keeps nothing open', async () => {
     const { page } = await enrolWithPage(store);
     for (let i = 0; i < 9; i++) {
       const answer = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });

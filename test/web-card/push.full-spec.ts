@@ -157,7 +157,7 @@ describe('notifications of a web card', () => {
     expect((await messages(browser, 1))[0]?.notification.body).toMatch(/^8 more stamps to /);
   });
 
-  it('WEBCARD-23 When the browser unsubscribes, or its push service responds with 404 or 410, it is forgotten', async () => {
+  it('WEBCARD-23 A browser that unsubscribes, or whose push service responds with 404 or 410, is forgotten', async () => {
     const card = await enrolWithPage(store);
     const [one, other] = [await subscribed(card), await subscribed(card)];
     const { endpoint } = one.subscription;
@@ -175,7 +175,7 @@ describe('notifications of a web card', () => {
     expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
   });
 
-  it('WEBCARD-24 Only the page itself may subscribe', async () => {
+  it('WEBCARD-24 Only the web card itself may subscribe a browser', async () => {
     const card = await enrolWithPage(store);
     const { subscription } = pushes.subscribe('x');
     const { keys } = subscription;
@@ -210,7 +210,7 @@ describe('notifications of a web card', () => {
     expect(await stored(card)).toBe(0);
   });
 
-  it('WEBCARD-40 So is an `endpoint` that is not that of a push service: those of Google, Mozilla, Apple and Microsoft, on port 443, and those that the operator lists in `WEB_PUSH_SERVICES`', async () => {
+  it('WEBCARD-40 An `endpoint` that is not that of a push service is 422 `endpoint`, and one that was stored before is forgotten', async () => {
     const { page } = await enrolWithPage(await strict.newStore());
     const { subscription } = pushes.subscribe('x');
     const subscribe = async (endpoint: string) => {
@@ -256,7 +256,7 @@ describe('notifications of a web card', () => {
     expect(browsers[0]?.messages).toEqual([]);
   });
 
-  it("WEBCARD-26 Their addresses are sealed with the customer's key, and erasing the customer ends all of them", async () => {
+  it("WEBCARD-26 The addresses of subscribed browsers are sealed with the customer's key, and erasing the customer ends all of them", async () => {
     const card = await enrolWithPage(store);
     const browser = await subscribed(card);
     const { rows } = await service.running.database.query<{ sealed: Buffer }>(

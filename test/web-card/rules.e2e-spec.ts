@@ -30,7 +30,7 @@ function words(page: string): string {
 }
 
 describe('the page', () => {
-  it("WEBCARD-01 The page shows the card with its stamps, its rewards with their progress, what the card's fields say, and its `code` as a QR code", async () => {
+  it("WEBCARD-01 The page of a card shows it with its stamps, its rewards with their progress, what the card's fields say, and its `code` as a QR code", async () => {
     const { page, stamp, customerCard } = await enrolWithPage(store, {
       customer: { first_name: 'Grace', last_name: 'Hopper' },
       rewards: [
@@ -79,7 +79,7 @@ describe('the page', () => {
     expect(read).toContain('Cookie 3 stamps Ready to redeem');
   });
 
-  it('WEBCARD-02 Its content security policy allows its own script, one style by its hash, and nothing else', async () => {
+  it("WEBCARD-02 The web card's content security policy allows its own script, one style by its hash, and nothing else", async () => {
     const { page } = await enrolWithPage(store);
     const { headers, text } = await get(page);
     const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? [];
@@ -98,7 +98,7 @@ describe('the page', () => {
     );
   });
 
-  it("WEBCARD-03 It speaks the language of its store (`locale`), or English where there are no texts in that, whatever the browser asks for, with dates in the store's `time_zone`", async () => {
+  it('WEBCARD-03 The web card speaks the language of its store (`locale`), whatever the browser asks for, or English where there are no texts in that', async () => {
     const german = await service.newStore();
     const { status } = await german.patch(german.store, { account: { locale: 'de-AT' } });
     expect(status).toBe(200);
@@ -113,7 +113,7 @@ describe('the page', () => {
     expect(words(text)).toContain('Gültig bis 31. Mai 2199');
   });
 
-  it('WEBCARD-04 Names and texts are shown as they were typed, never as markup', async () => {
+  it('WEBCARD-04 Names and texts on the web card are shown as they were typed, never as markup', async () => {
     const typed = `<script>alert(1)</script>"'&`;
     const { page } = await enrolWithPage(store, {
       card: { name: typed, header_text: typed, auxiliary_fields: [{ label: typed, value: typed }] },
@@ -127,7 +127,7 @@ describe('the page', () => {
     );
   });
 
-  it('WEBCARD-05 It has the colours of the card', async () => {
+  it('WEBCARD-05 The web card has the colours of the card', async () => {
     const readable = await enrolWithPage(store, {
       card: { card_color: '#004D40', text_color: '#FFE082' },
     });
@@ -221,14 +221,14 @@ describe('the page', () => {
     ]);
   });
 
-  it('WEBCARD-09 The page takes less than 30 KB', async () => {
+  it('WEBCARD-09 The web card takes less than 30 KB', async () => {
     const rewards = Array.from({ length: 50 }, (_, i): [string, number] => [`Reward ${i}`, i + 1]);
     const { page } = await enrolWithPage(store, { rewards: rewards.slice(0, 20) });
     const { text } = await get(page);
     expect(Buffer.byteLength(text)).toBeLessThan(30_000);
   });
 
-  it('WEBCARD-10 It can be put on a home screen: `/manifest.webmanifest` below it has its name, icons and colours, and starts at the card', async () => {
+  it('WEBCARD-10 The web card can be put on a home screen: `/manifest.webmanifest` below it has its name, icons and colours, and starts at the card', async () => {
     const { page, customerCard } = await enrolWithPage(store, { card: { name: 'Tea club' } });
     const { text } = await get(page);
     expect(text).toContain(`<link rel="manifest" href="${page}/manifest.webmanifest" />`);
@@ -252,7 +252,7 @@ describe('the page', () => {
     expect((await get(`/passes/${crypto.randomUUID()}/manifest.webmanifest`)).status).toBe(404);
   });
 
-  it("WEBCARD-11 Its service worker, `/worker.js` below it, is there for this one link, and shows the card's last state without a connection", async () => {
+  it("WEBCARD-11 The web card's service worker, `/worker.js` below it, is there for this one link, and shows the card's last state without a connection", async () => {
     const { page } = await enrolWithPage(store);
     const { text } = await get(page);
     const worker = await get(`${page}/worker.js`);
@@ -284,7 +284,7 @@ describe('the wallet links', () => {
     expect(text).not.toMatch(/(Apple|Google) Wallet/);
   });
 
-  it("WEBCARD-13 With them, `/apple` gives Apple devices the signed pass, and `/google` leads others to Google's page", async () => {
+  it("WEBCARD-13 With a vendor's credentials `/apple` gives Apple devices the signed pass, and `/google` leads others to Google's page", async () => {
     const { page } = await enrolWithPage(store);
     const links = service.running.app.get(PassLinks, { strict: false });
     const changedAt = new Date('2026-11-01T10:00:00Z');

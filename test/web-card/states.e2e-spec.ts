@@ -81,7 +81,7 @@ describe('the states of the card', () => {
     );
   });
 
-  it('WEBCARD-34 For a quarter of an hour after a redemption the page says so, until the balance changes again', async () => {
+  it('WEBCARD-34 For a quarter of an hour after a redemption the web card says so, until the balance changes again', async () => {
     const { page, stamp, api, card } = await enrolWithPage(store, { rewards: [['Espresso', 5]] });
     await get(page);
     const follower = new PassFollower(service.running);
@@ -109,7 +109,7 @@ describe('the states of the card', () => {
     }
   });
 
-  it('WEBCARD-35 A link to the page shows a title, a description and a picture in messages', async () => {
+  it('WEBCARD-35 A link to the web card shows a title, a description and a picture in messages', async () => {
     const { page } = await enrolWithPage(store, { card: { name: 'Coffee & cake' } });
     const { text } = await get(page);
     expect(text).toContain('<meta property="og:title" content="Coffee &amp; cake · Corner Café">');
@@ -135,7 +135,7 @@ describe('the button of the wallet', () => {
     expect(isFirst((await get(`${page}?joined=1`)).text)).toBe(true);
   });
 
-  it("WEBCARD-37 With `WALLET_BUTTONS_DIR` the page shows the vendor's own picture for a button, in the language of the store or else in English, and for dark mode if there is one", async () => {
+  it("WEBCARD-37 With `WALLET_BUTTONS_DIR` the web card shows the vendor's own picture for a button, in the language of the store or else in English", async () => {
     const english = (await get((await enrolWithPage(store)).page)).text;
     const [, dark, light] =
       /<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"><img src="([^"]+)" alt="Add to Apple Wallet">/.exec(

@@ -200,7 +200,7 @@ const SHAPE = [
 ];
 
 describe('webhook deliveries', () => {
-  it('DELIV-01 In the list a delivery has exactly the first eight fields', async () => {
+  it('DELIV-01 In the list a delivery has exactly the documented fields without `attempts`', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     const list = await listOf(hook);
@@ -208,7 +208,7 @@ describe('webhook deliveries', () => {
     for (const delivery of list) expect(Object.keys(delivery).sort()).toEqual(SHAPE);
   });
 
-  it('DELIV-02 A single delivery has these and `attempts`, each attempt with exactly the fields above', async () => {
+  it('DELIV-02 A single delivery also has `attempts`, each attempt with exactly the documented fields', async () => {
     const hook = await listening();
     const delivery = await oneDelivery(hook);
     expect(Object.keys(delivery).sort()).toEqual([...SHAPE, 'attempts'].sort());
@@ -225,7 +225,7 @@ describe('webhook deliveries', () => {
     ]);
   });
 
-  it('DELIV-03 Any 2xx delivers: `delivered`, with the time and no next attempt', async () => {
+  it('DELIV-03 Any 2xx makes a delivery `delivered`, with the time and no next attempt', async () => {
     const hook = await listening({ status: 204 });
     const { delivered_at, ...delivery } = await oneDelivery(hook);
     expect(delivery).toMatchObject({
@@ -245,7 +245,7 @@ describe('webhook deliveries', () => {
     expect(Date.parse(delivery.next_attempt_at ?? '')).toBeGreaterThan(last);
   });
 
-  it('DELIV-05 The list is newest first, whatever the status', async () => {
+  it('DELIV-05 The list of deliveries is newest first, whatever the status', async () => {
     const hook = await seeded([
       { type: 'stamp.earned', status: 'pending', at: noon(2) },
       { type: 'stamp.earned', status: 'failed', at: noon(3) },
@@ -316,7 +316,7 @@ describe('webhook deliveries', () => {
     expect(await listOf(across, { from: midnight })).toHaveLength(2);
   });
 
-  it('DELIV-09 All of these can be combined', async () => {
+  it('DELIV-09 All filters of deliveries can be combined', async () => {
     const seeds = ['stamp.earned', 'stamp.removed'].flatMap((type) =>
       STATUSES.flatMap((status) => [1, 2, 3].map((day) => ({ type, status, at: noon(day) }))),
     );
@@ -351,7 +351,7 @@ describe('webhook deliveries', () => {
     expect(linkOf(await exactly.store.get(`${exactly.path}/deliveries`))).toBeUndefined();
   });
 
-  it('DELIV-12 `limit` and `cursor` page through all of them, each once, with the filters kept, whatever is added in the meantime', async () => {
+  it('DELIV-12 `limit` and `cursor` page through all deliveries, each once, with the filters kept, whatever is added in the meantime', async () => {
     const hook = await seededMany(30);
     const { store, path } = hook;
     const all = (await listOf(hook, { status: 'delivered' })).map(({ id }) => id);
@@ -481,7 +481,7 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-20 NUL and anything that is not UTF-8 appear in it as U+FFFD', async () => {
+  it('DELIV-20 NUL and anything that is not UTF-8 appear in `response_excerpt` as U+FFFD', async () => {
     const body = Buffer.from([0x61, 0x00, 0x62, 0xff, 0xfe, 0x63, 0xc3]);
     const hook = await listening({ status: 200, body }, { events: ['stamp.earned'] });
     const { attempts } = await oneDelivery(hook);
@@ -524,7 +524,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-23 It has the same id and the same bytes, with its own signature', async () => {
+  it('DELIV-23 A redelivery has the same id and the same bytes, with its own signature', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await redeliver(hook, id);
@@ -535,7 +535,7 @@ describe('sending a delivery again', () => {
     expect(second && isSigned(second, hook.secret)).toBe(true);
   });
 
-  it('DELIV-24 If it fails, status, next attempt and the number of scheduled attempts do not change', async () => {
+  it('DELIV-24 If a redelivery fails, status, next attempt and the number of scheduled attempts do not change', async () => {
     const hook = await listening({ status: 500 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await putOff(hook);
@@ -550,7 +550,7 @@ describe('sending a delivery again', () => {
     expect(rows).toEqual([{ tries: 1, attempts_count: 2 }]);
   });
 
-  it('DELIV-25 If it succeeds, a pending delivery becomes `delivered`', async () => {
+  it('DELIV-25 If a redelivery succeeds, a pending delivery becomes `delivered`', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 500 : 200 }), {
       events: ['stamp.earned'],
     });
@@ -564,7 +564,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-26 So does a failed one; without a success it stays `failed`', async () => {
+  it('DELIV-26 If a redelivery succeeds, a failed delivery becomes `delivered`; without a success it stays `failed`', async () => {
     const hook = await listening((nth) => ({ status: nth <= 2 ? 500 : 200 }), {
       events: ['stamp.earned'],
     });
@@ -579,7 +579,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-27 A delivered one stays `delivered`, with its first `delivered_at`, whatever the response', async () => {
+  it('DELIV-27 A redelivery leaves a successful delivery `delivered`, with its first `delivered_at`, whatever the response', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 500 }), {
       events: ['stamp.earned'],
     });
@@ -589,7 +589,7 @@ describe('sending a delivery again', () => {
     expect([after.status, after.delivered_at]).toEqual(['delivered', before.delivered_at]);
   });
 
-  it('DELIV-28 A 410 deletes the subscription', async () => {
+  it('DELIV-28 A 410 to a redelivery deletes the subscription', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 410 }), {
       events: ['stamp.earned'],
     });
@@ -602,7 +602,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.received).toHaveLength(2);
   });
 
-  it('DELIV-29 On a disabled subscription it is 422 `base`, and nothing is sent', async () => {
+  it('DELIV-29 `redeliver` on a disabled subscription is 422 `base`, and nothing is sent', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await pause(hook);
@@ -610,7 +610,7 @@ describe('sending a delivery again', () => {
     expect((await show(hook, id)).attempts_count).toBe(1);
   });
 
-  it('DELIV-30 Requested again before it has finished, it is made only once', async () => {
+  it('DELIV-30 A redelivery that is requested again before it has finished is made only once', async () => {
     let release: (reply: Reply) => void = () => undefined;
     const heldReply = new Promise<Reply>((resolve) => (release = resolve));
     const hook = await listening(
@@ -637,7 +637,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.received).toHaveLength(3);
   });
 
-  it('DELIV-31 It uses the format in which the delivery was enqueued', async () => {
+  it('DELIV-31 A redelivery uses the format in which the delivery was enqueued', async () => {
     const flat = { events: ['stamp.earned'], payload_format: 'flat' };
     const hook = await listening({ status: 200 }, flat);
     const { id } = await oneDelivery(hook);
@@ -651,7 +651,7 @@ describe('sending a delivery again', () => {
 });
 
 describe('sending a delivery again whose event is gone', () => {
-  it('DELIV-50 Of an event that is no longer kept it is 422 `base`, and nothing is sent', async () => {
+  it('DELIV-50 `redeliver` of an event that is no longer kept is 422 `base`, and nothing is sent', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     const { query } = service.running.database;
@@ -687,7 +687,7 @@ describe('a replay', () => {
     expect(new Set(list.map(({ event_id }) => event_id))).toEqual(new Set(before));
   });
 
-  it("DELIV-33 `from` is inclusive, `to` exclusive, by the envelope's `timestamp`", async () => {
+  it("DELIV-33 `from` of a replay is inclusive, `to` exclusive, by the envelope's `timestamp`", async () => {
     const { store, path } = await stamped();
     await store.post(`${path}/stamp`, { stamps: 2 });
     await store.post(`${path}/stamp`, { stamps: 3 });
@@ -713,7 +713,7 @@ describe('a replay', () => {
     expect(await matched({ from: '0001-01-02', to: '9999-12-30' })).toBe(3);
   });
 
-  it('DELIV-34 `types` limits it to those types', async () => {
+  it('DELIV-34 `types` limits a replay to those types', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     await receivedBy(hook.receiver, 3);
@@ -737,7 +737,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('DELIV-36 It also covers events from before the subscription was created', async () => {
+  it('DELIV-36 A replay also covers events from before the subscription was created', async () => {
     const { store, events } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -747,7 +747,7 @@ describe('a replay', () => {
     expect([...ids].sort()).toEqual(events.map(({ id }) => id).sort());
   });
 
-  it('DELIV-37 It includes events that happened while the subscription was disabled; on a disabled one it is 422 `base`', async () => {
+  it('DELIV-37 A replay includes events that happened while the subscription was disabled; on a disabled one it is 422 `base`', async () => {
     const hook = await listening({ status: 200 }, { enabled: false });
     const { path } = await enrol(hook.store);
     await hook.store.post(`${path}/stamp`, { stamps: 1 });
@@ -758,7 +758,7 @@ describe('a replay', () => {
     await receivedBy(hook.receiver, 3);
   });
 
-  it("DELIV-38 It uses the subscription's own `payload_format`", async () => {
+  it("DELIV-38 A replay uses the subscription's own `payload_format`", async () => {
     const { store, events } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -774,7 +774,7 @@ describe('a replay', () => {
     expect(sent?.text).toBe(JSON.stringify(events[2]?.data));
   });
 
-  it('DELIV-39 If nothing matches, `matched` is 0 and nothing is sent', async () => {
+  it('DELIV-39 If nothing matches a replay, `matched` is 0 and nothing is sent', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     const later = new Date(Date.now() + 3_600_000).toISOString();
@@ -804,7 +804,7 @@ describe('a replay', () => {
     }
   });
 
-  it("DELIV-42 Another store's events never match", async () => {
+  it("DELIV-42 Another store's events never match a replay", async () => {
     await stamped();
     const hook = await listening();
     expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 0 });
@@ -814,7 +814,7 @@ describe('a replay', () => {
 describe('a replay while the dispatcher hangs', () => {
   afterEach(() => dispatcher.signal('SIGCONT'));
 
-  it('DELIV-51 While another replay of the subscription is still being enqueued it is 422 `base`', async () => {
+  it('DELIV-51 While another replay of the subscription is still being enqueued, `replay` is 422 `base`', async () => {
     const { store } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -832,7 +832,7 @@ describe('a replay while the dispatcher hangs', () => {
     await receivedBy(receiver, 6);
   });
 
-  it('DELIV-52 Events count and are sent from the moment they are recorded, also those not enqueued yet', async () => {
+  it('DELIV-52 A replay counts and sends events from the moment they are recorded, also those not enqueued yet', async () => {
     const { store, path } = await stamped();
     dispatcher.signal('SIGSTOP');
     await store.post(`${path}/stamp`, { stamps: 1 });
@@ -847,7 +847,7 @@ describe('a replay while the dispatcher hangs', () => {
 });
 
 describe('the feed', () => {
-  it('DELIV-43 It has all events of the store, oldest first, whether or not there is a subscription', async () => {
+  it('DELIV-43 The feed has all events of the store, oldest first, whether or not there is a subscription', async () => {
     const { store, path } = await stamped();
     await store.post(`${path}/stamp`, { stamps: 2 });
     const events = await feedOf(store, [...ENROLLED, 'stamp.earned', 'stamp.earned']);
@@ -859,7 +859,7 @@ describe('the feed', () => {
     expect(times).toEqual([...times].sort());
   });
 
-  it('DELIV-44 Each is the envelope that webhooks carry, byte for byte', async () => {
+  it('DELIV-44 Each event of the feed is the envelope that webhooks carry, byte for byte', async () => {
     const hook = await listening({ status: 200 }, { events: ['*'] });
     await enrol(hook.store, { card: { name: 'Café ☕ </script> \u2028 "x"' } });
     await receivedBy(hook.receiver, 3);
@@ -901,7 +901,7 @@ describe('the feed', () => {
     expect(await after(events[2]?.id)).toEqual([]);
   });
 
-  it('DELIV-46 `type` filters by type; an unknown one is 422 `type`', async () => {
+  it('DELIV-46 `type` filters the feed by type; an unknown one is 422 `type`', async () => {
     const { store, events } = await stamped();
     const of = async (query: string) =>
       (await store.get<EnvelopeJson[]>(`${store.store}/events?${query}`)).body;
@@ -911,7 +911,7 @@ describe('the feed', () => {
     expectRefused(await store.get(`${store.store}/events?type=stamp.lost`), 'type');
   });
 
-  it('DELIV-47 While there are more it has a `Link` to the next page, with the filters kept', async () => {
+  it('DELIV-47 While there are more events the feed has a `Link` to the next page, with the filters kept', async () => {
     const { store, path } = await stamped();
     for (const stamps of [1, 2]) await store.post(`${path}/stamp`, { stamps });
     const earned = 'stamp.earned';
@@ -927,7 +927,7 @@ describe('the feed', () => {
     expect(linkOf(exactly)).toBeUndefined();
   });
 
-  it('DELIV-48 `limit` defaults to 100; anything that is not an integer from 1 to 250 is 422 `limit`', async () => {
+  it('DELIV-48 `limit` of the feed defaults to 100; anything that is not an integer from 1 to 250 is 422 `limit`', async () => {
     const { store, path } = await stamped();
     for (let i = 0; i < 97; i++) await store.post(`${path}/stamp`, { stamps: 1 });
     const events = `${store.store}/events`;

@@ -168,7 +168,7 @@ describe('headers of a webhook subscription', () => {
     }
   });
 
-  it('HOOK-69 Each value is shown as `•••`, in every response', async () => {
+  it('HOOK-69 Each value of `headers` is shown as `•••`, in every response', async () => {
     const hook = await listening({ headers: HEADERS });
     expect(hook.headers).toEqual(HIDDEN_HEADERS);
     const responses = [
@@ -186,7 +186,7 @@ describe('headers of a webhook subscription', () => {
     expect(list.text).not.toMatch(/k3y-of|abcdef/);
   });
 
-  it('HOOK-70 The values are stored encrypted, and are in no log, audit entry or excerpt of a response', async () => {
+  it('HOOK-70 The values of `headers` are stored encrypted, and are in no log, audit entry or excerpt of a response', async () => {
     const hook = await listening({ headers: HEADERS }, ({ headers }) => ({
       status: 500,
       body: JSON.stringify(headers),
@@ -240,7 +240,7 @@ describe('headers of a webhook subscription', () => {
     }
   });
 
-  it('HOOK-72 So are Host, User-Agent, Service-Event, `Content-…`, `webhook-…`, `Proxy-…` and the headers of a connection', async () => {
+  it('HOOK-72 Host, User-Agent, Service-Event, `Content-…`, `webhook-…`, `Proxy-…` and the headers of a connection are 422 `headers`', async () => {
     const store = await service.newStore();
     const unfit =
       'Host User-Agent service-event Content-Type content-length Webhook-Id webhook-x Proxy-Authorization Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade';
@@ -249,7 +249,7 @@ describe('headers of a webhook subscription', () => {
     }
   });
 
-  it('HOOK-73 So is a value that is not a string of 1 to 1,024 visible ASCII characters, with spaces only between them', async () => {
+  it('HOOK-73 A value of `headers` that is not a string of 1 to 1,024 visible ASCII characters, with spaces only between them, is 422 `headers`', async () => {
     const store = await service.newStore();
     const fit = ['a', 'x'.repeat(1024), 'Bearer a b'];
     for (const value of fit) {
@@ -284,7 +284,7 @@ describe('headers of a webhook subscription', () => {
     expect((await sendTest(hook))?.headers).not.toHaveProperty('x-other');
   });
 
-  it('HOOK-75 The value `•••` in a PATCH keeps the value of that header; without one it is 422 `headers`', async () => {
+  it('HOOK-75 The value `•••` of a header in a PATCH keeps its value; for a header without one it is 422 `headers`', async () => {
     const hook = await listening({ headers: HEADERS });
     const { updated_at, headers } = await show(hook);
     expect((await change(hook, { headers })).body.updated_at).toBe(updated_at);
@@ -347,7 +347,7 @@ describe('a webhook subscription to some events', () => {
     ).toEqual([here, null]);
   });
 
-  it('HOOK-79 Other events take no delivery, and what is sent keeps its order', async () => {
+  it('HOOK-79 Events outside `card_ids` and `location_ids` take no delivery, and what is sent keeps its order', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store);
     const tea = await addCard(store, customer);
@@ -364,7 +364,7 @@ describe('a webhook subscription to some events', () => {
     expect(await listDeliveries(hook)).toHaveLength(5);
   });
 
-  it('HOOK-80 A replay sends and counts only these events too', async () => {
+  it('HOOK-80 A replay too sends and counts only the events that `card_ids` and `location_ids` allow', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store);
     const tea = await addCard(store, customer);
@@ -397,7 +397,7 @@ describe('a webhook subscription to some events', () => {
     }
   });
 
-  it('HOOK-82 So are ids of another store, and of a deleted location', async () => {
+  it('HOOK-82 Ids of another store, and of a deleted location, are 422 on `card_ids` and `location_ids`', async () => {
     const store = await service.newStore();
     const other = await service.newStore();
     const [{ card: own }, { card: foreign }] = [await enrol(store), await enrol(other)];
@@ -419,7 +419,7 @@ describe('a webhook subscription to some events', () => {
     expect((await change(hook, { description: 'till' })).status).toBe(200);
   });
 
-  it('HOOK-83 null in a PATCH ends the limit', async () => {
+  it('HOOK-83 null in a PATCH ends the limit of `card_ids` and `location_ids`', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store);
     const tea = await addCard(store, customer);
@@ -492,7 +492,7 @@ describe('a webhook subscription without personal data', () => {
     }
   });
 
-  it('HOOK-85 They are null in `customer` and `previous_attributes` too, in both formats, and in replays and redeliveries', async () => {
+  it('HOOK-85 Personal fields are null in `customer` and `previous_attributes` too, in both formats, and in replays and redeliveries', async () => {
     const store = await service.newStore();
     const { customer } = await enrolPerson(store);
     const flat = { personal_data: false, payload_format: 'flat', events: ['stamp.earned'] };
@@ -577,7 +577,7 @@ describe('the signature of a webhook subscription', () => {
     expect((await listening()).public_key).toBeNull();
   });
 
-  it('HOOK-89 The private key is stored encrypted and never shown: `secret` is empty', async () => {
+  it('HOOK-89 The private key for `ed25519` is stored encrypted and never shown: `secret` is empty', async () => {
     const hook = await listening({ signature: 'ed25519' });
     const rotated = await rotate(hook);
     for (const { secret } of [hook, await show(hook), rotated.body]) expect(secret).toBe('');
@@ -676,7 +676,7 @@ describe('resuming a webhook subscription', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('HOOK-95 While a replay of the subscription is still being enqueued it is 422 `base`, and the subscription stays disabled', async () => {
+  it('HOOK-95 While a replay of the subscription is still being enqueued, `replay_missed` is 422 `base`, and the subscription stays disabled', async () => {
     const hook = await listening({ enabled: false });
     await service.running.database.query(
       `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, last_seq,
@@ -692,7 +692,7 @@ describe('resuming a webhook subscription', () => {
 });
 
 describe('a webhook', () => {
-  it('DELIV-57 The `User-Agent` is `Inkpad-Webhooks/` and the version', async () => {
+  it('DELIV-57 The `User-Agent` of a delivery is `Inkpad-Webhooks/` and the version', async () => {
     const hook = await listening();
     const request = await sendTest(hook);
     expect(request?.headers['user-agent']).toMatch(/^Inkpad-Webhooks\/\d+\.\d+\.\d+$/);

@@ -238,7 +238,7 @@ describe('events about the records of a store', () => {
     });
   });
 
-  it('LOGO-06 Each change sends `store.updated`', async () => {
+  it('LOGO-06 Each change of the logo sends `store.updated`', async () => {
     const hook = await listening({ personal_data: false });
     const { store } = hook;
     const path = `${store.store}/logo`;
@@ -293,7 +293,7 @@ describe('events about the records of a store', () => {
     ]);
   });
 
-  it('HOOK-102 `*` includes them, and a `flat` subscription can be for one of them: its body is the record', async () => {
+  it("HOOK-102 `*` includes events about the store's records, and a `flat` subscription can be for one of them: its body is the record", async () => {
     const all = await listening();
     const { store } = all;
     const flat = await listening({ events: ['card.created'], payload_format: 'flat' }, store);
@@ -311,7 +311,7 @@ describe('events about the records of a store', () => {
     });
   });
 
-  it('HOOK-103 `card_ids` limits those about a card, its rewards and its posters, `location_ids` those about a location', async () => {
+  it('HOOK-103 `card_ids` limits events about a card, its rewards and its posters, `location_ids` those about a location', async () => {
     const store = await service.newStore();
     const [coffee, tea] = [await createCard(store), await createCard(store, { name: 'Tea' })];
     const pin = { latitude: 1, longitude: 2 };
@@ -375,7 +375,7 @@ describe('events about the records of a store', () => {
     expect(ids).toEqual(new Set(matching.map((pair) => pair.join(' '))));
   });
 
-  it('HOOK-104 Their first attempts are made one after the other, in the order of the changes in the whole store', async () => {
+  it("HOOK-104 The first attempts of events about the store's records are made one after the other, in the order of the changes in the whole store", async () => {
     let open = 0;
     let mostOpen = 0;
     const hook = await listening({}, undefined, async () => {
@@ -406,7 +406,7 @@ describe('events about the records of a store', () => {
     expect(sequences.map(({ sequence }) => sequence)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('HOOK-105 They hold no data of customers: `personal_data` false and erasures leave them as they are', async () => {
+  it("HOOK-105 Events about the store's records hold no data of customers: `personal_data` false and erasures leave them as they are", async () => {
     const all = await listening();
     const { store } = all;
     const anonymous = await listening({ personal_data: false }, store);
@@ -441,7 +441,7 @@ describe('events about the records of a store', () => {
 });
 
 describe('the feed and events about the records of a store', () => {
-  it('DELIV-58 Events about cards, rewards, locations, posters and the store are in it too, in one order with those about customers; `redeliver` and `replay` send them again', async () => {
+  it('DELIV-58 Events about cards, rewards, locations, posters and the store are in the feed too, in one order with those about customers', async () => {
     const store = await service.newStore();
     const { card } = await enrol(store, { rewards: [5] });
     const { body: archived } = await store.post<CardJson>(

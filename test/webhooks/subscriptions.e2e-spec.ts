@@ -99,7 +99,7 @@ const SHAPE = [
 ];
 
 describe('webhook subscriptions', () => {
-  it('HOOK-01 A subscription can be created with `events` and `target_url`, and has the defaults above', async () => {
+  it('HOOK-01 A subscription can be created with `events` and `target_url`, and has the documented defaults', async () => {
     const { status, body } = await create({ events: ['stamp.earned', 'reward.redeemed'] });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -128,7 +128,7 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-02 A subscription has exactly the fields above', async () => {
+  it('HOOK-02 A subscription has exactly the documented fields', async () => {
     const { path, ...subscription } = await createSubscription();
     expect(Object.keys(subscription).sort()).toEqual([...SHAPE, 'secret'].sort());
     expect(Object.keys(await readSubscription(path)).sort()).toEqual([...SHAPE, 'secret'].sort());
@@ -173,7 +173,7 @@ describe('webhook subscriptions', () => {
     expect(rows[0]?.secret.includes(createHash('sha256').update(secret).digest())).toBe(false);
   });
 
-  it('HOOK-07 Each event of the lists above and `*` is accepted', async () => {
+  it('HOOK-07 Each documented event and `*` is accepted', async () => {
     for (const event of [...PUBLIC_EVENTS, '*']) {
       expect((await create({ events: [event] })).status).toBe(201);
     }
@@ -195,11 +195,11 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-10 Omitting both on create is 422 `events`', async () => {
+  it('HOOK-10 Omitting `event` and `events` on create is 422 `events`', async () => {
     expectRefused(await create({}), 'events');
   });
 
-  it('HOOK-11 Both, if they differ, are 422 `event`', async () => {
+  it('HOOK-11 `event` and `events` that differ are 422 `event`', async () => {
     expectRefused(await create({ events: ['stamp.earned'], event: 'stamp.removed' }), 'event');
     expectRefused(
       await create({ events: ['stamp.earned', 'stamp.removed'], event: 'stamp.earned' }),
@@ -207,7 +207,7 @@ describe('webhook subscriptions', () => {
     );
   });
 
-  it('HOOK-12 Both, if they agree, are accepted', async () => {
+  it('HOOK-12 `event` and `events` that agree are accepted', async () => {
     const same = { events: ['stamp.earned'], event: 'stamp.earned' };
     expect((await create(same)).status).toBe(201);
   });
@@ -277,7 +277,7 @@ describe('webhook subscriptions', () => {
     expect((await create({ event: '*', target_url: 'https://93.184.215.14/' })).status).toBe(201);
   });
 
-  it('HOOK-22 So is such an address in any other notation: decimal, octal, hexadecimal, shortened', async () => {
+  it('HOOK-22 An IPv4 address that is not public is 422 `target_url` in any other notation too: decimal, octal, hexadecimal, shortened', async () => {
     const unfit =
       '2130706433 0x7f000001 017700000001 127.1 0x7f.1 127.0.0.1. 0177.0.0.01 １２７.0.0.1';
     for (const address of unfit.split(' ')) {
@@ -285,7 +285,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-23 So is such an IPv6 address, or one that embeds such an IPv4 address', async () => {
+  it('HOOK-23 An IPv6 address that is not public, or embeds an IPv4 address that is not, is 422 `target_url`', async () => {
     const unfit =
       '::1 :: fe80::1 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2002:7f00:1:: 2001:0:808:808::f5ff:fffe 2606:4700::5efe:a00:1';
     for (const address of unfit.split(' ')) {
@@ -300,7 +300,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-24 So is `localhost` and everything under it', async () => {
+  it('HOOK-24 `localhost` and everything under it is 422 `target_url`', async () => {
     for (const name of [
       'localhost',
       'LOCALHOST',
@@ -312,7 +312,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-106 So is a name without a dot, or under a domain of inside networks such as `.internal`, `.local`, `.lan` and `.home.arpa`', async () => {
+  it('HOOK-106 A name without a dot, or under a domain of inside networks such as `.internal`, `.local`, `.lan` and `.home.arpa`, is 422 `target_url`', async () => {
     for (const host of [
       'intranet',
       'POSTGRES.',
@@ -329,7 +329,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-25 So is a name that resolves only to such addresses', async () => {
+  it('HOOK-25 A name that resolves only to addresses that are not public is 422 `target_url`', async () => {
     await whereNamesLeadTo(['10.0.0.7', '::1'], async () => {
       const target_url = 'https://inside.example/';
       expectRefused(await create({ event: '*', target_url }), 'target_url');
@@ -340,14 +340,14 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-26 The 422 does not show the address that a name resolves to', async () => {
+  it('HOOK-26 The 422 of a `target_url` does not show the address that its name resolves to', async () => {
     await whereNamesLeadTo(['10.0.0.7'], async () => {
       const { text } = await create({ event: '*', target_url: 'https://inside.example/' });
       expect(text).not.toContain('10.0.0.7');
     });
   });
 
-  it('HOOK-27 A name that does not resolve is accepted', async () => {
+  it('HOOK-27 A `target_url` whose name does not resolve is accepted', async () => {
     const { status } = await create({ event: '*', target_url: 'https://nowhere.invalid/' });
     expect(status).toBe(201);
   });
@@ -375,7 +375,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-32 A PATCH of either is checked against the resulting values', async () => {
+  it('HOOK-32 A PATCH of `events` or `payload_format` is checked against the resulting values', async () => {
     const flat = await createSubscription({ events: ['stamp.earned'], payload_format: 'flat' });
     expectRefused(await change(flat.path, { events: ['*'] }), 'payload_format');
     const several = await createSubscription({ events: ['stamp.earned', 'stamp.removed'] });
@@ -386,7 +386,7 @@ describe('webhook subscriptions', () => {
     expect((await change(flat.path, back)).body).toMatchObject({ events: ['*'], event: null });
   });
 
-  it('HOOK-33 Created with `enabled` false it is disabled, with `disabled_by_user` and the time', async () => {
+  it('HOOK-33 A subscription created with `enabled` false is disabled, with `disabled_by_user` and the time', async () => {
     const { enabled, disabled_at, disabled_reason, created_at } = await createSubscription({
       enabled: false,
     });
@@ -397,7 +397,7 @@ describe('webhook subscriptions', () => {
     ]);
   });
 
-  it('HOOK-34 The list is oldest first', async () => {
+  it('HOOK-34 The list of subscriptions is oldest first', async () => {
     const own = await service.newStore();
     const ids = [
       (await createSubscription({}, own)).id,
@@ -474,7 +474,7 @@ describe('webhook subscriptions', () => {
     for (const [field, body] of invalid) expectRefused(await change(path, body), field);
   });
 
-  it('HOOK-41 `enabled` false disables, with `disabled_by_user` and the time', async () => {
+  it('HOOK-41 `enabled` false disables the subscription, with `disabled_by_user` and the time', async () => {
     const { path } = await createSubscription();
     const { body } = await change(path, { enabled: false });
     expect(body).toMatchObject({
@@ -484,7 +484,7 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-42 `enabled` false on a disabled one keeps the reason and the time', async () => {
+  it('HOOK-42 `enabled` false on a disabled subscription keeps the reason and the time', async () => {
     const { path, id } = await createSubscription();
     await service.running.database.query(
       `update webhook_subscriptions set enabled = false, disabled_reason = 'failing',
@@ -500,13 +500,13 @@ describe('webhook subscriptions', () => {
     ]);
   });
 
-  it('HOOK-43 `enabled` true enables again and clears the reason and the time', async () => {
+  it('HOOK-43 `enabled` true enables the subscription again and clears the reason and the time', async () => {
     const { path } = await createSubscription({ enabled: false });
     const { body } = await change(path, { enabled: true });
     expect([body.enabled, body.disabled_at, body.disabled_reason]).toEqual([true, null, null]);
   });
 
-  it('HOOK-44 `enabled` true on an enabled one changes nothing, `updated_at` included', async () => {
+  it('HOOK-44 `enabled` true on an enabled subscription changes nothing, `updated_at` included', async () => {
     const { path } = await createSubscription();
     const before = await readSubscription(path);
     expect((await change(path, { enabled: true })).body.updated_at).toBe(before.updated_at);
@@ -564,19 +564,19 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-50 `event_id` is the `webhook-id` of what was sent', async () => {
+  it('HOOK-50 `event_id` of a test is the `webhook-id` of what was sent', async () => {
     const { outcome, received } = await tested(await receive());
     expect(received[0]?.headers['webhook-id']).toBe(outcome.event_id);
   });
 
-  it('HOOK-51 `delivered` is true for any 2xx, and `error` null', async () => {
+  it('HOOK-51 `delivered` of a test is true for any 2xx, and `error` null', async () => {
     for (const status of [200, 201, 202, 204, 299]) {
       const { outcome } = await tested(await receive({ status }));
       expect(outcome).toMatchObject({ delivered: true, status, error: null });
     }
   });
 
-  it('HOOK-52 For any other status `delivered` is false, with the status and an error', async () => {
+  it('HOOK-52 `delivered` of a test is false for any status but 2xx, with the status and an error', async () => {
     for (const status of [301, 400, 404, 500]) {
       const headers = { location: 'https://example.com/' };
       const { outcome } = await tested(await receive({ status, headers }));
@@ -584,7 +584,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-53 Without a response, `status` is null', async () => {
+  it('HOOK-53 `status` of a test without a response is null', async () => {
     const gone = await Receiver.start();
     const { url } = gone;
     await gone.stop();
@@ -664,7 +664,7 @@ describe('webhook subscriptions', () => {
     expect(await readSubscription(path)).toEqual(body);
   });
 
-  it('HOOK-61 From then on deliveries are signed with the new secret only', async () => {
+  it('HOOK-61 After `rotate_secret` deliveries are signed with the new secret only', async () => {
     const receiver = await receive();
     const { subscription } = await tested(receiver);
     const { body } = await near.post<WebhookSubscriptionSecretJson>(
@@ -676,7 +676,7 @@ describe('webhook subscriptions', () => {
     expect(delivery && isSigned(delivery, subscription.secret)).toBe(false);
   });
 
-  it('HOOK-62 With `grace_seconds` both secrets sign until that time is over', async () => {
+  it('HOOK-62 With `grace_seconds` the old and the new secret sign until that time is over', async () => {
     const receiver = await receive();
     const { subscription } = await tested(receiver, { events: ['stamp.earned'] });
     const rotate = (grace_seconds: number) =>
