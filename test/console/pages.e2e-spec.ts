@@ -8,6 +8,7 @@ import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { isAllowed, ROLES, type Operation, type Role } from '#identity/roles.js';
 import { CreateToken } from '#identity/token.commands.js';
+import { TokenUses } from '#identity/token-uses.service.js';
 import { UNRESTRICTED } from '#identity/token.js';
 import { Config } from '#configuration/config.js';
 import { runJob } from '#platform/database/job-runner.js';
@@ -15,6 +16,7 @@ import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
 import { MailQueue } from '#outbound/messages/mail-queue.service.js';
 import { MessageMetrics } from '#outbound/messages/message-metrics.service.js';
 import { SmtpClient } from '#outbound/messages/smtp.client.js';
+import { createTimeFormats } from '#web/pages/local-time.js';
 import { NAVIGATION } from '#web/pages/navigation.js';
 import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -27,6 +29,7 @@ import {
 } from '../support/services/service.js';
 
 const PASSWORD = 'correct horse';
+const { minute: formatMinute } = createTimeFormats('en', 'UTC');
 
 let service: LocalService;
 let store: Client & { email: string };
@@ -90,7 +93,16 @@ describe('the console’s API tokens', () => {
     const token = /ink_[\w-]{59}/.exec(creation.text)?.[0] ?? '';
     expect([creation.status, creation.text.includes('&lt;till&gt; 2')]).toEqual([200, true]);
     const client = new Client(service.baseUrl, store.accountId, token);
+    const readLastUse = async () => {
+      const { text } = await owner.get(`${page}/tokens`);
+      return /&lt;till&gt; 2<[^]*?<td data-label="Last used">([^<]*)/.exec(text)?.[1];
+    };
+    expect(await readLastUse()).toBe('Never');
+    // Shown to the minute, one of which may end meanwhile.
+    const before = formatMinute(new Date());
     expect((await client.get(client.store)).status).toBe(200);
+    await service.app.get(TokenUses, { strict: false }).write();
+    expect([before, formatMinute(new Date())]).toContain(await readLastUse());
     const list = await owner.get(`${page}/tokens`);
     expect(list.text).not.toContain(token);
     const id = /tokens\/(\d+)\/revoke/.exec(list.text)?.[1];

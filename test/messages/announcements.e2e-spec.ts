@@ -20,8 +20,9 @@ import {
 } from '../support/http/contract.js';
 import { cli } from '../support/services/service.js';
 import { runStatistics } from '../support/services/statistics.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** Nothing is sent: no dispatcher runs. */
+/** Nothing is sent: no dispatcher runs, except during the first test. */
 const service = useService({
   SMTP_URL: 'smtp://127.0.0.1:1',
   MAIL_FROM: 'Inkpad <inkpad@shop.example>',
@@ -75,7 +76,10 @@ beforeAll(async () => {
 
 describe('announcements', () => {
   it('ANNOUNCE-01 An announcement is created as a draft, and nobody gets it before it is sent', async () => {
-    const { status, body } = await create();
+    const { client, card } = await open();
+    await addCustomer({ marketing_consent: true }, client, card);
+    const path = `${client.store}/announcements`;
+    const { status, body } = await client.post<AnnouncementJson>(path, DRAFT);
     expect(status).toBe(201);
     expect(body).toMatchObject({
       ...DRAFT,
@@ -84,8 +88,26 @@ describe('announcements', () => {
       send_at: null,
       counts: { people: 0, sent: 0 },
     });
-    const list = await store.get<AnnouncementJson[]>(announcements);
+    const list = await client.get<AnnouncementJson[]>(path);
     expect(list.body[0]).toEqual(body);
+
+    const { body: later } = await client.post<AnnouncementJson>(path, DRAFT);
+    const dispatcher = await startDispatcher(service.running);
+    const send = async (id: number) => {
+      expect((await client.post(`${path}/${id}/send`, {})).status).toBe(200);
+      await eventually(
+        async () => (await client.get<AnnouncementJson>(`${path}/${id}`)).body.counts.people,
+        (count) => count === 1,
+      );
+    };
+    try {
+      await send(later.id);
+      expect((await client.get<AnnouncementJson>(`${path}/${body.id}`)).body).toEqual(body);
+      expect((await client.get<unknown[]>(`${path}/${body.id}/recipients`)).body).toEqual([]);
+      await send(body.id);
+    } finally {
+      await dispatcher.kill('SIGTERM');
+    }
   });
 
   it('ANNOUNCE-02 A title of more than 60 characters, a text of more than 300, and channels that are unknown, none or named twice are 422 on the field', async () => {
