@@ -89,7 +89,9 @@ describe('the webhooks of the console', () => {
     expect(wrong).toContain('Please write each header as');
     const flat = { target_url: url, scope: 'all', payload_format: 'flat' };
     expect(await refuse(flat)).toContain('exactly one event');
-    expect(await refuse({ target_url: url, 'card:999999': 'yes' })).toContain('Please choose from');
+    expect(await refuse({ target_url: url, 'card_ids:999999': 'yes' })).toContain(
+      'Please choose from',
+    );
   });
 
   it('are edited, with filters, headers and personal data', async () => {
@@ -100,8 +102,8 @@ describe('the webhooks of the console', () => {
     const saved = await owner.submit(`${page}/edit`, `${page}/edit`, {
       target_url: (await readWebhook(id)).target_url,
       scope: 'some',
-      'event:stamp.earned': 'yes',
-      [`card:${card.id}`]: 'yes',
+      'events:stamp.earned': 'yes',
+      [`card_ids:${card.id}`]: 'yes',
       headers: 'X-Key: •••\nX-Other: second',
       payload_format: 'flat',
       current_password: PASSWORD,
@@ -155,10 +157,13 @@ describe('the webhooks of the console', () => {
     expect(findUntil(sent[0]?.text)).toBeDefined();
     const later = await runAtTime(new Date(Date.now() + 3_000_000).toISOString(), send);
     expect(findUntil(later.text)).toBe(findUntil(sent[0]?.text));
-    const wrong = { ...form, form_key: 'other', grace_seconds: '-1' };
-    expect((await owner.submit(`${page}/rotate`, `${page}/rotate`, wrong)).status).toBe(422);
-    const key = { ...form, form_key: 'key', grace_seconds: '0', signature: 'ed25519' };
-    const { text } = await owner.submit(`${page}/rotate`, `${page}/rotate`, key);
+    const rotate = (fields: object) =>
+      owner.submit(`${page}/rotate`, `${page}/rotate`, { ...form, ...fields });
+    expect((await rotate({ form_key: 'other', grace_seconds: '-1' })).status).toBe(422);
+    const mistyped = { grace_seconds: '604800', signature: 'ed25519', current_password: 'wrong' };
+    const rejected = await rotate({ form_key: 'mistyped', ...mistyped });
+    expect(rejected.text).toMatch(/value="604800" selected[^]*value="ed25519" selected/);
+    const { text } = await rotate({ form_key: 'key', grace_seconds: '0', signature: 'ed25519' });
     expect(text).toContain((await readWebhook(id)).public_key);
   });
 

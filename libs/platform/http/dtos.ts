@@ -122,7 +122,7 @@ export function getFields(dto: Type | null): CompiledFields {
   return fields;
 }
 
-type CompiledField = FieldContext & {
+export type CompiledField = FieldContext & {
   name: string;
   isNullable: boolean;
   isChecked: (object: object, value: unknown) => boolean;

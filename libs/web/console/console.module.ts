@@ -67,7 +67,7 @@ loadPart('timeline', import.meta.url, './customers/views/timeline.eta');
 for (const name of ['content', 'preview', 'reach', 'recipients']) {
   loadPart(`message-${name}`, import.meta.url, `./messages/views/message-${name}.eta`);
 }
-loadPart('event-choices', import.meta.url, './webhooks/views/event-choices.eta');
+loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
 
 /** Serves the pages on which a store is run, but for its counter, posters and the account of the user. */
 @Module({

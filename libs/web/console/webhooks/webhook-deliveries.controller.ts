@@ -20,6 +20,7 @@ import {
   parseLocalTime,
   renderLocalTime,
 } from '#web/pages/local-time.js';
+import type { ValuesOf } from '#web/pages/forms.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { describeRejection, type FormErrors, type Rejectable } from '#web/pages/form-errors.js';
@@ -35,7 +36,7 @@ import { WebhookSubscriptionsService } from '#outbound/subscriptions/webhook-sub
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
 import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
-import { readChosen } from './webhook-form.js';
+import { replayForm } from './webhook-form.dto.js';
 import {
   buildWebhooksPath,
   listEventChoices,
@@ -75,12 +76,13 @@ type DetailView = WebhookState & {
   attempts: AttemptLine[];
 };
 
+type ReplayFields = ValuesOf<typeof replayForm> & { scope: string };
+
 type ReplayView = {
   action: string;
   back: string;
   about: string;
   zone: string;
-  values: { from: string; to: string; hasEveryEvent: boolean; events: string[] };
   events: Choices;
 };
 
@@ -188,7 +190,7 @@ export class WebhookDeliveriesPageController {
     const timeZone = await this.times.getTimeZone(store.id);
     const from = renderLocalTime(new Date(getNowMs() - DAY_MS), timeZone);
     return this.renderReplay(localization, store, path, {
-      values: { from, to: '', hasEveryEvent: true, events: [] },
+      values: { ...replayForm.toValues({ from }), scope: 'all' },
     });
   }
 
@@ -202,20 +204,14 @@ export class WebhookDeliveriesPageController {
   ): Promise<PageResult> {
     const { id } = await this.webhooks.get(store.id, parsePathId(path));
     const timeZone = await this.times.getTimeZone(store.id);
-    const { from = '', to = '' } = form;
-    const values = {
-      from,
-      to,
-      hasEveryEvent: form['scope'] !== 'some',
-      events: readChosen(form, 'event:'),
-    };
+    const values = { ...replayForm.read(form), scope: form['scope'] ?? 'all' };
     const toTime = (text: string) => parseLocalTime(text, timeZone)?.toISOString() ?? text;
     let replayed: ReplayJson;
     try {
       const body = readFields(ReplayDto, {
-        from: toTime(from),
-        to: to === '' ? null : toTime(to),
-        types: values.hasEveryEvent ? null : values.events,
+        from: toTime(values.from),
+        to: values.to === '' ? null : toTime(values.to),
+        types: values.scope === 'some' ? values.types : null,
       });
       replayed = await this.commands.executeStep(context, 'replay', (keyedWriter) =>
         this.deliveries.replay(keyedWriter, id, body),
@@ -265,7 +261,7 @@ export class WebhookDeliveriesPageController {
     localization: Localization,
     store: EnteredStore,
     path: string,
-    { errors, ...state }: Pick<ReplayView, 'values'> & Rejectable,
+    { errors, values }: Rejectable & { values: ReplayFields },
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     const t = localization.t.webhookPages.replay;
@@ -275,13 +271,13 @@ export class WebhookDeliveriesPageController {
       title: t.title,
       width: 'form',
       errors,
+      inputs: { ...replayForm.toInputs(values), scope: { value: values.scope } },
       data: {
         action: `${back}/replay`,
         back,
         about: webhook.target_url,
         zone: t.zone({ timeZone: await this.times.getTimeZone(store.id) }),
         events: listEventChoices(localization),
-        ...state,
       },
     });
   }

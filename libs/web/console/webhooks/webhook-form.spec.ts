@@ -1,14 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
+import { readFields } from '#platform/http/dtos.js';
+import { CreateWebhookSubscriptionDto } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
   toWebhookBody,
   toWebhookFields,
-} from './webhook-form.js';
+} from './webhook-form.dto.js';
 
 const WEBHOOK = {
   target_url: 'https://shop.example/hooks',
-  description: null,
+  description: '',
   events: ['stamp.earned'],
   payload_format: 'flat',
   headers: { 'X-Key': '•••', Accept: '•••' },
@@ -30,22 +32,23 @@ describe('the form about a webhook', () => {
     const fields = readWebhookFields({
       target_url: ' https://shop.example/ ',
       scope: 'some',
-      'event:stamp.earned': 'yes',
-      'event:stamp.removed': 'yes',
-      'card:7': 'yes',
+      'events:stamp.earned': 'yes',
+      'events:stamp.removed': 'yes',
+      'card_ids:7': 'yes',
       personal_data: 'yes',
     });
     expect(fields).toEqual({
       ...NO_WEBHOOK_FIELDS,
-      targetUrl: 'https://shop.example/',
-      hasEveryEvent: false,
+      target_url: 'https://shop.example/',
+      scope: 'some',
       events: ['stamp.earned', 'stamp.removed'],
-      cardIds: ['7'],
+      card_ids: ['7'],
     });
   });
 
   it('sends every event as *, and blank fields as null', () => {
-    expect(toWebhookBody(NO_WEBHOOK_FIELDS)).toMatchObject({
+    const fields = { ...NO_WEBHOOK_FIELDS, target_url: 'https://shop.example/' };
+    expect(readFields(CreateWebhookSubscriptionDto, toWebhookBody(fields))).toMatchObject({
       events: ['*'],
       description: null,
       headers: null,

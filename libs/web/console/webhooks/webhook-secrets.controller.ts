@@ -26,7 +26,10 @@ import { WebhookSubscriptionsService } from '#outbound/subscriptions/webhook-sub
 import type { PageResult } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#web/pages/localize.js';
+import { rotationForm } from './webhook-form.dto.js';
 import { WebhookViews } from './webhook-views.service.js';
+
+const DAY_SECONDS = 24 * 60 * 60;
 
 /** Serves the page that changes the signing secret of a webhook, which it shows once. */
 @Controller('app/stores/:account_id/webhooks/:id/rotate')
@@ -45,7 +48,8 @@ export class WebhookSecretsPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    return this.views.showRotation(localization, store, webhook);
+    const values = rotationForm.toValues({ grace_seconds: DAY_SECONDS, ...webhook });
+    return this.views.showRotation(localization, store, webhook, { values });
   }
 
   @PostForm('rotateWebhookSecret', '', 30)
@@ -58,13 +62,11 @@ export class WebhookSecretsPageController {
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
+    const values = rotationForm.read(form);
     let rotated: WebhookSubscriptionSecretJson;
     let grace: number;
     try {
-      const body = readFields(RotateSecretDto, {
-        grace_seconds: form['grace_seconds'],
-        signature: form['signature'],
-      });
+      const body = readFields(RotateSecretDto, values);
       grace = body.grace_seconds;
       const field = 'current_password';
       await this.reauthentication.assertPassword(user, form[field], field, request);
@@ -73,7 +75,7 @@ export class WebhookSecretsPageController {
       );
     } catch (error) {
       const errors = describeRejection(error, localizeRequest(request));
-      return this.views.showRotation(localizeRequest(request), store, webhook, errors);
+      return this.views.showRotation(localizeRequest(request), store, webhook, { values, errors });
     }
     const until = grace === 0 ? null : new Date(Date.parse(rotated.updated_at) + grace * 1_000);
     return this.views.showSecret(localizeRequest(request), store, rotated, until);

@@ -4,6 +4,7 @@ import { LocationsService } from '#loyalty/locations/locations.service.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
+import type { ValuesOf } from '#web/pages/forms.js';
 import { describeRejection, type FormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { SIGNATURES } from '#outbound/sending/webhook-signature.js';
@@ -15,7 +16,7 @@ import { WebhookSubscriptionsService } from '#outbound/subscriptions/webhook-sub
 import type { Localization } from '#translations/translations.js';
 import { TestsRunningError } from '#outbound/subscriptions/webhook-test.commands.js';
 import { type PageResult, showPage } from '#web/pages/page-results.js';
-import type { WebhookFields } from './webhook-form.js';
+import { rotationForm, webhookForm, type WebhookFields } from './webhook-form.dto.js';
 import {
   buildWebhooksPath,
   describeWebhookState,
@@ -31,7 +32,6 @@ type FormView = {
   action: string;
   back: string;
   submit: string;
-  values: WebhookFields;
   events: Choices;
   cards: Choices;
   locations: Choices;
@@ -73,7 +73,6 @@ type RotateView = {
   about: string;
   graces: Choices;
   signatures: Choices;
-  signature: string;
 };
 
 const formView = loadView<FormView>(import.meta.url, './views/webhook-form.eta');
@@ -161,7 +160,7 @@ export class WebhookViews {
     localization: Localization,
     store: EnteredStore,
     id: number | null,
-    { errors, ...state }: Pick<FormView, 'values'> & Rejectable,
+    { errors, values }: Rejectable & { values: WebhookFields },
   ): Promise<PageResult> {
     const t = localization.t.webhookPages.form;
     const [cards, locations] = await this.listChoices(store);
@@ -172,6 +171,11 @@ export class WebhookViews {
       title: heading,
       width: 'form',
       errors,
+      inputs: {
+        ...webhookForm.toInputs(values),
+        scope: { value: values.scope },
+        headers: { value: values.headers },
+      },
       data: {
         heading,
         action: id === null ? base : `${base}/${id}/edit`,
@@ -182,7 +186,6 @@ export class WebhookViews {
         locations,
         signatures:
           id === null ? SIGNATURES.map((value) => ({ value, text: t.signatures[value] })) : [],
-        ...state,
       },
     });
   }
@@ -191,7 +194,7 @@ export class WebhookViews {
     localization: Localization,
     store: EnteredStore,
     webhook: WebhookSubscriptionJson,
-    errors?: FormErrors,
+    { errors, values }: Rejectable & { values: ValuesOf<typeof rotationForm> },
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
     return showPage({
@@ -199,12 +202,12 @@ export class WebhookViews {
       title: t.rotate.title,
       width: 'form',
       errors,
+      inputs: rotationForm.toInputs(values),
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         about: webhook.target_url,
         graces: GRACES.map((value) => ({ value, text: t.rotate.graces[value] })),
         signatures: SIGNATURES.map((value) => ({ value, text: t.form.signatures[value] })),
-        signature: webhook.signature,
       },
     });
   }

@@ -43,7 +43,7 @@ import {
   readWebhookFields,
   toWebhookBody,
   toWebhookFields,
-} from './webhook-form.js';
+} from './webhook-form.dto.js';
 import {
   buildWebhooksPath,
   describeWebhookState,
