@@ -3,18 +3,18 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import { CARD_FORM, REWARD_FORM } from '../support/fixtures/card-form.js';
 import { quarters } from '../support/fixtures/pictures.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let list: string;
 
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   list = `/app/stores/${store.accountId}/cards`;
 });
 afterAll(() => service.stop());
@@ -290,7 +290,7 @@ describe('the pages of cards', () => {
   it('respond 404 to users of other stores', async () => {
     const id = await createDesign();
     const other = await service.newStore();
-    const stranger = await Console.of(service, other.email);
+    const stranger = await Browser.signedIn(service, other.email);
     expect((await stranger.get(`${list}/${id}`)).status).toBe(404);
     const theirs = `/app/stores/${other.accountId}/cards`;
     expect((await stranger.get(`${theirs}/${id}`)).status).toBe(404);

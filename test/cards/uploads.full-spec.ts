@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import {
   expectFailure,
   useService,
@@ -121,7 +121,7 @@ describe('uploads', () => {
 
   it('UPLOAD-02 Files that are uploaded in the console count as uploads of the store too', async () => {
     const store = await service.newStore();
-    const owner = await Console.of(service.running, store.email);
+    const owner = await Browser.signedIn(service.running, store.email);
     const form: Upload = {
       path: `/app/stores/${store.accountId}/transfers/imports`,
       type: 'multipart/form-data; boundary=x',

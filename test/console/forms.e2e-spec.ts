@@ -10,7 +10,7 @@ import type { RouteThrottle } from '#platform/http/throttle.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { ConsoleRoute } from '#web/pages/current-user.js';
 import { CARD_FORM, REWARD_FORM } from '../support/fixtures/card-form.js';
-import { Console, readFormKey, type ConsolePage } from '../support/browser/console-browser.js';
+import { Browser, readFormKey, type BrowserResponse } from '../support/browser/browser.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startSecondApi } from '../support/services/second-api.js';
@@ -24,14 +24,14 @@ import {
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let base: string;
 
 beforeAll(async () => {
   service = await startService();
   startSession(service);
   store = await service.newStore();
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   base = `/app/stores/${store.accountId}`;
 });
 afterAll(() => service.stop());
@@ -93,7 +93,8 @@ async function createLocation(): Promise<string> {
   return `${base}/locations/${body.id}`;
 }
 
-const findId = ({ location }: ConsolePage): number => Number(/(\d+)\?/.exec(location ?? '')?.[1]);
+const findId = ({ location }: BrowserResponse): number =>
+  Number(/(\d+)\?/.exec(location ?? '')?.[1]);
 
 describe('the forms of the pages', () => {
   it('have limits of their own', () => {
@@ -185,7 +186,7 @@ describe('the forms of the pages', () => {
     const { text } = await owner.get(`${page}/remove`);
     const formKey = readFormKey(text);
     const send = () => owner.submit(base, `${page}/remove`, { form_key: formKey });
-    const responses: ConsolePage[] = [];
+    const responses: BrowserResponse[] = [];
     const changes = await listChanges(async () => {
       responses.push(...(await Promise.all([send(), send()])), await send());
     });
@@ -222,7 +223,7 @@ describe('the forms of the pages', () => {
       const formKey = readFormKey((await owner.get(page)).text);
       const send = () =>
         owner.submit(page, action, { ...fields, form_key: formKey, current_password: PASSWORD });
-      const responses: ConsolePage[] = [];
+      const responses: BrowserResponse[] = [];
       const changes = await listChanges(async () => {
         responses.push(...(await Promise.all([send(), send()])), await send());
       });
@@ -240,7 +241,7 @@ describe('the forms of the pages', () => {
     const email = `${store.accountId}@leaving.example`;
     const { userId } = await service.execute(new CreateUser(cli, email, 'Mira', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'owner'));
-    const browser = await Console.of(service, email);
+    const browser = await Browser.signedIn(service, email);
     const formKey = readFormKey((await browser.get(`${base}/users`)).text);
     const send = (step: string, fields: Fields = {}) =>
       browser.submit('/app/account', `${base}/users/${userId}/${step}`, {
@@ -276,12 +277,12 @@ describe('the forms of the pages', () => {
 
   it('create one more store once, even the last that its owner may have', async () => {
     const other = await service.newStore();
-    const browser = await Console.of(service, other.email);
+    const browser = await Browser.signedIn(service, other.email);
     const page = '/app/new-store';
     const fields = { name: 'Second', time_zone: 'UTC', locale: 'en', country: 'DE' };
     const last = await startService({ MAX_STORES_PER_OWNER: '2' }, service.database);
     const formKey = readFormKey((await browser.get(page)).text);
-    const again = await Console.of(service, other.email, last.baseUrl);
+    const again = await Browser.signedIn(service, other.email, last.baseUrl);
     const first = await again.submit(page, page, { ...fields, form_key: formKey });
     const second = await again.submit('/app/account', page, { ...fields, form_key: formKey });
     await last.app.close();
@@ -331,8 +332,8 @@ describe('the forms of the pages', () => {
     const fields = { name: 'Shared', address: 'Kai 1, Hamburg', form_key: 'shared' };
     const browsers = [
       owner,
-      await Console.of(service, store.email),
-      await Console.of(service, email),
+      await Browser.signedIn(service, store.email),
+      await Browser.signedIn(service, email),
     ];
     const ids: number[] = [];
     for (const browser of browsers) {
@@ -346,7 +347,7 @@ describe('the forms of the pages', () => {
     const { program, second } = await startSecondApi(service, store);
     const page = `${base}/cards`;
     const fields = { ...CARD_FORM, ...REWARD_FORM, name: 'Killed', form_key: 'killed' };
-    const victim = await Console.of(service, store.email, second.baseUrl);
+    const victim = await Browser.signedIn(service, store.email, second.baseUrl);
     const locker = new pg.Client(service.database.ownerUrl);
     await locker.connect();
     await locker.query('begin');

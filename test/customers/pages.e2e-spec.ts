@@ -5,28 +5,28 @@ import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
-import { Console, readFormKey } from '../support/browser/console-browser.js';
+import { Browser, readFormKey } from '../support/browser/browser.js';
 import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let list: string;
 
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore({ country: 'DE' });
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   list = `/app/stores/${store.accountId}/customers`;
 });
 afterAll(() => service.stop());
 
-async function signInAs(role: Role): Promise<Console> {
+async function signInAs(role: Role): Promise<Browser> {
   const email = `${randomUUID()}@team.example`;
   await service.execute(new CreateUser(cli, email, `Mira <${role}>`, 'correct horse'));
   await service.execute(new AddMember(cli, store.accountId, email, role));
-  return Console.of(service, email);
+  return Browser.signedIn(service, email);
 }
 
 const getPerson = (id: number) => `${list}/${id}`;
@@ -35,7 +35,7 @@ const readCustomer = async (id: number) =>
 const readCard = async ({ api }: Enrolled) => (await store.get<CustomerCardDetailJson>(api)).body;
 
 async function submitOnce(
-  browser: Console,
+  browser: Browser,
   page: string,
   action: string,
   fields: Record<string, string>,
@@ -266,7 +266,7 @@ describe('the customers of the console', () => {
     const page = getPerson(enrolled.customerId);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
     const other = await service.newStore();
-    const stranger = await Console.of(service, other.email);
+    const stranger = await Browser.signedIn(service, other.email);
     const theirs = `/app/stores/${other.accountId}/customers`;
     const card = `cards/${enrolled.customerCard.id}`;
     const event = undo.slice(undo.indexOf('/events/'));
@@ -321,7 +321,7 @@ describe('the history of the console', () => {
 
   it('has pages that lead to everything once', async () => {
     const { newEmpty, seen } = { newEmpty: await service.newStore(), seen: [] as string[] };
-    const reader = await Console.of(service, newEmpty.email);
+    const reader = await Browser.signedIn(service, newEmpty.email);
     for (let i = 0; i < 60; i++) {
       await newEmpty.post(`${newEmpty.store}/customers`, {
         customer: { first_name: `Guest${i}x`, email: `guest${i}@example.com` },

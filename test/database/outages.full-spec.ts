@@ -3,7 +3,6 @@ import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
-import { Console } from '../support/browser/console-browser.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Failure } from '../support/http/contract.js';
 import { expectFailure } from '../support/http/contract.js';
@@ -298,7 +297,7 @@ describe('without a database connection', () => {
 });
 
 it('a form of the console responds 503 when the disk is full', async () => {
-  const console = await Console.of(service, store.email);
+  const console = await Browser.signedIn(service, store.email);
   const location = { name: 'Town', address: 'Marktplatz 1, Hamburg' };
   const { body: place } = await store.post<{ id: number }>(`${store.store}/locations`, {
     location,

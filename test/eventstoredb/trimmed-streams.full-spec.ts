@@ -2,7 +2,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { ErrorJson } from '#platform/http/error-response.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -179,7 +179,7 @@ it('the pages of the history list the rest, and what they know of what is hidden
   await waitForDispatcher();
   await dispatcher.kill('SIGTERM');
   await administrate((client) => client.deleteStream(name));
-  const owner = await Console.of(service, store.email);
+  const owner = await Browser.signedIn(service, store.email);
   const base = `/app/stores/${store.accountId}`;
   const lost = 'No details: this part of the history is damaged';
   const countLost = async (page: string) => {

@@ -4,7 +4,6 @@ import { AddMember } from '#identity/member.commands.js';
 import type { QuotaChanges } from '#configuration/store-quotas.js';
 import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
-import { Console } from '../support/browser/console-browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import {
   expectFailure,
@@ -137,7 +136,7 @@ describe('quotas of customers', () => {
 
   it('QUOTA-12 An owner who has as many stores as `MAX_STORES_PER_OWNER` says cannot create another one: 403', async () => {
     const store = await service.newStore();
-    const owner = await Console.of(service.running, store.email);
+    const owner = await Browser.signedIn(service.running, store.email);
     expect((await owner.get('/app')).text).toContain('/app/new-store');
     expect((await owner.submit('/app/new-store', '/app/new-store', NEW_STORE)).status).toBe(303);
     const home = await owner.get('/app');

@@ -6,7 +6,7 @@ import { CreateToken } from '#identity/token.commands.js';
 import type { QuotaChanges } from '#configuration/store-quotas.js';
 import { Quotas } from '#loyalty/accounts/quotas.service.js';
 import { SignupHolds } from '#web/signup/signup-holds.service.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { changeQuotas, createGuest, NEW_STORE, uploadGuests } from '../support/fixtures/quotas.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -27,7 +27,7 @@ async function createInConsole(
   store: ContractClient,
   { email, token }: Owner = store,
 ): Promise<ContractClient> {
-  const owner = await Console.of(service.running, email);
+  const owner = await Browser.signedIn(service.running, email);
   const created = await owner.submit('/app/new-store', '/app/new-store', NEW_STORE);
   expect(created.status).toBe(303);
   const accountId = Number(created.location?.split('/').at(-1));
@@ -91,7 +91,7 @@ describe('quotas of stores from the console', () => {
       heldChannels.push(await holds.hold(visit, { email: 'ada@guest.example', phone: null }));
     }
     expect(heldChannels).toEqual([[], [], ['email', 'sms']]);
-    const owner = await Console.of(service.running, store.email);
+    const owner = await Browser.signedIn(service.running, store.email);
     const page = await owner.get(`/app/stores/${second.accountId}/settings`);
     expect(page.text).toContain('count together with your other stores');
   });

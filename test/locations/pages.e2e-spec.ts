@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { changeQuotas } from '../support/fixtures/quotas.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let list: string;
 
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   list = `/app/stores/${store.accountId}/locations`;
 });
 afterAll(() => service.stop());
@@ -136,7 +136,7 @@ describe('the location pages of the console', () => {
     const location = { name: 'Kiosk', address: 'Kai 2, Hamburg' };
     await full.post(`${full.store}/locations`, { location });
     await changeQuotas(service, full, { locations: 1 });
-    const user = await Console.of(service, full.email);
+    const user = await Browser.signedIn(service, full.email);
     const path = `/app/stores/${full.accountId}/locations`;
     const german = { 'accept-language': 'de' };
     const { status, text } = await user.submit(`${path}/new`, path, location, german);
@@ -155,7 +155,7 @@ describe('the location pages of the console', () => {
   it('respond 404 to users of other stores', async () => {
     const location = await newLocation();
     const other = await service.newStore();
-    const stranger = await Console.of(service, other.email);
+    const stranger = await Browser.signedIn(service, other.email);
     const theirs = `/app/stores/${other.accountId}/locations`;
     expect((await stranger.get(list)).status).toBe(404);
     expect((await stranger.get(`${theirs}/${location.id}`)).status).toBe(404);

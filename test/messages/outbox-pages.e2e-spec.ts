@@ -3,7 +3,7 @@ import pg from 'pg';
 import { CreateUser } from '#identity/identity.commands.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
 import { AddMember } from '#identity/member.commands.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
@@ -12,7 +12,7 @@ import { enrolWithPage } from '../support/browser/web-card.js';
 let service: LocalService;
 let mails: MailServer;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 
 beforeAll(async () => {
   mails = await MailServer.start();
@@ -21,7 +21,7 @@ beforeAll(async () => {
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
   });
   store = await service.newStore({ locale: 'en-DE' });
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
 });
 afterAll(async () => {
   await Promise.all([mails.goAway(), service.stop()]);
@@ -152,7 +152,7 @@ describe('the outbox of a store', () => {
     const email = 'staff@shop.example';
     await service.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
     await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
-    const staff = await Console.of(service, email);
+    const staff = await Browser.signedIn(service, email);
     expect((await staff.get(toOutboxPath(store))).status).toBe(403);
   });
 
@@ -165,7 +165,7 @@ describe('the outbox of a store', () => {
        from generate_series(1, 120) n`,
       [busyStore.accountId, customerId, customerCard.id],
     );
-    const manager = await Console.of(service, busyStore.email);
+    const manager = await Browser.signedIn(service, busyStore.email);
     const paths: string[] = [];
     const sizes: number[] = [];
     for (let next: string | undefined = toOutboxPath(busyStore); next !== undefined;) {

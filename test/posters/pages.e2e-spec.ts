@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let list: string;
 
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   list = `/app/stores/${store.accountId}/posters`;
 });
 afterAll(() => service.stop());
@@ -120,7 +120,7 @@ describe('the pages of posters', () => {
   it('respond 404 to users of other stores', async () => {
     const { id } = await newPoster(store);
     const other = await service.newStore();
-    const stranger = await Console.of(service, other.email);
+    const stranger = await Browser.signedIn(service, other.email);
     expect((await stranger.get(`${list}/${id}`)).status).toBe(404);
     const theirs = `/app/stores/${other.accountId}/posters`;
     for (const path of [`${theirs}/${id}`, `${theirs}/${id}/picture`]) {

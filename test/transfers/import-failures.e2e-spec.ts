@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { ImportJson } from '#loyalty/imports/import.dto.js';
-import { Console } from '../support/browser/console-browser.js';
+import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
 import { newImportDispatch } from '../support/services/import-dispatcher.js';
 import { startService, type LocalService } from '../support/services/service.js';
@@ -30,7 +30,7 @@ it('an import whose file cannot be read says why, on its page in the language of
     ({ state }) => state === 'failed',
   );
   expect(failed.error).toBe('Row 1 is not valid JSON');
-  const owner = await Console.of(service, store.email);
+  const owner = await Browser.signedIn(service, store.email);
   const path = `/app/stores/${store.accountId}/transfers/imports/${body.id}`;
   const { text } = await owner.get(path, { 'accept-language': 'de' });
   expect(text).toContain('<p class="error">Zeile 1 ist kein gültiges JSON.</p>');

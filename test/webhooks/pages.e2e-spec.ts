@@ -4,7 +4,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { runAtTime } from '../support/services/clock.js';
-import { Console, readFormKey } from '../support/browser/console-browser.js';
+import { Browser, readFormKey } from '../support/browser/browser.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -15,7 +15,7 @@ const PASSWORD = 'correct horse';
 
 let service: LocalService;
 let store: Client & { email: string };
-let owner: Console;
+let owner: Browser;
 let list: string;
 
 const { receive, shareDispatcher } = useWebhooks(() => service);
@@ -23,7 +23,7 @@ const { receive, shareDispatcher } = useWebhooks(() => service);
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
   store = await service.newStore({ timeZone: 'Europe/Berlin' });
-  owner = await Console.of(service, store.email);
+  owner = await Browser.signedIn(service, store.email);
   list = `/app/stores/${store.accountId}/webhooks`;
 });
 afterAll(() => service.stop());
@@ -279,9 +279,9 @@ describe('the webhooks of the console', () => {
     const email = `${randomUUID()}@team.example`;
     await service.execute(new CreateUser(cli, email, 'Mira', 'correct horse'));
     await service.execute(new AddMember(cli, store.accountId, email, 'manager'));
-    const manager = await Console.of(service, email);
+    const manager = await Browser.signedIn(service, email);
     const other = await service.newStore();
-    const stranger = await Console.of(service, other.email);
+    const stranger = await Browser.signedIn(service, other.email);
     const theirs = `/app/stores/${other.accountId}/webhooks`;
     const pages = ['', '/edit', '/enable', '/rotate', '/delete', '/deliveries', '/replay'];
     for (const path of pages) {

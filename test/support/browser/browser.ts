@@ -1,5 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Service } from '../services/service.js';
+import { DataSource } from 'typeorm';
+import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
+import type { LocalService, Service } from '../services/service.js';
 
 export type BrowserResponse = {
   status: number;
@@ -21,6 +23,29 @@ export class Browser {
     readonly origin = 'https://cards.example',
   ) {}
 
+  /**
+   * Opens a browser in which somebody is signed in, without the password that takes long to verify.
+   * @param baseUrl of another process of the service
+   */
+  static async signedIn(
+    service: LocalService,
+    email: string,
+    baseUrl = service.baseUrl,
+  ): Promise<Browser> {
+    const { rows } = await service.database.query<{ id: string }>(
+      'select id from users where email = $1',
+      [email],
+    );
+    const source = service.app.get(DataSource, { strict: false });
+    const sessions = service.app.get(Sessions, { strict: false });
+    const token = await source.transaction((manager) =>
+      sessions.begin(manager, Number(rows[0]?.id), { awaitsCode: false }),
+    );
+    const browser = new Browser({ baseUrl });
+    browser.cookies.set(`__Host-${SESSION_COOKIE}`, token);
+    return browser;
+  }
+
   get(path: string, headers: Record<string, string> = {}): Promise<BrowserResponse> {
     return this.sendRequest('GET', path, headers);
   }
@@ -32,12 +57,38 @@ export class Browser {
     headers: Record<string, string> = {},
   ): Promise<BrowserResponse> {
     const body = new URLSearchParams({ _csrf: this.csrf, form_key: randomUUID(), ...fields });
-    return this.sendRequest(
-      'POST',
-      path,
-      { origin: this.origin, 'sec-fetch-site': 'same-origin', ...headers },
-      body,
+    return this.sendForm(path, body, headers);
+  }
+
+  /** Sends the form that stands on a page, with the key that it has there. */
+  async submit(
+    page: string,
+    action: string,
+    fields: Record<string, string> = {},
+    headers: Record<string, string> = {},
+  ): Promise<BrowserResponse> {
+    const { text } = await this.get(page);
+    return this.sendForm(
+      action,
+      new URLSearchParams({ ...readHiddenFields(text), ...fields }),
+      headers,
     );
+  }
+
+  /** Sends the form with files that stands on a page. */
+  async upload(
+    page: string,
+    action: string,
+    fields: Record<string, string> = {},
+    files: Record<string, Buffer> = {},
+  ): Promise<BrowserResponse> {
+    const hidden = readHiddenFields((await this.get(page)).text);
+    const body = new FormData();
+    for (const [name, value] of Object.entries({ ...hidden, ...fields })) body.append(name, value);
+    for (const [name, bytes] of Object.entries(files)) {
+      body.append(name, new Blob([new Uint8Array(bytes)]), name);
+    }
+    return this.sendForm(action, body);
   }
 
   async signIn(email: string, password: string): Promise<BrowserResponse> {
@@ -47,16 +98,30 @@ export class Browser {
 
   /** Of the last page. */
   get csrf(): string {
-    return /name="_csrf" value="([^"]*)"/.exec(this.page)?.[1] ?? '';
+    return readCsrf(this.page);
+  }
+
+  /** The header with all cookies. */
+  get cookie(): string {
+    return [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  private sendForm(
+    path: string,
+    body: URLSearchParams | FormData,
+    headers: Record<string, string> = {},
+  ): Promise<BrowserResponse> {
+    const own = { origin: this.origin, 'sec-fetch-site': 'same-origin' };
+    return this.sendRequest('POST', path, { ...own, ...headers }, body);
   }
 
   private async sendRequest(
     method: string,
     path: string,
     headers: Record<string, string>,
-    body?: URLSearchParams,
+    body?: URLSearchParams | FormData,
   ): Promise<BrowserResponse> {
-    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const { cookie } = this;
     const response = await fetch(this.service.baseUrl + path, {
       method,
       redirect: 'manual',
@@ -80,4 +145,18 @@ export class Browser {
     if (/; Max-Age=0(;|$)/.test(set)) this.cookies.delete(name);
     else this.cookies.set(name, value);
   }
+}
+
+/** Reads what every form of a page has. */
+function readHiddenFields(text: string): Record<string, string> {
+  return { _csrf: readCsrf(text), form_key: readFormKey(text) };
+}
+
+function readCsrf(text: string): string {
+  return /name="_csrf" value="([^"]*)"/.exec(text)?.[1] ?? '';
+}
+
+/** Reads the key that the forms of a page share. */
+export function readFormKey(text: string): string {
+  return /name="form_key" value="([^"]+)"/.exec(text)?.[1] ?? '';
 }
