@@ -8,7 +8,12 @@ import type { OpenApiDocument } from '#web/docs/openapi-document.js';
 import { ApiModule } from '../apps/api/api.module.js';
 import { createOpenApiDocuments } from './openapi/document.js';
 import { ENV_EXAMPLE, renderEnvExample } from './env-example.js';
-import { renderWebhooksPage, WEBHOOKS_PAGE } from './event-table.js';
+import {
+  EVENT_OPTIONS,
+  renderEventOptions,
+  renderWebhooksPage,
+  WEBHOOKS_PAGE,
+} from './event-table.js';
 import { renderRolesPage, ROLES_PAGE } from './role-tables.js';
 
 const PUBLIC_URL = 'https://inkpad.example';
@@ -44,6 +49,7 @@ export async function renderApiDocuments({
     'openapi-admin.json': await format('openapi-admin.json', JSON.stringify(admin)),
     [ENV_EXAMPLE]: renderEnvExample(),
     [WEBHOOKS_PAGE]: await format('webhooks.md', renderWebhooksPage()),
+    [EVENT_OPTIONS]: await format(EVENT_OPTIONS, renderEventOptions()),
     [ROLES_PAGE]: await format('roles.md', renderRolesPage()),
   };
 }

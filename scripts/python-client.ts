@@ -40,7 +40,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 ${records.join('\n\n')}
-${renderWebhookEvents(listWebhookEvents(document))}`;
+${renderWebhookEvents(listWebhookEvents(document), schemas)}`;
 }
 
 export function renderPythonOperations(
@@ -108,9 +108,11 @@ function renderTypedDict(name: string, schema: Schema): string {
     .join('')}${lines.length === 0 ? '    pass' : lines.join('\n')}`;
 }
 
-/** Renders the events that a receiver gets, as a union by `type`. */
-function renderWebhookEvents(names: string[]): string {
-  return `\n\nWebhookEvent = (\n    ${names.join('\n    | ')}\n)\n"""What a subscription with payload_format envelope is sent."""\n`;
+/** Renders the events that a receiver gets, as a union by `type`, and their types. */
+function renderWebhookEvents(names: string[], schemas: Record<string, Schema>): string {
+  const types = names.flatMap((name) => schemas[name]?.properties?.['type']?.enum ?? []);
+  const literals = types.map((type) => `    ${JSON.stringify(type)},\n`).join('');
+  return `\n\nWebhookEventType = Literal[\n${literals}]\n\nWebhookEvent = (\n    ${names.join('\n    | ')}\n)\n"""What a subscription with payload_format envelope is sent."""\n`;
 }
 
 function renderMethod(

@@ -6,11 +6,11 @@ import base64
 import json
 import time
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol, TypedDict, cast
+from typing import Any, Protocol, TypedDict, cast
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from .models import WebhookEvent
+from .models import WebhookEvent, WebhookEventType
 
 __all__ = [
     "FlatWebhookEvent",
@@ -38,30 +38,7 @@ class FlatWebhookEvent(TypedDict):
     """What a subscription with payload_format flat is sent, with the id and type of its headers."""
 
     id: str
-    type: Literal[
-        "customer.created",
-        "customer.updated",
-        "customer_card.created",
-        "stamp.earned",
-        "stamp.removed",
-        "reward.unlocked",
-        "reward.redeemed",
-        "card.created",
-        "card.updated",
-        "card.archived",
-        "card.unarchived",
-        "reward.created",
-        "reward.updated",
-        "reward.deleted",
-        "location.created",
-        "location.updated",
-        "location.deleted",
-        "poster.created",
-        "poster.updated",
-        "poster.deleted",
-        "store.updated",
-        "webhook.test",
-    ]
+    type: WebhookEventType
     data: dict[str, Any]
 
 
