@@ -1,4 +1,4 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNow } from '#platform/kernel/clock.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
@@ -11,6 +11,11 @@ import {
   AuditedWrites,
   type AuditedTransaction,
 } from '#platform/event-store/commands/audited-writes.service.js';
+import {
+  CreateCommand,
+  RecordCommand,
+  UpdateCommand,
+} from '#platform/event-store/commands/record-commands.js';
 import { checkCap } from '#platform/event-store/port/caps.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import {
@@ -34,14 +39,7 @@ const MAX_UNFINISHED = 20;
 /** Announcements of a store that begin in 24 hours. */
 const MAX_PER_DAY = 10;
 
-export class CreateAnnouncement extends Command<AnnouncementJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly attributes: AnnouncementAttributes,
-  ) {
-    super();
-  }
-}
+export class CreateAnnouncement extends CreateCommand<AnnouncementAttributes, AnnouncementJson> {}
 
 @CommandHandler(CreateAnnouncement)
 export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnouncement> {
@@ -90,15 +88,7 @@ export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnounce
   }
 }
 
-export class UpdateAnnouncement extends Command<AnnouncementJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-    readonly changes: AnnouncementChanges,
-  ) {
-    super();
-  }
-}
+export class UpdateAnnouncement extends UpdateCommand<AnnouncementChanges, AnnouncementJson> {}
 
 @CommandHandler(UpdateAnnouncement)
 export class UpdateAnnouncementHandler implements ICommandHandler<UpdateAnnouncement> {
@@ -116,9 +106,9 @@ export class UpdateAnnouncementHandler implements ICommandHandler<UpdateAnnounce
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       const current = await this.announcements.lock(manager, accountId, id);
-      const attributes = changeAnnouncement(current, changes);
-      const { title, text, channels, audience } = attributes;
-      const differences = findChanges(pickAttributes(current), pickAttributes(attributes));
+      const changed = changeAnnouncement(current, changes);
+      const { title, text, channels, audience } = changed;
+      const differences = findChanges(flattenAudience(current), flattenAudience(changed));
       if (Object.keys(differences).length === 0) return toAnnouncementJson(current, NO_MESSAGES);
       const updatedAt = getNow();
       // Whoever has read the former audience to begin just now has lost the lease, and begins anew.
@@ -129,19 +119,19 @@ export class UpdateAnnouncementHandler implements ICommandHandler<UpdateAnnounce
         values: [id, title, text, channels, JSON.stringify(audience), updatedAt],
       });
       await audit(transaction, current, 'announcement.updated', { changes: differences });
-      return toAnnouncementJson({ ...current, ...attributes, updatedAt }, NO_MESSAGES);
+      return toAnnouncementJson({ ...changed, updatedAt }, NO_MESSAGES);
     });
   }
 }
 
-export class SendAnnouncement extends Command<AnnouncementJson> {
+export class SendAnnouncement extends RecordCommand<AnnouncementJson> {
   constructor(
-    readonly context: CommandContext,
-    readonly id: number,
+    context: CommandContext,
+    id: number,
     /** Null: now. */
     readonly sendAt: Date | null,
   ) {
-    super();
+    super(context, id);
   }
 }
 
@@ -181,14 +171,7 @@ export class SendAnnouncementHandler implements ICommandHandler<SendAnnouncement
   }
 }
 
-export class CancelAnnouncement extends Command<AnnouncementJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-  ) {
-    super();
-  }
-}
+export class CancelAnnouncement extends RecordCommand<AnnouncementJson> {}
 
 @CommandHandler(CancelAnnouncement)
 export class CancelAnnouncementHandler implements ICommandHandler<CancelAnnouncement> {
@@ -244,8 +227,8 @@ async function assertMayBegin(
   );
 }
 
-function pickAttributes({ title, text, channels, audience }: AnnouncementAttributes) {
-  return { title, text, channels, ...audience };
+function flattenAudience({ audience, ...announcement }: Announcement) {
+  return { ...announcement, ...audience };
 }
 
 function audit(

@@ -30,10 +30,10 @@ const announcement = (changes: Partial<Announcement> = {}): Announcement => ({
 describe('changeAnnouncement', () => {
   it('changes what is named, and leaves the rest', () => {
     const changes = { text: 'We open on Tuesday', audience: { minStamps: 3 } };
-    expect(changeAnnouncement(announcement({ state: 'scheduled' }), changes)).toEqual({
-      title: 'Closed on Monday',
+    const scheduled = announcement({ state: 'scheduled' });
+    expect(changeAnnouncement(scheduled, changes)).toEqual({
+      ...scheduled,
       text: 'We open on Tuesday',
-      channels: ['wallet', 'email'],
       audience: { ...EVERYBODY, minStamps: 3 },
     });
   });

@@ -48,16 +48,11 @@ export type AnnouncementChanges = Partial<MessageContent> & { audience?: Partial
 
 /** @throws RejectedError once it has begun */
 export function changeAnnouncement(
-  { state, title, text, channels, audience }: Announcement,
+  current: Announcement,
   changes: AnnouncementChanges,
-): AnnouncementAttributes {
-  assertNotBegun(state);
-  return {
-    title: changes.title ?? title,
-    text: changes.text ?? text,
-    channels: changes.channels ?? channels,
-    audience: { ...audience, ...changes.audience },
-  };
+): Announcement {
+  assertNotBegun(current.state);
+  return { ...current, ...changes, audience: { ...current.audience, ...changes.audience } };
 }
 
 /**

@@ -18,7 +18,6 @@ import {
   PreviewAnnouncementDto,
   SendAnnouncementDto,
   toAnnouncementAttributes,
-  toAnnouncementChanges,
   toAudience,
   UpdateAnnouncementDto,
 } from './announcement.dto.js';
@@ -147,7 +146,7 @@ export class AnnouncementsController {
     @Param('id') path: string,
     @Body() body: UpdateAnnouncementDto,
   ): Promise<AnnouncementJson> {
-    const changes = toAnnouncementChanges(body);
+    const changes = toAnnouncementAttributes(body);
     return this.commands.execute(new UpdateAnnouncement(context, parsePathId(path), changes));
   }
 

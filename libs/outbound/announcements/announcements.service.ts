@@ -6,9 +6,8 @@ import { query } from '#platform/database/connection.js';
 import type { CapKind } from '#platform/event-store/port/event-store.js';
 import type { PlainTable } from '#platform/event-store/read-models/read-models.js';
 import type { PageRange } from '#platform/http/page.js';
-import type { Announcement, AnnouncementState, Audience } from './announcement.js';
+import type { Announcement } from './announcement.js';
 import { toAnnouncementJson, type AnnouncementJson } from './announcement.dto.js';
-import type { HolderChannel } from './message-channel.js';
 import {
   NO_MESSAGES,
   type MessageCounts,
@@ -28,33 +27,20 @@ export const announcementCap: CapKind = {
   resolution: 'Cancel the drafts that you do not need, or wait until one is sent.',
 };
 
-type AnnouncementRow = {
-  id: number;
-  account_id: number;
-  state: AnnouncementState;
-  title: string;
-  text: string;
-  channels: HolderChannel[];
-  audience: Audience;
-  send_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
-  started_at: Date | null;
-  finished_at: Date | null;
-  counts: MessageCounts | null;
-};
+/** @property counts null until it is sent */
+type CountedAnnouncement = Announcement & { counts: MessageCounts | null };
 
 const ANNOUNCEMENT_COLUMNS =
-  'id, account_id, state, title, text, channels, audience, send_at, created_at, updated_at, started_at, finished_at, counts';
+  'id, account_id as "accountId", state, title, text, channels, audience, send_at as "sendAt", created_at as "createdAt", updated_at as "updatedAt", started_at as "startedAt", finished_at as "finishedAt"';
 
 const LIST = {
   name: 'announcements_list',
-  text: `select ${ANNOUNCEMENT_COLUMNS} from announcements
+  text: `select ${ANNOUNCEMENT_COLUMNS}, counts from announcements
          where account_id = $1 and id < $2 order by id desc limit $3`,
 };
 const FIND = {
   name: 'announcements_find',
-  text: `select ${ANNOUNCEMENT_COLUMNS} from announcements where id = $1 and account_id = $2`,
+  text: `select ${ANNOUNCEMENT_COLUMNS}, counts from announcements where id = $1 and account_id = $2`,
 };
 
 /** Reads announcements for the API. */
@@ -68,7 +54,7 @@ export class AnnouncementsService {
   /** Lists announcements, newest first. */
   async list(accountId: number, { after, limit }: PageRange): Promise<AnnouncementJson[]> {
     const before = after?.[0] ?? Number.MAX_SAFE_INTEGER;
-    const rows = await query<AnnouncementRow>(this.pool, {
+    const rows = await query<CountedAnnouncement>(this.pool, {
       ...LIST,
       values: [accountId, before, limit],
     });
@@ -77,7 +63,7 @@ export class AnnouncementsService {
 
   /** @throws NotFoundError */
   async get(accountId: number, id: number): Promise<AnnouncementJson> {
-    const rows = await query<AnnouncementRow>(this.pool, { ...FIND, values: [id, accountId] });
+    const rows = await query<CountedAnnouncement>(this.pool, { ...FIND, values: [id, accountId] });
     const [announcement] = await this.addCounts(rows);
     if (!announcement) throw new NotFoundError('Announcement');
     return announcement;
@@ -85,13 +71,13 @@ export class AnnouncementsService {
 
   /** Locks it against changes by others until the transaction ends. @throws NotFoundError */
   async lock(manager: EntityManager, accountId: number, id: number): Promise<Announcement> {
-    const rows = await query<AnnouncementRow>(manager, {
+    const rows = await query<CountedAnnouncement>(manager, {
       text: `${FIND.text} for no key update`,
       values: [id, accountId],
     });
     const [row] = rows;
     if (!row) throw new NotFoundError('Announcement');
-    return toAnnouncement(row);
+    return row;
   }
 
   /** Lists its messages, by customer. @throws NotFoundError */
@@ -105,28 +91,11 @@ export class AnnouncementsService {
     return this.recipients.listOfAnnouncement(id, state, range);
   }
 
-  private async addCounts(rows: AnnouncementRow[]): Promise<AnnouncementJson[]> {
+  private async addCounts(rows: CountedAnnouncement[]): Promise<AnnouncementJson[]> {
     const unfinished = rows.filter(({ counts }) => counts === null).map(({ id }) => id);
     const counts = await this.recipients.countOfAnnouncements(unfinished);
     return rows.map((row) =>
-      toAnnouncementJson(toAnnouncement(row), row.counts ?? counts.get(row.id) ?? NO_MESSAGES),
+      toAnnouncementJson(row, row.counts ?? counts.get(row.id) ?? NO_MESSAGES),
     );
   }
-}
-
-function toAnnouncement(row: AnnouncementRow): Announcement {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    state: row.state,
-    title: row.title,
-    text: row.text,
-    channels: row.channels,
-    audience: row.audience,
-    sendAt: row.send_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-  };
 }

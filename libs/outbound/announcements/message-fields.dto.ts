@@ -1,17 +1,14 @@
 import { ArrayMaxSize, ArrayNotEmpty, IsArray } from 'class-validator';
-import {
-  Check,
-  Field,
-  TextField,
-  type FieldKind,
-  type FieldOptions,
-} from '#platform/http/fields.js';
+import { Check, Field, type FieldKind, type FieldOptions } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
+import { defineKind, field } from '#platform/http/resource-fields.js';
 import {
   IntegerProperty,
   ObjectProperty,
   ObjectsProperty,
   OneOfProperty,
+  TextsProperty,
+  TimestampProperty,
 } from '#platform/http/response-fields.js';
 import {
   CHANNELS,
@@ -22,27 +19,31 @@ import {
 } from './message-channel.js';
 import { ISSUES } from '#translations/issues.js';
 
-export const TITLE = { max: 60, example: 'Closed on Monday' };
-export const TEXT = { max: 300, example: 'We are back on Tuesday at eight.' };
+const channelsField = defineKind<HolderChannel[]>(ChannelsField, (docs) =>
+  TextsProperty({ enum: CHANNELS }, docs),
+);
 
-/** Describes the fields that several classes have. */
-export const DESCRIPTIONS = {
-  title: 'The headline, such as the subject of an e-mail.',
-  text: 'What it says.',
-  channels:
-    'The channels in the order of preference. Each customer gets it by the first one that reaches them.',
-};
+/** Declares the fields of requests and responses that every message has. @param examples of what it says */
+export const contentFields = (examples: { title: string; text: string }) => ({
+  title: field.text({
+    max: 60,
+    example: examples.title,
+    description: 'The headline, such as the subject of an e-mail.',
+  }),
+  text: field.text({ max: 300, example: examples.text, description: 'What it says.' }),
+  channels: channelsField({
+    default: [...CHANNELS],
+    example: ['wallet', 'email'],
+    description:
+      'The channels in the order of preference. Each customer gets it by the first one that reaches them.',
+  }),
+});
 
-/** Declares the title of a message. */
-export const TitleField = (options: FieldOptions = {}): PropertyDecorator =>
-  TextField({ ...TITLE, description: DESCRIPTIONS.title, ...options });
+/** Declares a time of responses that may be null. */
+export const optionalTimeField = (description: string) =>
+  field.response<string | null>(TimestampProperty({ nullable: true, description }));
 
-/** Declares the text of a message. */
-export const MessageTextField = (options: FieldOptions = {}): PropertyDecorator =>
-  TextField({ ...TEXT, description: DESCRIPTIONS.text, ...options });
-
-/** Declares a list of channels. */
-export function ChannelsField(options: FieldOptions): PropertyDecorator {
+function ChannelsField(options: FieldOptions): PropertyDecorator {
   const isChannel = (one: unknown) => CHANNELS.includes(one as HolderChannel);
   const kind: FieldKind = {
     schema: {
@@ -68,11 +69,7 @@ export function ChannelsField(options: FieldOptions): PropertyDecorator {
       ),
     ],
   };
-  return Field(kind, {
-    description: DESCRIPTIONS.channels,
-    example: ['wallet', 'email'],
-    ...options,
-  });
+  return Field(kind, options);
 }
 
 @Dto('ReachByChannel')

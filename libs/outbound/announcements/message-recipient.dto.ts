@@ -1,20 +1,14 @@
 import { OneOfField } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
 import { PageQuery } from '#platform/http/page.js';
+import { derive, field } from '#platform/http/resource-fields.js';
 import {
   IntegerProperty,
   ObjectProperty,
-  OneOfProperty,
-  TextProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
-import {
-  CHANNELS,
-  MESSAGE_REASONS,
-  type HolderChannel,
-  type MessageReason,
-} from './message-channel.js';
-import { ByChannelJson } from './message-fields.dto.js';
+import { CHANNELS, MESSAGE_REASONS } from './message-channel.js';
+import { ByChannelJson, optionalTimeField } from './message-fields.dto.js';
 import {
   RECIPIENT_STATES,
   type MessageCounts,
@@ -28,47 +22,47 @@ export class RecipientListQuery extends PageQuery {
   declare readonly state: RecipientState | null;
 }
 
-@Dto('MessageRecipient')
-export class MessageRecipientJson {
-  @IntegerProperty({ description: 'The id of the message to this customer.' })
-  declare readonly id: number;
-  @IntegerProperty({ nullable: true, description: 'The announcement; null for a rule.' })
-  declare readonly announcement_id: number | null;
-  @IntegerProperty({ nullable: true, example: null, description: 'The rule, else null.' })
-  declare readonly rule_id: number | null;
-  @IntegerProperty({ description: 'The customer.' }) declare readonly customer_id: number;
-  @TextProperty({
-    nullable: true,
+/** Tells whose a message is, or would be. */
+export const CUSTOMER = {
+  customer_id: field.integer({ description: 'The customer.' }),
+  customer_name: field.text({
+    optional: true,
     example: 'Anna Schmidt',
     description: 'Their present name; null once they are erased.',
-  })
-  declare readonly customer_name: string | null;
-  @IntegerProperty({
-    nullable: true,
+  }),
+};
+
+const RECIPIENT = {
+  id: field.integer({ description: 'The id of the message to this customer.' }),
+  announcement_id: field.integer({
+    optional: true,
+    description: 'The announcement; null for a rule.',
+  }),
+  rule_id: field.integer({ optional: true, example: null, description: 'The rule, else null.' }),
+  ...CUSTOMER,
+  customer_card_id: field.integer({
+    optional: true,
     description: 'The card whose pass shows it, or whose page it leads to.',
-  })
-  declare readonly customer_card_id: number | null;
-  @OneOfProperty(RECIPIENT_STATES, { example: 'sent', description: 'What became of it.' })
-  declare readonly state: RecipientState;
-  @OneOfProperty(CHANNELS, {
-    nullable: true,
+  }),
+  state: field.oneOf(RECIPIENT_STATES, { example: 'sent', description: 'What became of it.' }),
+  channel: field.oneOf(CHANNELS, {
+    optional: true,
     example: 'wallet',
     description: 'The channel; null when none reaches them.',
-  })
-  declare readonly channel: HolderChannel | null;
-  @OneOfProperty(MESSAGE_REASONS, {
-    nullable: true,
+  }),
+  reason: field.oneOf(MESSAGE_REASONS, {
+    optional: true,
     example: null,
     description:
       'Why it was not sent, or waits: a message beyond a limit of a day waits up to two days. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
-  })
-  declare readonly reason: MessageReason | null;
-  @TimestampProperty({ nullable: true, description: 'When it is sent, or tried again.' })
-  declare readonly due_at: string | null;
-  @TimestampProperty({ description: 'When it was addressed.' }) declare readonly created_at: string;
-  @TimestampProperty({ nullable: true, description: 'When it came to its outcome.' })
-  declare readonly finished_at: string | null;
-}
+  }),
+  due_at: optionalTimeField('When it is sent, or tried again.'),
+  created_at: field.response<string>(TimestampProperty({ description: 'When it was addressed.' })),
+  finished_at: optionalTimeField('When it came to its outcome.'),
+};
+
+@Dto('MessageRecipient')
+export class MessageRecipientJson extends derive.response(RECIPIENT) {}
 
 @Dto('MessageCounts')
 export class MessageCountsJson {
@@ -84,21 +78,20 @@ export class MessageCountsJson {
   declare readonly sent_by: ByChannelJson;
 }
 
+export const COUNTS = {
+  counts: field.response<MessageCountsJson>(
+    ObjectProperty(() => MessageCountsJson, { description: 'What became of its messages.' }),
+  ),
+};
+
+const renderRecipient = derive.toJsonWith(RECIPIENT);
+
 export function toMessageRecipientJson(one: MessageRecipient): MessageRecipientJson {
-  return {
-    id: one.id,
-    announcement_id: one.announcementId,
-    rule_id: one.ruleId,
-    customer_id: one.customerId,
-    customer_name: one.customerName,
-    customer_card_id: one.customerCardId,
-    state: one.state,
-    channel: one.channel,
-    reason: one.reason,
-    due_at: one.dueAt?.toISOString() ?? null,
-    created_at: one.createdAt.toISOString(),
-    finished_at: one.finishedAt?.toISOString() ?? null,
-  };
+  return renderRecipient(one, {
+    dueAt: one.dueAt?.toISOString() ?? null,
+    createdAt: one.createdAt.toISOString(),
+    finishedAt: one.finishedAt?.toISOString() ?? null,
+  });
 }
 
 export function toMessageCountsJson({

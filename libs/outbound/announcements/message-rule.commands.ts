@@ -1,4 +1,4 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNow } from '#platform/kernel/clock.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
@@ -10,6 +10,11 @@ import {
   AuditedWrites,
   type AuditedTransaction,
 } from '#platform/event-store/commands/audited-writes.service.js';
+import {
+  CreateCommand,
+  RecordCommand,
+  UpdateCommand,
+} from '#platform/event-store/commands/record-commands.js';
 import { checkCap } from '#platform/event-store/port/caps.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { NO_MESSAGES } from './message-recipient.js';
@@ -19,8 +24,8 @@ import {
   assertThreshold,
   changeRule,
   type MessageRule,
+  type NewRule,
   type RuleAttributes,
-  type RuleKind,
 } from './message-rule.js';
 import { messageRuleCap, MessageRulesService, messageRuleTable } from './message-rules.service.js';
 
@@ -30,15 +35,7 @@ const MAX_RULES = 20;
 const START = `checked_seq = coalesce((select max(seq) from history), -1), checked_until = now(),
   checked_tie = null, next_check_at = now()`;
 
-export class CreateMessageRule extends Command<MessageRuleJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly kind: RuleKind,
-    readonly attributes: RuleAttributes,
-  ) {
-    super();
-  }
-}
+export class CreateMessageRule extends CreateCommand<NewRule, MessageRuleJson> {}
 
 @CommandHandler(CreateMessageRule)
 export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRule> {
@@ -49,20 +46,13 @@ export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRu
   ) {}
 
   /** @throws NotFoundError for a card of another store */
-  async execute({ context, kind, attributes }: CreateMessageRule): Promise<MessageRuleJson> {
+  async execute({ context, attributes }: CreateMessageRule): Promise<MessageRuleJson> {
     const { accountId } = context;
-    assertThreshold(kind, attributes.threshold);
+    assertThreshold(attributes.kind, attributes.threshold);
     if (attributes.cardId !== null) await this.templates.get(accountId, attributes.cardId);
     return withNewId(this.pool, messageRuleTable.table, (id) => {
       const now = getNow();
-      return this.insert(context, {
-        ...attributes,
-        id,
-        accountId,
-        kind,
-        createdAt: now,
-        updatedAt: now,
-      });
+      return this.insert(context, { ...attributes, id, accountId, createdAt: now, updatedAt: now });
     });
   }
 
@@ -90,15 +80,7 @@ export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRu
   }
 }
 
-export class UpdateMessageRule extends Command<MessageRuleJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-    readonly changes: Partial<RuleAttributes>,
-  ) {
-    super();
-  }
-}
+export class UpdateMessageRule extends UpdateCommand<Partial<RuleAttributes>, MessageRuleJson> {}
 
 @CommandHandler(UpdateMessageRule)
 export class UpdateMessageRuleHandler implements ICommandHandler<UpdateMessageRule> {
@@ -119,36 +101,29 @@ export class UpdateMessageRuleHandler implements ICommandHandler<UpdateMessageRu
       const { manager } = transaction;
       const current = await this.rules.lock(manager, accountId, id);
       if (!current) throw new NotFoundError('Message rule');
-      const attributes = changeRule(current, changes);
-      const differences = findChanges(pickAttributes(current), attributes);
+      const changed = changeRule(current, changes);
+      const differences = findChanges(current, changed);
       if (Object.keys(differences).length === 0) return toMessageRuleJson(current, counts);
-      const { threshold, title, text, channels, enabled } = attributes;
+      const { threshold, title, text, channels, enabled } = changed;
       const updatedAt = getNow();
       await query(manager, {
         text: `update message_rules
          set checked_tie = case when threshold is not distinct from $2 then checked_tie end,
            threshold = $2, card_id = $3, title = $4, text = $5, channels = $6, enabled = $7, updated_at = $8
          where id = $1`,
-        values: [id, threshold, attributes.cardId, title, text, channels, enabled, updatedAt],
+        values: [id, threshold, changed.cardId, title, text, channels, enabled, updatedAt],
       });
       if (enabled !== current.enabled) {
         const schedule = enabled ? START : 'next_check_at = null';
         await query(manager, `update message_rules set ${schedule} where id = $1`, [id]);
       }
       await audit(transaction, current, 'message_rule.updated', { changes: differences });
-      return toMessageRuleJson({ ...current, ...attributes, updatedAt }, counts);
+      return toMessageRuleJson({ ...changed, updatedAt }, counts);
     });
   }
 }
 
-export class DeleteMessageRule extends Command<void> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-  ) {
-    super();
-  }
-}
+export class DeleteMessageRule extends RecordCommand<void> {}
 
 @CommandHandler(DeleteMessageRule)
 export class DeleteMessageRuleHandler implements ICommandHandler<DeleteMessageRule> {
@@ -174,11 +149,6 @@ export class DeleteMessageRuleHandler implements ICommandHandler<DeleteMessageRu
       await audit(transaction, current, 'message_rule.deleted');
     });
   }
-}
-
-function pickAttributes(rule: RuleAttributes): RuleAttributes {
-  const { threshold, cardId, enabled, title, text, channels } = rule;
-  return { threshold, cardId, enabled, title, text, channels };
 }
 
 function audit(

@@ -1,77 +1,68 @@
-import { BooleanField, IntegerField, OneOfField } from '#platform/http/fields.js';
+import { IntegerField } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
 import { PageQuery, type CursorKey } from '#platform/http/page.js';
+import { derive, field, ID, TIMES, type FieldsOf } from '#platform/http/resource-fields.js';
 import {
-  BooleanProperty,
   IntegerProperty,
-  ObjectProperty,
   ObjectsProperty,
-  OneOfProperty,
   TextProperty,
-  TextsProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
 import { CHANNELS, type HolderChannel, type Reach } from './message-channel.js';
-import {
-  ChannelsField,
-  DESCRIPTIONS,
-  MessageTextField,
-  ReachJson,
-  TitleField,
-  toReachJson,
-} from './message-fields.dto.js';
-import { MessageCountsJson, toMessageCountsJson } from './message-recipient.dto.js';
+import { contentFields, ReachJson, toReachJson } from './message-fields.dto.js';
+import { COUNTS, CUSTOMER, toMessageCountsJson } from './message-recipient.dto.js';
 import type { MessageCounts } from './message-recipient.js';
-import {
-  RULE_KINDS,
-  type MessageRule,
-  type RuleAttributes,
-  type RuleKind,
-} from './message-rule.js';
+import { RULE_KINDS, type MessageRule, type RuleAttributes } from './message-rule.js';
 
 const MAX_DAYS = 90;
 
-const WORDS = {
-  kind: 'stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a reward was ready for threshold days; birthday: it is their birthday; inactive: nothing happened to their cards for threshold days.',
-  threshold:
-    'Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to 730), null for birthday.',
-  card_id: 'Only about this card; null: about whichever.',
-  enabled: 'Whether it sends. It sends for what happens from then on.',
-};
-const TITLE = { example: 'One more stamp' };
-const TEXT = { example: 'Your next coffee brings you to your reward.' };
+const EXAMPLE = { title: 'One more stamp', text: 'Your next coffee brings you to your reward.' };
 
-@Dto('MessageRuleInput', {
-  example: {
-    kind: 'stamps_away',
-    threshold: 1,
-    title: 'One more stamp',
-    text: 'Your next coffee brings you to your reward.',
-  },
-})
-export class CreateMessageRuleDto {
-  @OneOfField(RULE_KINDS, { description: WORDS.kind }) declare readonly kind: RuleKind;
-  @IntegerField({ min: 1, max: 730, optional: true, description: WORDS.threshold, example: 1 })
-  declare readonly threshold: number | null;
-  @IntegerField({ min: 1, optional: true, description: WORDS.card_id, example: null })
-  declare readonly card_id: number | null;
-  @TitleField(TITLE) declare readonly title: string;
-  @MessageTextField(TEXT) declare readonly text: string;
-  @ChannelsField({ default: [...CHANNELS] }) declare readonly channels: HolderChannel[];
-  @BooleanField({ default: false, description: WORDS.enabled }) declare readonly enabled: boolean;
-}
+const KIND = {
+  kind: field.oneOf(RULE_KINDS, {
+    description:
+      'stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a reward was ready for threshold days; birthday: it is their birthday; inactive: nothing happened to their cards for threshold days.',
+    response: { example: 'stamps_away' },
+  }),
+};
+
+const FIELDS = {
+  threshold: field.integer({
+    min: 1,
+    max: 730,
+    optional: true,
+    example: 1,
+    description:
+      'Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to 730), null for birthday.',
+  }),
+  card_id: field.integer({
+    min: 1,
+    optional: true,
+    example: null,
+    description: 'Only about this card; null: about whichever.',
+  }),
+  ...contentFields(EXAMPLE),
+  enabled: field.boolean({
+    default: false,
+    description: 'Whether it sends. It sends for what happens from then on.',
+    response: { example: false },
+  }),
+} satisfies FieldsOf<RuleAttributes>;
+
+const RESPONSE = {
+  id: ID,
+  account_id: field.integer({ description: 'The store.' }),
+  ...KIND,
+  ...FIELDS,
+  ...COUNTS,
+  ...TIMES,
+};
+
+@Dto('MessageRuleInput', { example: { kind: 'stamps_away', threshold: 1, ...EXAMPLE } })
+export class CreateMessageRuleDto extends derive.input({ ...KIND, ...FIELDS }) {}
 
 @Dto('MessageRuleChanges', { example: { enabled: true } })
-export class UpdateMessageRuleDto {
-  @IntegerField({ min: 1, max: 730, clearable: true, description: WORDS.threshold, example: 1 })
-  declare readonly threshold?: number | null;
-  @IntegerField({ min: 1, clearable: true, description: WORDS.card_id, example: null })
-  declare readonly card_id?: number | null;
-  @TitleField({ ...TITLE, omittable: true }) declare readonly title?: string;
-  @MessageTextField({ ...TEXT, omittable: true }) declare readonly text?: string;
-  @ChannelsField({ omittable: true }) declare readonly channels?: HolderChannel[];
-  @BooleanField({ omittable: true, description: WORDS.enabled }) declare readonly enabled?: boolean;
-}
+export class UpdateMessageRuleDto extends derive.changes(FIELDS) {}
 
 const DAYS = {
   min: 1,
@@ -91,30 +82,7 @@ export class RuleReachListQuery extends PageQuery {
 }
 
 @Dto('MessageRule')
-export class MessageRuleJson {
-  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
-  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
-  @OneOfProperty(RULE_KINDS, { example: 'stamps_away', description: WORDS.kind })
-  declare readonly kind: RuleKind;
-  @IntegerProperty({ nullable: true, example: 1, description: WORDS.threshold })
-  declare readonly threshold: number | null;
-  @IntegerProperty({ nullable: true, example: null, description: WORDS.card_id })
-  declare readonly card_id: number | null;
-  @TextProperty({ ...TITLE, description: DESCRIPTIONS.title }) declare readonly title: string;
-  @TextProperty({ ...TEXT, description: DESCRIPTIONS.text }) declare readonly text: string;
-  @TextsProperty(
-    { enum: CHANNELS },
-    { example: ['wallet', 'email'], description: DESCRIPTIONS.channels },
-  )
-  declare readonly channels: HolderChannel[];
-  @BooleanProperty({ example: false, description: WORDS.enabled })
-  declare readonly enabled: boolean;
-  @ObjectProperty(() => MessageCountsJson, { description: 'What became of its messages.' })
-  declare readonly counts: MessageCountsJson;
-  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
-  @TimestampProperty({ description: 'When it was last changed.' })
-  declare readonly updated_at: string;
-}
+export class MessageRuleJson extends derive.response(RESPONSE) {}
 
 @Dto('MessageRuleDay')
 class RuleDayJson {
@@ -134,26 +102,24 @@ export class RuleReachJson extends ReachJson {
   declare readonly by_day: RuleDayJson[];
 }
 
-@Dto('MessageRuleOccasion')
-export class RuleOccasionJson {
-  @IntegerProperty({ description: 'The customer.' }) declare readonly customer_id: number;
-  @TextProperty({
-    nullable: true,
-    example: 'Anna Schmidt',
-    description: 'Their present name; null once they are erased.',
-  })
-  declare readonly customer_name: string | null;
-  @IntegerProperty({ nullable: true, description: 'The card that it is about, if any.' })
-  declare readonly customer_card_id: number | null;
-  @TimestampProperty({ description: 'When it would have been due, but for quiet hours.' })
-  declare readonly at: string;
-  @OneOfProperty(CHANNELS, {
-    nullable: true,
+const OCCASION = {
+  ...CUSTOMER,
+  customer_card_id: field.integer({
+    optional: true,
+    description: 'The card that it is about, if any.',
+  }),
+  at: field.response<string>(
+    TimestampProperty({ description: 'When it would have been due, but for quiet hours.' }),
+  ),
+  channel: field.oneOf(CHANNELS, {
+    optional: true,
     example: 'wallet',
     description: 'The channel that would reach them today; null: none.',
-  })
-  declare readonly channel: HolderChannel | null;
-}
+  }),
+};
+
+@Dto('MessageRuleOccasion')
+export class RuleOccasionJson extends derive.response(OCCASION) {}
 
 /** What a rule would have done. @property byDay oldest first */
 export type RuleReach = Reach & { days: number; byDay: { day: string; people: number }[] };
@@ -168,39 +134,16 @@ export type RuleOccasion = {
   channel: HolderChannel | null;
 };
 
-export function toRuleAttributes(input: CreateMessageRuleDto): RuleAttributes {
-  const { title, text, channels, threshold, card_id: cardId, enabled } = input;
-  return { title, text, channels, threshold, cardId, enabled };
-}
+export const toRuleAttributes = derive.toAttributes({ ...KIND, ...FIELDS });
 
-/** Converts the fields that the request contains, and no others. */
-export function toRuleChanges(input: UpdateMessageRuleDto): Partial<RuleAttributes> {
-  const { title, text, channels, threshold, card_id, enabled } = input;
-  return {
-    ...(title !== undefined && { title }),
-    ...(text !== undefined && { text }),
-    ...(channels !== undefined && { channels }),
-    ...(threshold !== undefined && { threshold }),
-    ...(card_id !== undefined && { cardId: card_id }),
-    ...(enabled !== undefined && { enabled }),
-  };
-}
+const renderRule = derive.toJsonWith(RESPONSE);
 
 export function toMessageRuleJson(rule: MessageRule, counts: MessageCounts): MessageRuleJson {
-  return {
-    id: rule.id,
-    account_id: rule.accountId,
-    kind: rule.kind,
-    threshold: rule.threshold,
-    card_id: rule.cardId,
-    title: rule.title,
-    text: rule.text,
-    channels: rule.channels,
-    enabled: rule.enabled,
+  return renderRule(rule, {
     counts: toMessageCountsJson(counts),
-    created_at: rule.createdAt.toISOString(),
-    updated_at: rule.updatedAt.toISOString(),
-  };
+    createdAt: rule.createdAt.toISOString(),
+    updatedAt: rule.updatedAt.toISOString(),
+  });
 }
 
 export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReachJson {
@@ -211,12 +154,8 @@ export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReach
   };
 }
 
+const renderOccasion = derive.toJsonWith(OCCASION);
+
 export function toRuleOccasionJson(one: RuleOccasion): RuleOccasionJson {
-  return {
-    customer_id: one.customerId,
-    customer_name: one.customerName,
-    customer_card_id: one.customerCardId,
-    at: one.at.toISOString(),
-    channel: one.channel,
-  };
+  return renderOccasion(one, { at: one.at.toISOString() });
 }

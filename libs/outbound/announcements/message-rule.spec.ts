@@ -40,11 +40,8 @@ describe('assertThreshold', () => {
 describe('changeRule', () => {
   it('changes what is named, and leaves the rest', () => {
     expect(changeRule(RULE, { enabled: true, threshold: 30 })).toEqual({
+      ...RULE,
       threshold: 30,
-      cardId: null,
-      title: 'We miss you',
-      text: 'Come by for a coffee',
-      channels: ['wallet'],
       enabled: true,
     });
   });

@@ -21,11 +21,13 @@ export type RuleAttributes = MessageContent & {
   enabled: boolean;
 };
 
+/** The kind stays. */
+export type NewRule = RuleAttributes & { kind: RuleKind };
+
 /** A rule by which a store writes to customers. */
-export type MessageRule = RuleAttributes & {
+export type MessageRule = NewRule & {
   id: number;
   accountId: number;
-  kind: RuleKind;
   createdAt: Date;
   updatedAt: Date;
 };
@@ -62,10 +64,10 @@ function findThresholdIssue(kind: RuleKind, threshold: number | null): Issue | u
 }
 
 /** Changes what is named. @throws InvalidFieldsError */
-export function changeRule(current: MessageRule, changes: Partial<RuleAttributes>): RuleAttributes {
-  const { threshold, cardId, enabled, title, text, channels } = { ...current, ...changes };
-  assertThreshold(current.kind, threshold);
-  return { threshold, cardId, enabled, title, text, channels };
+export function changeRule(current: MessageRule, changes: Partial<RuleAttributes>): MessageRule {
+  const changed = { ...current, ...changes };
+  assertThreshold(changed.kind, changed.threshold);
+  return changed;
 }
 
 /** A day on which birthdays are celebrated. @property birthday with the year of the celebration */

@@ -19,7 +19,6 @@ import {
   RuleReachListQuery,
   RuleReachQuery,
   toRuleAttributes,
-  toRuleChanges,
   toRuleOccasionJson,
   toRuleReachJson,
   UpdateMessageRuleDto,
@@ -84,8 +83,7 @@ export class MessageRulesController {
     @Context() context: CommandContext,
     @Body() body: CreateMessageRuleDto,
   ): Promise<MessageRuleJson> {
-    const attributes = toRuleAttributes(body);
-    return this.commands.execute(new CreateMessageRule(context, body.kind, attributes));
+    return this.commands.execute(new CreateMessageRule(context, toRuleAttributes(body)));
   }
 
   @Get(':id')
@@ -125,7 +123,7 @@ export class MessageRulesController {
     @Param('id') id: string,
     @Body() body: UpdateMessageRuleDto,
   ): Promise<MessageRuleJson> {
-    const changes = toRuleChanges(body);
+    const changes = toRuleAttributes(body);
     return this.commands.execute(new UpdateMessageRule(context, parsePathId(id), changes));
   }
 

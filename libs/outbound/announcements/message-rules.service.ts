@@ -6,11 +6,10 @@ import { query } from '#platform/database/connection.js';
 import type { CapKind } from '#platform/event-store/port/event-store.js';
 import type { PlainTable } from '#platform/event-store/read-models/read-models.js';
 import type { PageRange } from '#platform/http/page.js';
-import type { HolderChannel } from './message-channel.js';
 import { NO_MESSAGES, type MessageRecipient, type RecipientState } from './message-recipient.js';
 import { MessageRecipients } from './message-recipients.service.js';
 import { toMessageRuleJson, type MessageRuleJson } from './message-rule.dto.js';
-import type { MessageRule, RuleKind } from './message-rule.js';
+import type { MessageRule } from './message-rule.js';
 import { ISSUES } from '#translations/issues.js';
 
 export const messageRuleTable: PlainTable = { table: 'message_rules' };
@@ -23,22 +22,8 @@ export const messageRuleCap: CapKind = {
   resolution: 'Delete one that you do not need.',
 };
 
-export type RuleRow = {
-  id: number;
-  account_id: number;
-  kind: RuleKind;
-  threshold: number | null;
-  card_id: number | null;
-  title: string;
-  text: string;
-  channels: HolderChannel[];
-  enabled: boolean;
-  created_at: Date;
-  updated_at: Date;
-};
-
 export const RULE_COLUMNS =
-  'id, account_id, kind, threshold, card_id, title, text, channels, enabled, created_at, updated_at';
+  'id, account_id as "accountId", kind, threshold, card_id as "cardId", title, text, channels, enabled, created_at as "createdAt", updated_at as "updatedAt"';
 
 const LIST = {
   name: 'message_rules_list',
@@ -61,12 +46,12 @@ export class MessageRulesService {
   /** Lists rules, by id. */
   async list(accountId: number, { after, limit }: PageRange): Promise<MessageRuleJson[]> {
     const values = [accountId, after?.[0] ?? 0, limit];
-    return this.addCounts(await query<RuleRow>(this.pool, { ...LIST, values }));
+    return this.addCounts(await query<MessageRule>(this.pool, { ...LIST, values }));
   }
 
   /** @throws NotFoundError */
   async get(accountId: number, id: number): Promise<MessageRuleJson> {
-    const rows = await query<RuleRow>(this.pool, { ...FIND, values: [id, accountId] });
+    const rows = await query<MessageRule>(this.pool, { ...FIND, values: [id, accountId] });
     const [rule] = await this.addCounts(rows);
     if (!rule) throw new NotFoundError('Message rule');
     return rule;
@@ -74,9 +59,9 @@ export class MessageRulesService {
 
   /** Gets the rule without its counts. @throws NotFoundError */
   async getRule(accountId: number, id: number): Promise<MessageRule> {
-    const [row] = await query<RuleRow>(this.pool, { ...FIND, values: [id, accountId] });
-    if (!row) throw new NotFoundError('Message rule');
-    return toMessageRule(row);
+    const [rule] = await query<MessageRule>(this.pool, { ...FIND, values: [id, accountId] });
+    if (!rule) throw new NotFoundError('Message rule');
+    return rule;
   }
 
   /** Locks it against changes by others until the transaction ends. @returns undefined when it was deleted */
@@ -85,8 +70,8 @@ export class MessageRulesService {
     accountId: number,
     id: number,
   ): Promise<MessageRule | undefined> {
-    const rows = await query<RuleRow>(manager, `${FIND.text} for no key update`, [id, accountId]);
-    return rows[0] && toMessageRule(rows[0]);
+    const text = `${FIND.text} for no key update`;
+    return (await query<MessageRule>(manager, text, [id, accountId]))[0];
   }
 
   /** Lists its messages, newest first. @throws NotFoundError */
@@ -100,26 +85,8 @@ export class MessageRulesService {
     return this.recipients.listOfRule(id, state, range);
   }
 
-  private async addCounts(rows: RuleRow[]): Promise<MessageRuleJson[]> {
-    const counts = await this.recipients.countOfRules(rows.map(({ id }) => id));
-    return rows.map((row) =>
-      toMessageRuleJson(toMessageRule(row), counts.get(row.id) ?? NO_MESSAGES),
-    );
+  private async addCounts(rules: MessageRule[]): Promise<MessageRuleJson[]> {
+    const counts = await this.recipients.countOfRules(rules.map(({ id }) => id));
+    return rules.map((rule) => toMessageRuleJson(rule, counts.get(rule.id) ?? NO_MESSAGES));
   }
-}
-
-export function toMessageRule(row: RuleRow): MessageRule {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    kind: row.kind,
-    threshold: row.threshold,
-    cardId: row.card_id,
-    title: row.title,
-    text: row.text,
-    channels: row.channels,
-    enabled: row.enabled,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  };
 }

@@ -14,7 +14,7 @@ import { Audiences } from './audiences.service.js';
 import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
 import { chooseChannel, type MessageReason } from './message-channel.js';
 import type { MessageRule } from './message-rule.js';
-import { RULE_COLUMNS, toMessageRule, type RuleRow } from './message-rules.service.js';
+import { RULE_COLUMNS } from './message-rules.service.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { renderOccasions, toRuleValues } from './rule-occasions.js';
 import { createRangeValues } from './rule-reaches.service.js';
@@ -31,7 +31,7 @@ const WEEK = '7 days';
 /** After an outage, nobody is congratulated later. */
 const MAX_BIRTHDAY_AGE_MS = 2 * 24 * 60 * 60_000;
 
-type CheckedRow = RuleRow & {
+type CheckedRule = MessageRule & {
   checked_seq: number;
   checked_until: Date;
   checked_tie: number | null;
@@ -134,24 +134,20 @@ export class RuleChecks {
     id: number,
     { timeZone, maxPerWeek }: Surroundings,
   ): Promise<void> {
-    const [row] = (await client.query<CheckedRow>({ ...LOCK, values: [id] })).rows;
-    if (!row) return;
-    const rule = toMessageRule(row);
+    const [rule] = (await client.query<CheckedRule>({ ...LOCK, values: [id] })).rows;
+    if (!rule) return;
     const range =
       rule.kind === 'stamps_away'
-        ? await this.findEntries(client, rule, row)
-        : await this.findTimes(client, rule, row, timeZone);
+        ? await this.findEntries(client, rule)
+        : await this.findTimes(client, rule, timeZone);
     const { occasions, reached, isPart } = range;
     await insertMessages(client, await this.createMessages(client, rule, occasions, maxPerWeek));
     const { seq, until, tie } = reached;
     await client.query({ ...REACH, values: [id, seq, until, tie, isPart] });
   }
 
-  private async findEntries(
-    client: pg.PoolClient,
-    rule: MessageRule,
-    { checked_seq: after, checked_at: until }: CheckedRow,
-  ): Promise<Range> {
+  private async findEntries(client: pg.PoolClient, rule: CheckedRule): Promise<Range> {
+    const { checked_seq: after, checked_at: until } = rule;
     const { rows } = await client.query<{ seq: number | null }>(
       'select max(seq) as seq from history',
     );
@@ -173,10 +169,10 @@ export class RuleChecks {
 
   private async findTimes(
     client: pg.PoolClient,
-    rule: MessageRule,
-    { checked_seq: seq, checked_until: from, checked_tie: tie, checked_at: now }: CheckedRow,
+    rule: CheckedRule,
     timeZone: string,
   ): Promise<Range> {
+    const { checked_seq: seq, checked_until: from, checked_tie: tie, checked_at: now } = rule;
     const until = new Date(Math.min(now.getTime(), from.getTime() + MAX_DAYS * 86_400_000));
     const isPart = until < now;
     // Those of the time of the last one are not done yet.

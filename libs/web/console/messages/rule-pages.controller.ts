@@ -134,7 +134,7 @@ export class RulePagesController {
     const values = readRuleForm(form, kind);
     try {
       const attributes = toRuleAttributes(parseRule(values));
-      const { id } = await this.commands.execute(new CreateMessageRule(context, kind, attributes));
+      const { id } = await this.commands.execute(new CreateMessageRule(context, attributes));
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
