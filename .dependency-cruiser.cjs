@@ -75,7 +75,11 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^(libs|apps)/',
-        pathNot: ['^libs/platform/event-store/(eventstoredb/|engine[.]ts$)', '[.]spec[.]ts$'],
+        pathNot: [
+          '^libs/platform/event-store/(eventstoredb/|engine[.]ts$)',
+          '^apps/cli/',
+          '[.]spec[.]ts$',
+        ],
       },
       to: {
         path: '^libs/platform/event-store/eventstoredb/',
@@ -131,7 +135,11 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, path: '^(libs|apps)/', pathNot: '^libs/web/.+/assets/' },
+      from: {
+        orphan: true,
+        path: '^(libs|apps)/',
+        pathNot: ['^libs/web/.+/assets/', '[.]d[.]mts$'],
+      },
       to: {},
     },
     {
@@ -152,7 +160,7 @@ module.exports = {
       comment:
         'most processes never use it, and it takes megabytes of memory: import() it where it is used',
       severity: 'error',
-      from: { path: '^(libs|apps)/', pathNot: '[.]spec[.]ts$' },
+      from: { path: '^(libs|apps)/', pathNot: ['^apps/cli/', '[.]spec[.]ts$'] },
       to: {
         path: [
           'node_modules/(nodemailer|@fastify/(compress|cors)|@modelcontextprotocol/server)/',

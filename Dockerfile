@@ -35,8 +35,9 @@ COPY --from=build /app/dist ./dist
 COPY data ./data
 COPY package.json openapi.json openapi-admin.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
-# What npm run cli and the like begin with.
-COPY scripts/log-lines.mjs scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/restore.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
+# The command inkpad. The rest of it is in dist.
+COPY apps/cli/failure.mjs apps/cli/inkpad.cjs apps/cli/launcher.mjs apps/cli/log-lines.mjs apps/cli/node-version.cjs apps/cli/npm-parent.mjs apps/cli/start-settings.mjs ./apps/cli/
+RUN ln -s /app/apps/cli/inkpad.cjs /usr/local/bin/inkpad
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
 # that it is not root.
 USER 1000:1000

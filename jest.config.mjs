@@ -32,7 +32,7 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['<rootDir>/{libs,scripts,test/support}/**/*.spec.ts'],
+      testMatch: ['<rootDir>/{apps,libs,scripts,test/support}/**/*.spec.ts'],
     },
     {
       ...base,

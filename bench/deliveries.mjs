@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal, sleep } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import {
   MEANING,

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { Refusal, sleep, readFileIfExists } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep, readFileIfExists } from '../scripts/processes.mjs';
 import { median, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
@@ -63,7 +64,7 @@ async function measure(stage, stamps, eventStoreDb) {
   await fill.step('entry of the audit log', AUDITED, (n) => fill.rename(n));
   await fill.loneStamps();
   fill.close();
-  console.log(await stage.script('dist/scripts/verify.js', fill.service.env));
+  console.log(await stage.script('dist/apps/cli/verify.js', fill.service.env));
   return 0;
 }
 

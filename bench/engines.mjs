@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ratio, spread, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -39,7 +39,7 @@ export function run(args) {
 async function measureAll(stage, events, rounds) {
   const { postgres, kurrentdb, serverPid } = await fill(stage, events);
   const measure = (env, module, ...parameters) =>
-    runMeasured(stage, { env, serverPid, module: `dist/scripts/${module}.js`, parameters });
+    runMeasured(stage, { env, serverPid, module: `dist/apps/cli/${module}.js`, parameters });
   const print = (name, results) => {
     const seconds = results.map((result) => result.seconds);
     const cpu = ['script', 'postgres', 'server'].map((part) =>

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { readFileSync } from 'node:fs';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { fillCustomers } from './customers-fill.mjs';
 import { median, ms, spread, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';

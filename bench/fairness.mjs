@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { Refusal, sleep } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep } from '../scripts/processes.mjs';
 import {
   MEANING,
   hold,

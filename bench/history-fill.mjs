@@ -11,7 +11,7 @@ import { readConfig } from '../dist/libs/configuration/config.js';
 
 /**
  * Fills a migrated database with customer cards of ten events each, as the commit path writes them, for
- * `npm run verify`.
+ * `inkpad verify`.
  */
 const events = Number(process.argv[2] ?? 1_000_000);
 const EVENTS_A_CARD = 10;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import sharp from 'sharp';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { cpuTime, cpuTimeOf } from './cpu-time.mjs';
 import { table, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';

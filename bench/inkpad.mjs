@@ -30,9 +30,9 @@ export async function setUpInkpad(stage, name, engine = {}, from = root) {
     HEALTH_PORT: '0',
     ...engine,
   };
-  await stage.script('dist/scripts/migrate.js', env, from);
+  await stage.script('dist/apps/cli/migrate.js', env, from);
   const { api_token: token, account_id: accountId } = JSON.parse(
-    await stage.script('dist/scripts/setup.js', env, from),
+    await stage.script('dist/apps/cli/setup.js', env, from),
   );
   return { url, env, token, accountId };
 }
@@ -49,7 +49,7 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, fro
     pid,
     port,
     ...(await openStore(service, port)),
-    verify: () => stage.script('dist/scripts/verify.js', service.env, from),
+    verify: () => stage.script('dist/apps/cli/verify.js', service.env, from),
   };
 }
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { median, ms, ratio, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import sharp from 'sharp';
-import { Refusal, sleep } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep } from '../scripts/processes.mjs';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { quantile, ratio, table, whole } from './figures.mjs';
@@ -194,7 +195,7 @@ async function measureNeighbour({ port, neighbour }, seconds) {
 async function open(stage, { customers, events }) {
   const service = await setUpInkpad(stage, 'bench_neighbours');
   const cli = async (...args) =>
-    JSON.parse(await stage.script('dist/scripts/cli.js', service.env, root, args));
+    JSON.parse(await stage.script('dist/apps/cli/cli.js', service.env, root, args));
   const { port, child } = await startApi(stage, service);
   const { url, accountId } = service;
   const call = createCaller(port, service.token);

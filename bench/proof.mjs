@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { table, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { Connection, getRequest } from './connection.mjs';
 import { cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ratio, spread, table, us, whole } from './figures.mjs';

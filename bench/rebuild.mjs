@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { cpuTimeOfFamily } from './cpu-time.mjs';
 import { ratio, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -33,10 +33,10 @@ export function run(args) {
     await program('bench/history-fill.mjs', [], [String(events)]);
     await program('bench/history-follow.mjs');
     const rebuild = await measure(stage, () =>
-      program('dist/scripts/rebuild.js', ['--import', TELL_USAGE]),
+      program('dist/apps/cli/rebuild.js', ['--import', TELL_USAGE]),
     );
     const verify = await measure(stage, () =>
-      program('dist/scripts/verify.js', ['--import', TELL_USAGE]),
+      program('dist/apps/cli/verify.js', ['--import', TELL_USAGE]),
     );
     for (const [name, { seconds, cpu, postgres, peak }] of Object.entries({ rebuild, verify })) {
       const each = (used) => us((used * 1e6) / events);

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 
 const benches = {
   scale:

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { Refusal, sleep } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { hold, loadNow, now, release, startInkpadDispatcher, startSink } from './dispatchers.mjs';
 import { median, ms, quantile, spread, table, us, whole } from './figures.mjs';

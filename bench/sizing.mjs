@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { table, whole } from './figures.mjs';
 import { demandOf, simulateCommits, wallsOf } from './scale-model.mjs';
 

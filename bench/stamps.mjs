@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { crudStamps, startCrud } from './crud.mjs';
 import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
@@ -228,7 +228,7 @@ async function bareCommit(stage, cards) {
     failed: 0,
     run: (options) => stage.ask(child, options),
     stamps: () => inkpadStamps(stage, bare),
-    verify: () => stage.script('dist/scripts/verify.js', bare.env),
+    verify: () => stage.script('dist/apps/cli/verify.js', bare.env),
   };
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
-import { Refusal, sleep } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { sleep } from '../scripts/processes.mjs';
 import { median, ms, quantile, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';

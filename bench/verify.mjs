@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../scripts/processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import { cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { ratio, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -34,12 +33,6 @@ export function run(args) {
   });
 }
 
-/** Options that `npm run verify` passes to Node.js. */
-function scriptFlags() {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  return scripts.verify.split(' ').filter((word) => word.startsWith('--'));
-}
-
 async function measure(stage, events) {
   const { env } = await setUpInkpad(stage, `bench_verify_${events}`);
   const run = (module, args = [], options = []) =>
@@ -53,7 +46,7 @@ async function measure(stage, events) {
   const start = performance.now();
   const { result, used } = await cpuTimeOf(
     { postgres: () => cpuTimeOfFamily(stage.postgres.pid) },
-    () => run('dist/scripts/verify.js', [], [...scriptFlags(), '--import', TELL_USAGE]),
+    () => run('apps/cli/inkpad.cjs', ['verify'], ['--import', TELL_USAGE]),
   );
   const seconds = (performance.now() - start) / 1_000;
   const {

@@ -12,7 +12,8 @@ import {
   listViews,
   watchViews,
 } from './views.mjs';
-import { Refusal, describeExit, launch, readJson } from './processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { describeExit, launch, readJson } from './processes.mjs';
 
 /** The sources of the clients that the build generates from openapi.json. Git ignores them. */
 const GENERATED = [

@@ -22,12 +22,12 @@ import { ShopBuilder } from './demo-shop/builder.js';
 import { installPast } from './demo-shop/past.js';
 import { STAFF, STORE, type StaffKey } from './demo-shop/shop.js';
 import { playYear } from './demo-shop/year.js';
-import { getOperator } from './operator.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
+import { getOperator } from '../apps/cli/operator.js';
+import { runScript } from '../apps/cli/run-script.js';
+import { withServices } from '../apps/cli/script-services.js';
 
 /**
- * Fills a new store with a year of a café: `npm run demo:shop`, while `npm start` runs. For screenshots, trials and
+ * Fills a new store with a year of a café: `inkpad demo:shop`, while `npm start` runs. For screenshots, trials and
  * measurements. Each run adds another store. Its people stay the same, and get new passwords.
  */
 

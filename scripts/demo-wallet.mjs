@@ -9,7 +9,7 @@ import { Apns } from '../test/support/emulators/apple/apns.mjs';
 import { appleCertificates } from '../test/support/emulators/apple/certificates.mjs';
 import { Phone } from '../test/support/emulators/apple/phone.mjs';
 import { startGoogleWallet } from '../test/support/emulators/google/server.mjs';
-import { endWithParent } from './npm-parent.mjs';
+import { endWithParent } from '../apps/cli/npm-parent.mjs';
 
 /**
  * Shows a stamp arriving in wallets, without an account at Apple or Google: starts an Inkpad of its own, a push service

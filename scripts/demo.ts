@@ -6,7 +6,7 @@ import {
   type WebhookEvent,
   type WebhookRequest,
 } from '../clients/typescript/src/webhooks.js';
-import { readLocalService, type LocalService } from './local-service.js';
+import { readLocalService, type LocalService } from '../apps/cli/local-service.js';
 
 /**
  * Plays the main scenario against a running `npm start`: a shop creates a card and a reward, enrols a

@@ -45,7 +45,7 @@ describe('deploy/systemd', () => {
 describe('defaults of settings', () => {
   const defaults: Record<string, unknown> = { ...new Settings() };
 
-  it.each(['scripts/start-settings.mjs', 'deploy/health.mjs'])(
+  it.each(['apps/cli/start-settings.mjs', 'deploy/health.mjs'])(
     'are the declared ones in %s, which runs without a build',
     (file) => {
       const repeated = [...read(file).matchAll(/env\.([A-Z_]+) \|\| (?:'([^']*)'|(\d+))/g)];

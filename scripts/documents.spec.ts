@@ -57,15 +57,21 @@ describe('the documents name only what is there', () => {
   });
 
   it('of commands of the CLI', () => {
-    const sources = readdirSync('scripts')
+    const folder = 'apps/cli';
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
-      .map((name) => readFileSync(join('scripts', name), 'utf8'));
+      .map((name) => readFileSync(join(folder, name), 'utf8'));
     const commands = sources.flatMap((text) =>
       [...text.matchAll(/\.command\('([a-z:-]+)'\)/g)].map(([, name = '']) => name),
     );
     const nouns = [...new Set(commands.map((name) => name.split(':')[0]))].join('|');
     const names = named(new RegExp(`(?<![a-z./:-])((?:${nouns}):[a-z][a-z-]*)`, 'g'));
     expect(missing(names, (name) => commands.includes(name))).toEqual([]);
+    const launcher = readFileSync(join(folder, 'launcher.mjs'), 'utf8');
+    const programs = [...launcher.matchAll(/^ {2}'?([a-z:-]+)'?: '.*[.]js',$/gm)];
+    commands.push(...programs.map(([, name = '']) => name));
+    const run = named(/(?:npx|dispatcher|api|migrate|--) inkpad ([a-z][a-z:-]*)/g);
+    expect(missing(run, (name) => commands.includes(name))).toEqual([]);
   });
 
   it('of settings', () => {

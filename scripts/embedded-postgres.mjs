@@ -15,8 +15,8 @@ import {
   serviceName,
 } from './postgres-data.mjs';
 import { getEnvironment, isRoot } from './postgres-programs.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import {
-  Refusal,
   describeExit,
   launch,
   listProcesses,

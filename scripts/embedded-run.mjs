@@ -2,7 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
 import { createDataDir } from './postgres-data.mjs';
-import { Refusal, describeExit, launch, readJson, stopLeftover, takeLock } from './processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { describeExit, launch, readJson, stopLeftover, takeLock } from './processes.mjs';
 
 /**
  * Runs a script that needs api and dispatcher stopped on the database of a data folder, which runs for as long and is

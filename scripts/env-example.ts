@@ -27,7 +27,7 @@ export const RUNTIME_VARIABLES: Readonly<Record<string, string>> = {
 
 /** Settings that the processes do not read. */
 const TAIL = `
-# An administrator of KurrentDB (EventStoreDB), for npm run event-store-access alone.
+# An administrator of KurrentDB (EventStoreDB), for inkpad event-store-access alone.
 #EVENT_STORE_ADMIN_URL=
 
 # docker compose only (docs/operating.md): passwords of letters and digits, required together with MASTER_KEY.

@@ -89,7 +89,9 @@ it('every file that connects to others is known, so that none goes past the outg
   const files = ['libs', 'apps'].flatMap((folder) =>
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !/\.(spec|contract|d)\.ts$/.test(file))
-      .map((file) => join(folder, file)),
+      .map((file) => join(folder, file))
+      // An operator's commands connect from the machine on which they are run.
+      .filter((file) => !file.startsWith('apps/cli/')),
   );
   const connecting = files.filter(
     (file) => findConnections(file, readFileSync(file, 'utf8')).length > 0,

@@ -1,5 +1,5 @@
 import net from 'node:net';
-import { Refusal } from './processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 
 const METRICS_PORTS = { api: 9464, dispatcher: 9465 };
 

@@ -9,8 +9,8 @@ import {
   placePrograms,
   createRootFolder,
 } from './postgres-programs.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 import {
-  Refusal,
   describeExit,
   launch,
   listProcesses,

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { Refusal, getStartTime, readJson } from './processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
+import { getStartTime, readJson } from './processes.mjs';
 
 /** Places the programs of the PostgreSQL that npm installed where the user that they run as can reach them. */
 

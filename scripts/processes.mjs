@@ -4,19 +4,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { toTextLines } from './log-lines.mjs';
-
-/** Reports something the user can fix: shown as it is, without a stack trace. */
-export class Refusal extends Error {}
-
-/** @returns {string | null} null for a bug of our own, which cannot be found without its stack */
-export function describeInOneSentence(error) {
-  if (error instanceof Refusal) return error.message;
-  const { code, message } = error;
-  if (['ENOSPC', 'EDQUOT'].includes(code)) return `No space is left on the disk (${message}).`;
-  if (['EACCES', 'EPERM', 'EROFS'].includes(code)) return `Not permitted: ${message}.`;
-  return null;
-}
+import { Refusal } from '../apps/cli/failure.mjs';
+import { toTextLines } from '../apps/cli/log-lines.mjs';
 
 const onLinux = fs.existsSync('/proc/self/stat');
 

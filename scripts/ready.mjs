@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork, install } from './build.mjs';
-import { Refusal } from './processes.mjs';
+import { Refusal } from '../apps/cli/failure.mjs';
 
 /** Before tests and checks: installs and builds what is missing or stale; silent if nothing is. */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));

@@ -1,4 +1,4 @@
-import './node-version.cjs';
+import '../apps/cli/node-version.cjs';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -7,14 +7,13 @@ import { fileURLToPath } from 'node:url';
 import { build, findWork, install, watchBuild } from './build.mjs';
 import { startPostgres } from './embedded-postgres.mjs';
 import { stopLeftovers } from './embedded-run.mjs';
-import { printFailure, renderOutput } from './log-lines.mjs';
-import { endWithParent } from './npm-parent.mjs';
+import { printFailure, renderOutput } from '../apps/cli/log-lines.mjs';
+import { endWithParent } from '../apps/cli/npm-parent.mjs';
 import { createDataDir } from './postgres-data.mjs';
+import { Refusal, describeInOneSentence } from '../apps/cli/failure.mjs';
 import {
-  Refusal,
   getStartTime,
   hasTrace,
-  describeInOneSentence,
   describeExit,
   keepRunning,
   findLastMessage,
@@ -25,7 +24,13 @@ import {
   writeJson,
 } from './processes.mjs';
 import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
-import { EVERYWHERE, LOOPBACK, checkSettings, isLocal, readSettings } from './start-settings.mjs';
+import {
+  EVERYWHERE,
+  LOOPBACK,
+  checkSettings,
+  isLocal,
+  readSettings,
+} from '../apps/cli/start-settings.mjs';
 import { renderWelcome } from './welcome.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -223,7 +228,7 @@ async function checkDatabase(url) {
 async function runScript(name, env, dataDir, onStep) {
   const lines = [];
   const errors = [];
-  const child = launch(process.execPath, [path.join(root, `dist/scripts/${name}.js`)], {
+  const child = launch(process.execPath, [path.join(root, `dist/apps/cli/${name}.js`)], {
     cwd: root,
     env,
     signal: stopRequested.signal,

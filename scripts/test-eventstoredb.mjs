@@ -1,9 +1,9 @@
-import './node-version.cjs';
+import '../apps/cli/node-version.cjs';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endWithParent } from './npm-parent.mjs';
+import { endWithParent } from '../apps/cli/npm-parent.mjs';
 
 /**
  * `npm run test:eventstoredb`: every suite that works on the event store of the tests, on KurrentDB. That is the server that

@@ -1,9 +1,9 @@
-import './node-version.cjs';
+import '../apps/cli/node-version.cjs';
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { endWithParent } from './npm-parent.mjs';
+import { endWithParent } from '../apps/cli/npm-parent.mjs';
 
 /**
  * `npm test`: everything that needs only Node.js and npm. `npm test -- stamping` runs the tests of one subject, by a part

@@ -1,4 +1,4 @@
-import { logsJson, renderLogLine } from './log-lines.mjs';
+import { logsJson, renderLogLine } from '../apps/cli/log-lines.mjs';
 
 /**
  * Renders the welcome of `npm start`. The token is shown only once, because output may be stored or forwarded where no

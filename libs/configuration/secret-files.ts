@@ -8,7 +8,7 @@ import './settings.js';
 /** Settings that can be read from a file instead, which the same name with `_FILE` at its end names. */
 export const SECRET_SETTINGS: readonly string[] = [
   ...secrets,
-  // Of scripts/event-store-access.ts alone.
+  // Of apps/cli/event-store-access.ts alone.
   'EVENT_STORE_ADMIN_URL',
 ];
 

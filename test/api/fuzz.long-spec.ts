@@ -93,7 +93,7 @@ FUZZ_SEED=${SEED} FUZZ_PATH=${counterexamplePath} npm run fuzz`,
       const missing = [...imported].filter(([what, count]) => count === 0 && !RARE.has(what));
       expect(isLong ? missing : []).toEqual([]);
       const { output, exitCode } = startProgram(
-        'dist/scripts/verify.js',
+        'dist/apps/cli/verify.js',
         createTestEnvironment(service.running.database.url, service.running.environment),
       );
       expect([await exitCode, output()]).toEqual([

@@ -183,7 +183,7 @@ describe('a read model that is ahead of its history', () => {
         createTestEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
       );
       await eventually(dispatcher.output, (text) =>
-        /cards \d+: the read model is ahead of its history.*npm run verify -- --repair/.test(text),
+        /cards \d+: the read model is ahead of its history.*inkpad verify --repair/.test(text),
       );
       await dispatcher.kill('SIGTERM');
     });

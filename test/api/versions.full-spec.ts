@@ -214,7 +214,7 @@ describe('a version', () => {
   it('VER-14 Once a retirement was announced, a start without its dates is rejected until the announcement is withdrawn', async () => {
     const database = await announcedDatabase(DEPRECATED, SUNSET);
     expect(refusalOf(database, {})).toBe(
-      'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.\n',
+      'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with inkpad retirement:withdraw.\n',
     );
     await database.close();
   });

@@ -145,7 +145,7 @@ export class Stack {
 
   /** Runs an npm script, without a proxy. @throws with its output when it fails */
   run(script: 'migrate' | 'setup' | 'verify' | 'cli', ...args: string[]): string {
-    const { status, output } = runNode([`dist/scripts/${script}.js`, ...args], this.environment);
+    const { status, output } = runNode([`dist/apps/cli/${script}.js`, ...args], this.environment);
     if (status !== 0) throw new Error(`${script} ended with ${status}:\n${output}`);
     return output;
   }

@@ -19,12 +19,12 @@ afterAll(() => database.close());
 it.each([
   ['the api', 78, ['dist/apps/api/main.js']],
   ['the dispatcher', 78, ['dist/apps/dispatcher/main.js']],
-  ['migrate', 1, ['dist/scripts/migrate.js']],
-  ['setup', 1, ['dist/scripts/setup.js']],
-  ['the command line', 1, ['dist/scripts/cli.js', 'store:list']],
-  ['verify', 1, ['dist/scripts/verify.js']],
-  ['rebuild', 1, ['dist/scripts/rebuild.js']],
-  ['backup', 1, ['dist/scripts/backup.js', '/tmp/inkpad-no-backup']],
+  ['migrate', 1, ['dist/apps/cli/migrate.js']],
+  ['setup', 1, ['dist/apps/cli/setup.js']],
+  ['the command line', 1, ['dist/apps/cli/cli.js', 'store:list']],
+  ['verify', 1, ['dist/apps/cli/verify.js']],
+  ['rebuild', 1, ['dist/apps/cli/rebuild.js']],
+  ['backup', 1, ['dist/apps/cli/backup.js', '/tmp/inkpad-no-backup']],
 ])(
   '%s refuses a database whose encoding is LATIN1, in one sentence that says what to do',
   (_who, code, args) => {

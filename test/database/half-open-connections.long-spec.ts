@@ -218,7 +218,7 @@ describe('a database connection that stops responding', () => {
       const parameters =
         script === 'cli' ? ['token:create', '--user', 'me@shop.example', '--name', 'till'] : [];
       const environment = createTestEnvironment(line.url);
-      const program = startProgram(`dist/scripts/${script}.js`, environment, parameters);
+      const program = startProgram(`dist/apps/cli/${script}.js`, environment, parameters);
       expect(await program.exitCode).toBe(1);
       expect(program.output()).not.toBe('');
       line.unmute();

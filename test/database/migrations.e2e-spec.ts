@@ -75,6 +75,6 @@ describe('migrations', () => {
     const ready = await fetch(`${service.baseUrl}/health/ready`);
     expect(ready.status).toBe(200);
     const environment = createTestEnvironment(service.database.url, service.environment);
-    expect(await startProgram('dist/scripts/verify.js', environment).exitCode).toBe(0);
+    expect(await startProgram('dist/apps/cli/verify.js', environment).exitCode).toBe(0);
   });
 });

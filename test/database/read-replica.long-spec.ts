@@ -30,7 +30,7 @@ beforeAll(async () => {
   const settings = { wal_keep_size: '64MB' };
   const first = await startPostgres({ dataDir, tie: true, settings });
   const migrated = runNode(
-    ['dist/scripts/migrate.js'],
+    ['dist/apps/cli/migrate.js'],
     createTestEnvironment(first.url, { DATABASE_MIGRATION_URL: first.ownerUrl }),
   );
   if (migrated.status !== 0) throw new Error(migrated.output);

@@ -182,7 +182,7 @@ describe('an installation with one database role', () => {
       'dist/apps/api/main.js',
       createTestEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
     );
-    await eventually(api.output, (output) => output.includes('npm run migrate'));
+    await eventually(api.output, (output) => output.includes('inkpad migrate'));
     await api.kill('SIGTERM');
     expect(api.output()).toContain(
       'The database role inkpad could change the history without a trace',
@@ -191,7 +191,7 @@ describe('an installation with one database role', () => {
 
   it('gets a second, restricted role when migrate runs with both URLs', async () => {
     const settings = createTestEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
-    const first = runNode(['dist/scripts/migrate.js'], settings);
+    const first = runNode(['dist/apps/cli/migrate.js'], settings);
     expect(first).toEqual({ status: 0, output: 'the database is up to date\n' });
     await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }), migrations);
     const { rows } = await queryAs(url, 'select current_user as name');
@@ -218,9 +218,9 @@ describe('an installation with one database role', () => {
       const settings = createTestEnvironment(service.href, {
         DATABASE_MIGRATION_URL: migration.href,
       });
-      expect(runNode(['dist/scripts/migrate.js'], settings)).toEqual({
+      expect(runNode(['dist/apps/cli/migrate.js'], settings)).toEqual({
         status: 1,
-        output: `The role missing_role of DATABASE_URL does not exist, and ${owner} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role "missing_role" login password '…', then run npm run migrate again.\n`,
+        output: `The role missing_role of DATABASE_URL does not exist, and ${owner} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role "missing_role" login password '…', then run inkpad migrate again.\n`,
       });
     } finally {
       await database.query(`drop owned by ${owner}; drop role ${owner}`);

@@ -137,7 +137,7 @@ describe('a database with other defaults', () => {
   it('can be migrated', async () => {
     const { url, ownerUrl } = service.database;
     const environment = createTestEnvironment(url, { DATABASE_MIGRATION_URL: ownerUrl });
-    expect(runNode(['dist/scripts/migrate.js'], environment)).toEqual({
+    expect(runNode(['dist/apps/cli/migrate.js'], environment)).toEqual({
       status: 0,
       output: 'the database is up to date\n',
     });

@@ -47,7 +47,7 @@ let admins: Record<'former' | 'current', pg.Client> | undefined;
 beforeAll(async () => {
   servers = await ReplicatedPostgres.start();
   const { url, ownerUrl } = servers.primary;
-  const { status, output } = runNode(['dist/scripts/migrate.js'], {
+  const { status, output } = runNode(['dist/apps/cli/migrate.js'], {
     DATABASE_URL: url,
     DATABASE_MIGRATION_URL: ownerUrl,
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),

@@ -91,7 +91,7 @@ describe('PostgreSQL with a certificate of an authority of its own', () => {
   it('is migrated over TLS', async () => {
     const parameters = `?${VERIFY}&${rootcert(authority.file)}`;
     const { code, output } = await run(
-      'dist/scripts/migrate.js',
+      'dist/apps/cli/migrate.js',
       createSettings(server.url + parameters, {
         DATABASE_MIGRATION_URL: server.ownerUrl + parameters,
       }),

@@ -127,7 +127,7 @@ describe('docker-compose.yml', () => {
       /docker compose run .*move-events.*/g,
     );
     expect(commands).toHaveLength(2);
-    for (const command of commands ?? []) expect(command).toContain('run --rm dispatcher node');
+    for (const command of commands ?? []) expect(command).toContain('run --rm dispatcher inkpad');
     expect(buildEnvironment('dispatcher')).toMatchObject({
       MASTER_KEY: SECRETS.MASTER_KEY,
       EVENT_STORE_URL: expect.stringContaining('kurrentdb'),

@@ -42,18 +42,18 @@ afterAll(async () => {
 
 describe('on the database of npm start', () => {
   it.each([[TO_EVENTSTOREDB], [TO_POSTGRES], [REBASE]])(
-    'npm run %j refuses to run before there is a database, and creates none',
+    'inkpad %j refuses to run before there is a database, and creates none',
     async (command) => {
       expect(await run(command)).toEqual({
         status: 1,
-        output: `There is no database in ${dataDir} yet, so npm run ${command[0]} has nothing to work on: npm start creates one. For another database, set DATABASE_URL; for another data folder, DATA_DIR.\n`,
+        output: `There is no database in ${dataDir} yet, so inkpad ${command[0]} has nothing to work on: npm start creates one. For another database, set DATABASE_URL; for another data folder, DATA_DIR.\n`,
       });
       expect(existsSync(dataDir)).toBe(false);
     },
   );
 
   it.each([[TO_EVENTSTOREDB], [REBASE], [['restore', 'backup']]])(
-    'npm run %j refuses to run while npm start is running, and does not stop it',
+    'inkpad %j refuses to run while npm start is running, and does not stop it',
     async (command) => {
       if (programs.length === 0) await startAndOpenStore();
       if (command[0] === 'restore') await backUp();
@@ -61,7 +61,7 @@ describe('on the database of npm start', () => {
       expect([status, output]).toEqual([
         1,
         expect.stringMatching(
-          /Inkpad is running on \S+ \(process \d+\): stop it, then run npm run [a-z-]+ again\.\n$/,
+          /Inkpad is running on \S+ \(process \d+\): stop it, then run inkpad [a-z-]+ again\.\n$/,
         ),
       ]);
       expect(await stampsCount()).toBe(0);
@@ -70,7 +70,7 @@ describe('on the database of npm start', () => {
   );
 
   it(
-    'npm run rebase-positions renumbers the events, and leaves no process running',
+    'inkpad rebase-positions renumbers the events, and leaves no process running',
     async () => {
       await stamp();
       await stop('SIGINT');
@@ -88,7 +88,7 @@ describe('on the database of npm start', () => {
   );
 
   it(
-    'npm run rebase-positions stops the api and dispatcher that a killed npm start left running',
+    'inkpad rebase-positions stops the api and dispatcher that a killed npm start left running',
     async () => {
       const { api, dispatcher } = readRun();
       await stop('SIGKILL');
@@ -104,7 +104,7 @@ describe('on the database of npm start', () => {
     ['SIGINT', /ended early \(killed by SIGTERM\): run it again\.\n$/],
     ['SIGKILL', /^/],
   ] as const)(
-    'npm run move-events leaves no process running after %s',
+    'inkpad move-events leaves no process running after %s',
     async (signal, message) => {
       const move = await startSlowMove();
       await move.kill(signal);
@@ -115,19 +115,19 @@ describe('on the database of npm start', () => {
   );
 
   it(
-    'npm run move-events makes npm start and npm run rebase-positions refuse to run until it has ended',
+    'inkpad move-events makes npm start and inkpad rebase-positions refuse to run until it has ended',
     async () => {
       const move = await startSlowMove();
       expect(await run(REBASE)).toEqual({
         status: 1,
         output: expect.stringMatching(
-          /^npm run move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm run rebase-positions\.\n$/,
+          /^inkpad move-events is working on \S+ \(process \d+\): wait until it has ended, then run inkpad rebase-positions\.\n$/,
         ),
       });
       const service = startProgram('scripts/start.mjs', settings());
       expect(await service.exitCode).toBe(1);
       expect(service.output()).toMatch(
-        /^npm run move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm start\.\n$/,
+        /^inkpad move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm start\.\n$/,
       );
       eventStoreDb.fault.clear();
       expect([await move.exitCode, move.output()]).toEqual([
@@ -140,7 +140,7 @@ describe('on the database of npm start', () => {
   );
 
   it(
-    'npm run move-events moves the events to EventStoreDB and back',
+    'inkpad move-events moves the events to EventStoreDB and back',
     async () => {
       await start(eventStoreDbSettings());
       await stamp();
@@ -160,11 +160,11 @@ describe('on the database of npm start', () => {
     SLOW,
   );
 
-  it('npm run move-events prints its usage for an unknown --to, and leaves no process running', async () => {
+  it('inkpad move-events prints its usage for an unknown --to, and leaves no process running', async () => {
     const { status, output } = await run(['move-events', '--to', 'mongodb']);
     expect([status, output]).toEqual([
       1,
-      expect.stringMatching(/Usage: npm run move-events -- --to eventstoredb \| --to postgres\n$/),
+      expect.stringMatching(/Usage: inkpad move-events --to eventstoredb \| --to postgres\n$/),
     ]);
     expectNothingRuns();
   });
@@ -192,14 +192,15 @@ function eventStoreDbSettings(): NodeJS.ProcessEnv {
   };
 }
 
-/** Starts a script as npm does. */
+/** Starts a command as npx does. */
 function startScript([name = '', ...args]: string[]): Program {
   const environment = name === 'move-events' ? eventStoreDbSettings() : settings();
   return name === 'restore'
-    ? startProgram('scripts/restore.mjs', { ...environment, ...masterKey() }, [
+    ? startProgram('apps/cli/inkpad.cjs', { ...environment, ...masterKey() }, [
+        name,
         join(folder, 'backup'),
       ])
-    : startProgram('scripts/run.mjs', environment, [name, ...args]);
+    : startProgram('apps/cli/inkpad.cjs', environment, [name, ...args]);
 }
 
 async function run(command: string[]): Promise<{ status: number | null; output: string }> {
@@ -212,7 +213,7 @@ function masterKey(): NodeJS.ProcessEnv {
 }
 
 async function backUp(): Promise<void> {
-  const { exitCode } = startProgram('scripts/run.mjs', settings(), [
+  const { exitCode } = startProgram('apps/cli/inkpad.cjs', settings(), [
     'backup',
     join(folder, 'backup'),
   ]);

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { placeImagePackages } from '../../scripts/image-packages.mjs';
@@ -17,22 +25,16 @@ type Sbom = { components: { group?: string; name: string; version: string }[] };
 
 const SLOW = 300_000;
 const KEY = Buffer.alloc(32, 7).toString('base64');
-/** Commands of docs/operating.md for a clone: the image has no source. */
-const OF_A_CLONE = new Set(['bench', 'build', 'sbom', 'start']);
 const MISSING = /ERR_MODULE_NOT_FOUND|Cannot find|not installed|not been built|^ +at /m;
 
-const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  scripts: Record<string, string>;
-};
+/** What the image links to as `inkpad`. */
+const INKPAD = 'node apps/cli/inkpad.cjs';
 const manual = readFileSync('docs/operating.md', 'utf8');
-const npmCommands = [
-  ...new Set([...manual.matchAll(/npm run (?:-s )?([a-z][a-z:-]*)/g)].map(([, name = '']) => name)),
-].filter((name) => !OF_A_CLONE.has(name));
-const programs = [
-  ...new Set(
-    [...manual.matchAll(/node\s+(dist\/scripts\/[a-z-]+\.js)/g)].map(([, file = '']) => file),
+const commands = new Set(
+  [...manual.matchAll(/(?:npx|dispatcher|migrate) inkpad ([a-z][a-z:-]*)/g)].map(
+    ([, name = '']) => name,
   ),
-];
+);
 
 let image: string;
 /** What the Dockerfile removes. */
@@ -103,15 +105,16 @@ afterAll(async () => {
 });
 
 describe('the files of the image', () => {
-  it.each(npmCommands)('have what npm run %s needs', (name) => {
-    expect(scripts[name]).toBeDefined();
-    const { output } = run(`${scripts[name]} --help`);
-    expect(output).not.toMatch(MISSING);
-    expect(output).toMatch(/usage/i);
+  it('have the command inkpad', () => {
+    const dockerfile = readFileSync('Dockerfile', 'utf8');
+    expect(dockerfile).toContain('RUN ln -s /app/apps/cli/inkpad.cjs /usr/local/bin/inkpad\n');
+    expect(statSync(join(image, 'apps/cli/inkpad.cjs')).mode & 0o111).toBe(0o111);
   });
 
-  it.each(programs)('have what %s needs', (file) => {
-    expect(run(`node ${file} --help`).output).not.toMatch(MISSING);
+  it.each([...commands])('have what inkpad %s needs', (name) => {
+    const { output } = run(`${INKPAD} ${name} --help`);
+    expect(output).not.toMatch(MISSING);
+    expect(output).toMatch(/usage/i);
   });
 
   it(
@@ -123,16 +126,16 @@ describe('the files of the image', () => {
           expect([command, status, output]).toEqual([command, 0, expect.any(String)]);
         }
       };
-      runEach([`${scripts['migrate']}`, `${scripts['cli']} audit:list`], database);
-      runEach([`${scripts['backup']} ${join(image, 'backup')}`], database);
-      runEach([`${scripts['restore']} ${join(image, 'backup')}`], restored);
-      runEach([`${scripts['verify']}`, `${scripts['rebuild']} --check`], restored);
+      runEach([`${INKPAD} migrate`, `${INKPAD} audit:list`], database);
+      runEach([`${INKPAD} backup ${join(image, 'backup')}`], database);
+      runEach([`${INKPAD} restore ${join(image, 'backup')}`], restored);
+      runEach([`${INKPAD} verify`, `${INKPAD} rebuild --check`], restored);
     },
     SLOW,
   );
 
   it('lack a PostgreSQL, and say so when a restore names no database', () => {
-    const { status, output } = run(`${scripts['restore']} backup`, { DATA_DIR: image });
+    const { status, output } = run(`${INKPAD} restore backup`, { DATA_DIR: image });
     expect([status, output]).toEqual([
       1,
       expect.stringMatching(/^DATABASE_URL is not set, and there is no PostgreSQL here/m),

@@ -21,7 +21,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 /** A copy of a built clone, so that other tests do not see its .env. */
 const clone = path.join(folder, 'clone');
-for (const name of ['apps', 'clients', 'data', 'docs', 'libs', 'node_modules']) {
+for (const name of ['clients', 'data', 'docs', 'libs', 'node_modules']) {
   fs.mkdirSync(clone, { recursive: true });
   fs.symlinkSync(path.join(repository, name), path.join(clone, name));
 }
@@ -29,7 +29,7 @@ for (const name of fs.readdirSync(repository).filter((file) => /[.](?:json|md)$/
   fs.copyFileSync(path.join(repository, name), path.join(clone, name));
 }
 // Not a link to dist: what is built here must not replace what other tests run.
-for (const name of ['scripts', 'dist']) {
+for (const name of ['apps', 'scripts', 'dist']) {
   fs.cpSync(path.join(repository, name), path.join(clone, name), {
     recursive: true,
     preserveTimestamps: true,
@@ -81,7 +81,7 @@ describe('npm start with a retired API version', () => {
     expect(run['dispatcher']?.pid).toBeGreaterThan(0);
   });
 
-  it('is found by npm run cli and npm run demo through the settings in .env', async () => {
+  it('is found by inkpad and npm run demo through the settings in .env', async () => {
     fs.writeFileSync(
       path.join(clone, '.env'),
       `DATABASE_URL=${retiredDatabase.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
@@ -316,7 +316,7 @@ describe('a program or script', () => {
     for (const script of ['demo', 'migrate', 'rebase-positions']) {
       expect(await run(script, ['--help'], settings())).toMatchObject({
         code: 1,
-        errorOutput: `Usage: npm run ${script} (it takes no arguments; docs/operating.md)\n`,
+        errorOutput: `Usage: inkpad ${script} (it takes no arguments; docs/operating.md)\n`,
       });
     }
   });
@@ -381,14 +381,17 @@ function lastLine({ errorOutput }: Ended): string | undefined {
   return errorOutput.trim().split('\n').at(-1);
 }
 
-/** Runs a script of package.json as npm does. */
+/** Runs a command as npx does. `cli`: those that are no programs of their own. */
 async function run(script: string, args: string[], settings: NodeJS.ProcessEnv = {}) {
-  const child = startProcess(['scripts/run.mjs', script, ...args], settings);
+  const child = startProcess(
+    ['apps/cli/inkpad.cjs', ...(script === 'cli' ? [] : [script]), ...args],
+    settings,
+  );
   return waitForExit(child);
 }
 
 function startProcess(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
-  return spawn(process.execPath, ['-r', './scripts/node-version.cjs', ...args], {
+  return spawn(process.execPath, args, {
     cwd: clone,
     env: { PATH: process.env['PATH'], HOME: folder, TMPDIR: folder, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -104,8 +104,8 @@ describe('npm start', () => {
       DATA_DIR: installation.dataDir,
       MASTER_KEY: '',
     });
-    expect(runNode(['dist/scripts/migrate.js'], settings).status).toBe(0);
-    const { output } = runNode(['dist/scripts/setup.js'], settings);
+    expect(runNode(['dist/apps/cli/migrate.js'], settings).status).toBe(0);
+    const { output } = runNode(['dist/apps/cli/setup.js'], settings);
     await postgres.stop();
     const { created: _created, ...local } = JSON.parse(output) as { created: boolean };
     fs.writeFileSync(path.join(installation.dataDir, 'local.json'), JSON.stringify(local), {

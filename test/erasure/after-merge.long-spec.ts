@@ -105,12 +105,12 @@ const waitUntilGone = (values: string[]) =>
   );
 
 async function verify(): Promise<void> {
-  const check = startProgram('dist/scripts/verify.js', environment);
+  const check = startProgram('dist/apps/cli/verify.js', environment);
   expect([await check.exitCode, check.output()]).toEqual([
     0,
     expect.stringContaining('every read model matches'),
   ]);
-  const rebuild = startProgram('dist/scripts/rebuild.js', environment);
+  const rebuild = startProgram('dist/apps/cli/rebuild.js', environment);
   expect([await rebuild.exitCode, rebuild.output()]).toEqual([
     0,
     expect.not.stringContaining('claimed'),

@@ -92,7 +92,7 @@ const everything = { events: CUSTOMER_EVENTS };
 
 describe('an erased customer', () => {
   it(
-    'is in no table, event, stored response, later webhook or log, and npm run verify still succeeds',
+    'is in no table, event, stored response, later webhook or log, and inkpad verify still succeeds',
     async () => {
       const { accountId, token } = await service.newStore();
       const store = new Client(apiUrl, accountId, token);
@@ -199,7 +199,7 @@ describe('an erased customer', () => {
       );
       expect(await find()).toEqual([]);
       for (const { output } of [api, ...dispatchers]) expect(findShown(output())).toEqual([]);
-      const verify = startProgram('dist/scripts/verify.js', environment);
+      const verify = startProgram('dist/apps/cli/verify.js', environment);
       expect([await verify.exitCode, verify.output()]).toEqual([
         0,
         expect.stringContaining('every read model matches'),

@@ -20,7 +20,7 @@ afterAll(() => service.stop(), SLOW);
 async function cli(command: string, input?: string): Promise<string> {
   const { environment, database } = service;
   const settings = createTestEnvironment(database.url, environment);
-  const program = startProgram('dist/scripts/cli.js', settings, [command], input);
+  const program = startProgram('dist/apps/cli/cli.js', settings, [command], input);
   expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
   return program.output();
 }
@@ -44,7 +44,7 @@ const findKey = async (id: number): Promise<Buffer | undefined> =>
     )
   ).rows[0]?.wrapped;
 
-describe('npm run cli -- erasure:repeat', () => {
+describe('inkpad erasure:repeat', () => {
   it(
     'erases every customer in its input from lists and logs, ignores other lines, and counts unknown customers',
     async () => {

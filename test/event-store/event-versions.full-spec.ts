@@ -53,7 +53,7 @@ async function readVersions(id: number): Promise<[string, number, unknown][]> {
 
 async function verify(): Promise<{ code: number | null; output: string }> {
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const program = startProgram('dist/scripts/verify.js', environment, []);
+  const program = startProgram('dist/apps/cli/verify.js', environment, []);
   return { code: await program.exitCode, output: program.output() };
 }
 

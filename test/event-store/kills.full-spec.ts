@@ -353,7 +353,7 @@ async function findStoredIds(requestIds: string[]): Promise<string[]> {
 }
 
 function run(script: 'migrate' | 'setup' | 'verify'): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`dist/scripts/${script}.js`], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [`dist/apps/cli/${script}.js`], {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     encoding: 'utf8',
   });

@@ -61,7 +61,7 @@ async function resetPassword(name: string, newPassword: string): Promise<void> {
 }
 
 async function runAccess(environment: NodeJS.ProcessEnv): Promise<[number | null, string]> {
-  const run = startProgram('dist/scripts/event-store-access.js', {
+  const run = startProgram('dist/apps/cli/event-store-access.js', {
     EVENT_STORE_ADMIN_URL: createUrl('admin', PASSWORDS.admin),
     EVENT_STORE_URL: createUrl('inkpad', PASSWORDS.inkpad),
     ...environment,
@@ -69,7 +69,7 @@ async function runAccess(environment: NodeJS.ProcessEnv): Promise<[number | null
   return [await run.exitCode, run.output().trim()];
 }
 
-describe('npm run event-store-access', () => {
+describe('inkpad event-store-access', () => {
   it('refuses URLs that are missing, wrong or those of an administrator, in one sentence', async () => {
     expect(await runAccess({ EVENT_STORE_ADMIN_URL: undefined })).toEqual([
       1,
@@ -233,7 +233,7 @@ describe('a stream for which an administrator has made an access list', () => {
       expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
       expect((await store.post(`${other.path}/stamp`, { stamps: 1 })).status).toBe(200);
       const environment = createTestEnvironment(service.database.url, service.environment);
-      const verify = startProgram('dist/scripts/verify.js', environment);
+      const verify = startProgram('dist/apps/cli/verify.js', environment);
       await verify.exitCode;
       expect(verify.output()).toMatch(new RegExp(`${name}: .*${words}`));
       await admin.setStreamMetadata(name, {});

@@ -61,7 +61,7 @@ afterAll(async () => {
   rmSync(files, { recursive: true, force: true });
 }, SLOW);
 
-describe('npm run backup with events in KurrentDB', () => {
+describe('inkpad backup with events in KurrentDB', () => {
   it(
     'backs up a service that stamps, enrols and repeats requests meanwhile',
     async () => {
@@ -131,7 +131,7 @@ describe('npm run backup with events in KurrentDB', () => {
       const restored = await createInstallation('killed_');
       await server.control('delayResponses', 1_500);
       const before = (await server.state()).appended;
-      const killed = startProgram('dist/scripts/restore.js', restored, [backup]);
+      const killed = startProgram('dist/apps/cli/restore.js', restored, [backup]);
       await eventually(
         async () => (await server.state()).appended,
         (appended) => appended > before + 1,
@@ -269,7 +269,7 @@ async function run(
   environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<{ status: number | null; output: string }> {
-  const child = spawn(process.execPath, [`dist/scripts/${script}.js`, ...args], {
+  const child = spawn(process.execPath, [`dist/apps/cli/${script}.js`, ...args], {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -40,7 +40,7 @@ async function run(
     DATABASE_MIGRATION_URL: database.ownerUrl,
     ...service.environment,
   });
-  const program = startProgram(`dist/scripts/${script}.js`, environment, args);
+  const program = startProgram(`dist/apps/cli/${script}.js`, environment, args);
   const code = await program.exitCode;
   const output = program.output();
   expect(output).not.toMatch(/\n\s+at /);

@@ -184,13 +184,13 @@ describe('a process refuses to start', () => {
   });
 
   it(
-    'as npm run verify with another stream prefix, and says why in one sentence',
+    'as inkpad verify with another stream prefix, and says why in one sentence',
     async () => {
       const environment = createTestEnvironment(service.database.url, {
         EVENT_STORE_URL: server.connectionString,
         EVENT_STORE_STREAM_PREFIX: 'typo_',
       });
-      const verify = startProgram('dist/scripts/verify.js', environment);
+      const verify = startProgram('dist/apps/cli/verify.js', environment);
       expect(await verify.exitCode).toBe(1);
       expect(verify.output().trim()).toMatch(/^KurrentDB \(streams typo_\*\) lacks .*$/);
     },
@@ -254,14 +254,17 @@ describe('the first start', () => {
       const settings = createTestEnvironment(database.url, {
         EVENT_STORE_URL: `esdb://127.0.0.1:${port}?tls=false`,
       });
-      const hasty = startProgram('dist/scripts/setup.js', { ...settings, START_WAIT_SECONDS: '0' });
+      const hasty = startProgram('dist/apps/cli/setup.js', {
+        ...settings,
+        START_WAIT_SECONDS: '0',
+      });
       expect(await hasty.exitCode).toBe(1);
       const absence = new RegExp(
         `^KurrentDB \\(EventStoreDB\\) at 127\\.0\\.0\\.1:${port} cannot be reached: .*\\.$`,
         'm',
       );
       expect(hasty.output()).toMatch(absence);
-      const waiting = startProgram('dist/scripts/setup.js', settings);
+      const waiting = startProgram('dist/apps/cli/setup.js', settings);
       await eventually(waiting.output, (text) => text.includes(' Waiting for it.\n'));
       const arrived = await startEventStoreDb({ port });
       expect([await waiting.exitCode, waiting.output()]).toEqual([
@@ -304,7 +307,7 @@ describe('a connection string', () => {
       const database = await createTestDatabase();
       const verify = (options: string) =>
         startProgram(
-          'dist/scripts/verify.js',
+          'dist/apps/cli/verify.js',
           createTestEnvironment(database.url, {
             EVENT_STORE_URL: `esdb://127.0.0.1:${secured.port}${options}`,
           }),
@@ -351,7 +354,7 @@ describe('an EventStoreDB with users', () => {
   );
 
   it(
-    'lets in the users to whom npm run event-store-access has granted access, and no others',
+    'lets in the users to whom inkpad event-store-access has granted access, and no others',
     async () => {
       const tls = selfSigned();
       const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
@@ -363,7 +366,7 @@ describe('an EventStoreDB with users', () => {
         `esdb://${user}@localhost:${secured.port}?tlsCAFile=${ca}`;
       const grant = async (user: string, as = 'admin:secret') => {
         const run = startProgram(
-          'dist/scripts/event-store-access.js',
+          'dist/apps/cli/event-store-access.js',
           { EVENT_STORE_ADMIN_URL: createUrl(as) },
           ['--user', user],
         );
@@ -386,7 +389,7 @@ describe('an EventStoreDB with users', () => {
         return undefined;
       };
       expect(await start(database, createUrl('inkpad:secret'))).toBe(
-        'The event store does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
+        'The event store does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs inkpad event-store-access once (docs/operating.md, Poolers and failover).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,

@@ -82,7 +82,7 @@ async function interrupt(
 
 async function run(script: string, environment: NodeJS.ProcessEnv, ...args: string[]) {
   const program = startProgram(
-    `dist/scripts/${script}.js`,
+    `dist/apps/cli/${script}.js`,
     createTestEnvironment(database.url, environment),
     args,
   );

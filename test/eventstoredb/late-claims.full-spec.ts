@@ -175,7 +175,7 @@ it.each<[string, Execute]>([
       { stream_id: reversed, revision: await findLast(reversed, 'RewardUnlocked') },
     ]);
     const environment = createTestEnvironment(service.database.url, service.environment);
-    const verify = startProgram('dist/scripts/verify.js', environment);
+    const verify = startProgram('dist/apps/cli/verify.js', environment);
     expect({ code: await verify.exitCode, output: verify.output() }).toEqual({
       code: 0,
       output: expect.stringContaining('every read model matches'),

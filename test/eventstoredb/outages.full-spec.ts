@@ -181,7 +181,7 @@ it(
   'a script ends once its work is done, while it watches the event store',
   async () => {
     const environment = createTestEnvironment(service.database.url, service.environment);
-    const cli = startProgram('dist/scripts/cli.js', environment, ['audit:list']);
+    const cli = startProgram('dist/apps/cli/cli.js', environment, ['audit:list']);
     expect(await cli.exitCode).toBe(0);
   },
   SLOW,

@@ -34,7 +34,7 @@ async function administrate(work: (client: EventStoreDBClient) => Promise<unknow
 
 async function verify(): Promise<{ code: number | null; output: string }> {
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const program = startProgram('dist/scripts/verify.js', environment);
+  const program = startProgram('dist/apps/cli/verify.js', environment);
   return { code: await program.exitCode, output: program.output() };
 }
 
@@ -118,7 +118,7 @@ it('a stream that a scavenge has destroyed keeps its read model, even when verif
   await administrate((client) => client.tombstoneStream(name));
   server.fault.scavenge();
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const repair = startProgram('dist/scripts/verify.js', environment, ['--repair']);
+  const repair = startProgram('dist/apps/cli/verify.js', environment, ['--repair']);
   expect(await repair.exitCode).toBe(1);
   expect(repair.output()).toContain(`${name}: event `);
   expect(repair.output()).toContain('deletes the stream for good');

@@ -54,7 +54,7 @@ afterAll(async () => {
 
 async function run(service: LocalService, ...args: string[]) {
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const program = startProgram('dist/scripts/cli.js', environment, args);
+  const program = startProgram('dist/apps/cli/cli.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
 }
 
@@ -106,7 +106,7 @@ it(
         'prlimit',
         `--fsize=${statSync(whole).size - 4}`,
         process.execPath,
-        'dist/scripts/cli.js',
+        'dist/apps/cli/cli.js',
         'history:export',
         '--account',
         String(store.accountId),
@@ -241,7 +241,7 @@ it(
     const next = await enrol(importedStore);
     expect(next.customer.id).toBeGreaterThan(card.customer.id);
     const verification = startProgram(
-      'dist/scripts/verify.js',
+      'dist/apps/cli/verify.js',
       createTestEnvironment(to.database.url, to.environment),
     );
     expect([await verification.exitCode, verification.output()]).toEqual([
@@ -281,7 +281,7 @@ it(
       for (let run = 0; run < 2; run++) {
         const environment = createTestEnvironment(other.database.url, other.environment);
         const args = ['history:import', '--in', whole, '--key', key.verifier];
-        const program = startProgram('dist/scripts/cli.js', environment, args);
+        const program = startProgram('dist/apps/cli/cli.js', environment, args);
         expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
         expect(content(filterStore(await other.history())).map(({ hash }) => hash)).toEqual(
           lines.flatMap((line) => {

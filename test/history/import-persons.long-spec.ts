@@ -37,7 +37,7 @@ async function run(service: Service, program: string, ...args: string[]) {
     ...service.environment,
     DATABASE_MIGRATION_URL: service.database.ownerUrl,
   });
-  const child = startProgram(`dist/scripts/${program}.js`, environment, args);
+  const child = startProgram(`dist/apps/cli/${program}.js`, environment, args);
   return { code: await child.exitCode, output: child.output() };
 }
 

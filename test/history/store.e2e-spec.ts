@@ -191,7 +191,7 @@ describe('the audit log', () => {
   it('names the operating-system user of a command line, as does the history', async () => {
     const { environment, database } = service.running;
     const program = startProgram(
-      'dist/scripts/cli.js',
+      'dist/apps/cli/cli.js',
       createTestEnvironment(database.url, environment),
       ['store:create', '--name', 'By hand', '--user', store.email],
     );

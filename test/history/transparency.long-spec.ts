@@ -126,14 +126,14 @@ it(
   SLOW,
 );
 
-describe('npm run cli -- checkpoint:consistency', () => {
+describe('inkpad checkpoint:consistency', () => {
   async function consistency(from: string, settings: NodeJS.ProcessEnv = key.settings) {
     const environment = createTestEnvironment(service.database.url, {
       ...service.environment,
       ...settings,
     });
     const args = ['checkpoint:consistency', '--from', from];
-    const program = startProgram('dist/scripts/cli.js', environment, args);
+    const program = startProgram('dist/apps/cli/cli.js', environment, args);
     return { code: await program.exitCode, output: program.output() };
   }
 

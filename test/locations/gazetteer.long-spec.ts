@@ -91,7 +91,7 @@ const postcode = (country: string, code: string, place: string, latitude: number
 function runImport(name: string, content: string | Buffer) {
   const file = join(mkdtempSync(join(tmpdir(), 'inkpad-postcodes-')), name);
   writeFileSync(file, content);
-  return runNode(['dist/scripts/cli.js', 'geocode:import', file], {
+  return runNode(['dist/apps/cli/cli.js', 'geocode:import', file], {
     ...service.environment,
     DATABASE_URL: service.database.url,
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),

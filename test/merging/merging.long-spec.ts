@@ -40,7 +40,7 @@ async function startSecond(): Promise<void> {
 
 async function verify(): Promise<void> {
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const check = startProgram('dist/scripts/verify.js', environment);
+  const check = startProgram('dist/apps/cli/verify.js', environment);
   expect({ code: await check.exitCode, output: check.output() }).toEqual({
     code: 0,
     output: expect.stringContaining('every read model matches'),

@@ -53,7 +53,7 @@ describe('with LOG_FORMAT=json', () => {
     createTestEnvironment(database.url, { LOG_FORMAT: 'json', LOG_LEVEL: 'info', ...settings });
   const getTakenPort = () => String((occupied.address() as AddressInfo).port);
   const [API, DISPATCHER] = ['dist/apps/api/main.js', 'dist/apps/dispatcher/main.js'];
-  const MIGRATE = 'dist/scripts/migrate.js';
+  const MIGRATE = 'dist/apps/cli/migrate.js';
 
   type Fault = [file: string, settings: () => NodeJS.ProcessEnv, code: number, message: RegExp];
   const faults: Record<string, Fault> = {

@@ -23,9 +23,9 @@ import { Receiver, type Received } from '../support/emulators/webhook-receiver.j
 import { Client, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-const BACKUP = 'dist/scripts/backup.js';
-const RESTORE = 'dist/scripts/restore.js';
-const VERIFY = 'dist/scripts/verify.js';
+const BACKUP = 'dist/apps/cli/backup.js';
+const RESTORE = 'dist/apps/cli/restore.js';
+const VERIFY = 'dist/apps/cli/verify.js';
 const SLOW = 600_000;
 const NAME = 'Annabella';
 
@@ -137,7 +137,7 @@ afterAll(async () => {
   rmSync(files, { recursive: true, force: true });
 }, SLOW);
 
-describe('npm run backup and npm run restore', () => {
+describe('inkpad backup and inkpad restore', () => {
   let before: Stamped[];
   let deliveredIds: string[];
   /** The announcements that were being sent, and that were to be sent, when the backup was made. */
@@ -237,7 +237,7 @@ describe('npm run backup and npm run restore', () => {
     const target = join(files, 'other key');
     const other = randomBytes(32).toString('base64');
     for (const key of ['', other]) {
-      const refusal = run('scripts/restore.mjs', [backup], {
+      const refusal = run('apps/cli/inkpad.cjs', ['restore', backup], {
         ...settings(target),
         MASTER_KEY: key,
       });
@@ -277,7 +277,7 @@ describe('npm run backup and npm run restore', () => {
     const [damaged, target] = [join(files, what), join(files, `into ${what}`)];
     cpSync(backup, damaged, { recursive: true });
     change(damaged);
-    const refusal = run('scripts/restore.mjs', [damaged], {
+    const refusal = run('apps/cli/inkpad.cjs', ['restore', damaged], {
       ...settings(target),
       MASTER_KEY_FILE: join(first, 'master.key'),
     });
@@ -289,7 +289,7 @@ describe('npm run backup and npm run restore', () => {
   it(
     'refuse to restore into the data folder of a running service',
     () => {
-      const refusal = run('scripts/restore.mjs', [backup], settings(first));
+      const refusal = run('apps/cli/inkpad.cjs', ['restore', backup], settings(first));
       expect(refusal.status).toBe(1);
       expect(refusal.output).toContain(`Inkpad is running on ${first}`);
     },
@@ -305,14 +305,14 @@ describe('npm run backup and npm run restore', () => {
         (now) => now > sendAt.getTime(),
       );
       const second = join(files, 'second');
-      const restoration = run('scripts/restore.mjs', [backup], {
+      const restoration = run('apps/cli/inkpad.cjs', ['restore', backup], {
         ...settings(second),
         MASTER_KEY_FILE: join(first, 'master.key'),
       });
       expect([restoration.status, restoration.output]).toEqual([0, expect.any(String)]);
       expect(restoration.output).toContain('every read model matches its events');
       expect(restoration.output).toContain('erasure:repeat');
-      const again = run('scripts/restore.mjs', [backup], settings(second));
+      const again = run('apps/cli/inkpad.cjs', ['restore', backup], settings(second));
       expect(again.status).toBe(1);
       expect(again.output).toMatch(/is in use[.] Restore into an empty database/);
 
@@ -380,10 +380,10 @@ describe('killing', () => {
   }, SLOW);
 
   it(
-    'npm run restore leaves a database on which no program starts, and into which it can be run again',
+    'inkpad restore leaves a database on which no program starts, and into which it can be run again',
     async () => {
       // A migrated database that was never used counts as empty.
-      expect(run('dist/scripts/migrate.js', [], environment).status).toBe(0);
+      expect(run('dist/apps/cli/migrate.js', [], environment).status).toBe(0);
       await database.query('begin; lock table webhook_finished in exclusive mode');
       const killed = startProgram(RESTORE, environment, [backup]);
       const waiting = () =>
@@ -392,9 +392,9 @@ describe('killing', () => {
       await killed.kill('SIGKILL');
       await database.query('rollback');
       const message =
-        'A restore into this database was not finished: run npm run restore again, or begin with a new database.';
+        'A restore into this database was not finished: run inkpad restore again, or begin with a new database.';
       for (const program of [
-        'dist/scripts/migrate.js',
+        'dist/apps/cli/migrate.js',
         'dist/apps/api/main.js',
         'dist/apps/dispatcher/main.js',
       ]) {
@@ -429,17 +429,17 @@ describe('killing', () => {
   );
 
   it(
-    'npm run restore leaves no process behind',
+    'inkpad restore leaves no process behind',
     async () => {
       const [folder, target] = [mkdtempSync(join(files, 'left-')), join(files, 'left-target')];
       cpSync(backup, folder, { recursive: true });
       const killed = startProgram(
-        'scripts/restore.mjs',
+        'apps/cli/inkpad.cjs',
         {
           ...settings(target),
           MASTER_KEY_FILE: join(first, 'master.key'),
         },
-        [folder],
+        ['restore', folder],
       );
       const listOwn = () =>
         listProcesses().filter(
@@ -453,7 +453,7 @@ describe('killing', () => {
   );
 
   it(
-    'npm run restore leaves no verification behind',
+    'inkpad restore leaves no verification behind',
     async () => {
       await database.query('create database verified');
       const inOther = (url: string) => Object.assign(new URL(url), { pathname: '/verified' }).href;
@@ -475,7 +475,7 @@ describe('killing', () => {
   );
 
   it(
-    'npm run backup leaves no folder under the backup’s name, and it can be run again',
+    'inkpad backup leaves no folder under the backup’s name, and it can be run again',
     async () => {
       const target = join(files, 'killed');
       await database.query('begin');

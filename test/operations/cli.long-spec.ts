@@ -20,7 +20,7 @@ async function cli(
   args: string[],
   input?: string,
 ): Promise<{ code: number | null; output: string }> {
-  const program = startProgram('dist/scripts/cli.js', environment, args, input);
+  const program = startProgram('dist/apps/cli/cli.js', environment, args, input);
   return { code: await program.exitCode, output: program.output() };
 }
 
@@ -34,7 +34,7 @@ const GRACE = 'grace@shop.example';
 const ADA = 'ada@shop.example';
 
 /** The tests build on each other. */
-describe('npm run cli', () => {
+describe('inkpad', () => {
   let store: number;
   let tokenId: number;
 
@@ -233,7 +233,7 @@ describe('npm run cli', () => {
     const { code, output } = await cli(['user:remove', '--email', GRACE]);
     expect(code).toBe(0);
     expect(output).toContain(
-      `Store ${store} has no owner any more: npm run -s cli -- member:add --store ${store} --user … gives it one.`,
+      `Store ${store} has no owner any more: inkpad member:add --store ${store} --user … gives it one.`,
     );
     expect(JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '')).toEqual({
       user_id: 1,
@@ -309,7 +309,7 @@ describe('npm run cli', () => {
     for (const name of commands) {
       const help = (await cli([name, '--help'])).output;
       expect(help).toMatch(/\n\n\S.*\n/);
-      expect(help).toContain(`npm run -s cli -- ${name}`);
+      expect(help).toContain(`inkpad ${name}`);
       expect(help.split('\n').filter((line) => /^ {2}--\S+( <\S+>)?\s*$/.test(line))).toEqual([]);
     }
   });

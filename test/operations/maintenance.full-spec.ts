@@ -39,7 +39,7 @@ async function runCli(...args: string[]): Promise<{ maintenance: object | null }
     service.running.database.url,
     service.running.environment,
   );
-  const program = startProgram('dist/scripts/cli.js', environment, args);
+  const program = startProgram('dist/apps/cli/cli.js', environment, args);
   const code = await program.exitCode;
   if (code !== 0) throw new Error(program.output());
   return JSON.parse(/^\{.*\}$/m.exec(program.output())?.[0] ?? 'null') as {

@@ -17,7 +17,7 @@ import { findFreePort, startProgram } from '../support/services/program.js';
 import { Client, startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-const CLI = 'dist/scripts/cli.js';
+const CLI = 'dist/apps/cli/cli.js';
 const API = 'dist/apps/api/main.js';
 const OLD = Buffer.alloc(32, 7);
 const NEW = Buffer.alloc(32, 8);
@@ -87,7 +87,7 @@ describe('the master key of a database', () => {
     ['api', API, [], 78],
     ['dispatcher', 'dist/apps/dispatcher/main.js', [], 78],
     ['cli', CLI, ['user:create', '--email', 'wrong@shop.example', '--name', 'Wrong'], 1],
-    ['verify', 'dist/scripts/verify.js', [], 1],
+    ['verify', 'dist/apps/cli/verify.js', [], 1],
   ])('is checked by the %s, which refuses another key', async (_, file, parameters, end) => {
     const { code, output } = await run(file, installation.environment(ONLY_NEW), parameters);
     expect(output.trim()).toMatch(
@@ -264,7 +264,7 @@ describe('the rotation of the master key', () => {
       'select subject_id::int as id from personal_keys',
     );
     expect((await keys.load(rows.map(({ id }) => id))).size).toBe(rows.length);
-    const verification = await run('dist/scripts/verify.js', installation.environment(ONLY_NEW));
+    const verification = await run('dist/apps/cli/verify.js', installation.environment(ONLY_NEW));
     expect(verification.output).toContain('every read model matches its events');
   });
 

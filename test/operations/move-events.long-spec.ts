@@ -70,7 +70,7 @@ afterAll(async () => {
   await database.close();
 }, SLOW);
 
-describe('npm run move-events', () => {
+describe('inkpad move-events', () => {
   it(
     'refuses an EventStoreDB that holds the history of another database',
     async () => {
@@ -148,7 +148,7 @@ describe('npm run move-events', () => {
     expect(await readPositions()).toEqual(positions);
   });
 
-  it('makes npm run verify refuse PostgreSQL as the event store afterwards', async () => {
+  it('makes inkpad verify refuse PostgreSQL as the event store afterwards', async () => {
     const { status, output } = await run('verify', postgresSettings);
     expect(status).toBe(1);
     expect(output.trim()).toMatch(
@@ -301,7 +301,7 @@ async function stop(...names: string[]): Promise<void> {
 }
 
 const startMove = (to: string) =>
-  spawn(process.execPath, ['dist/scripts/move-events.js', '--to', to], {
+  spawn(process.execPath, ['dist/apps/cli/move-events.js', '--to', to], {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...eventStoreDbSettings },
     stdio: 'ignore',
   });
@@ -312,7 +312,7 @@ async function run(
   environment: NodeJS.ProcessEnv,
   ...args: string[]
 ): Promise<{ status: number | null; output: string }> {
-  const child = spawn(process.execPath, [`dist/scripts/${script}.js`, ...args], {
+  const child = spawn(process.execPath, [`dist/apps/cli/${script}.js`, ...args], {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -18,8 +18,8 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const API = 'dist/apps/api/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/main.js';
-const REBASE = 'dist/scripts/rebase-positions.js';
-const VERIFY = 'dist/scripts/verify.js';
+const REBASE = 'dist/apps/cli/rebase-positions.js';
+const VERIFY = 'dist/apps/cli/verify.js';
 const SLOW = 300_000;
 const SETTINGS = {
   EVENT_STORE_URL: '',
@@ -79,7 +79,7 @@ beforeAll(async () => {
       PORT: String(port),
     });
     store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
-    const migration = run('dist/scripts/migrate.js');
+    const migration = run('dist/apps/cli/migrate.js');
     if (migration.status !== 0) throw new Error(`migration failed:\n${migration.output}`);
     await dumpAndRestore(service.database.ownerUrl, restoredServer.ownerUrl);
   } finally {
@@ -100,19 +100,19 @@ describe('a database restored from a logical dump', () => {
       const { status, output } = run(program);
       expect(status).toBe(program === VERIFY ? 1 : 78);
       expect(output.trim()).toBe(
-        'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
+        'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run inkpad rebase-positions once, then start again.',
       );
     },
   );
 
-  it('is accepted by npm run migrate', () => {
-    expect(run('dist/scripts/migrate.js')).toEqual({
+  it('is accepted by inkpad migrate', () => {
+    expect(run('dist/apps/cli/migrate.js')).toEqual({
       status: 0,
       output: 'the database is up to date\n',
     });
   });
 
-  it('is refused by npm run rebase-positions while an api is connected', async () => {
+  it('is refused by inkpad rebase-positions while an api is connected', async () => {
     const api = await connect(restoredServer.url, 'inkpad api');
     const { status, output } = run(REBASE);
     await api.end();
@@ -122,7 +122,7 @@ describe('a database restored from a logical dump', () => {
     ]);
   });
 
-  it('is left unchanged by npm run rebase-positions when events were appended after the restore', async () => {
+  it('is left unchanged by inkpad rebase-positions when events were appended after the restore', async () => {
     await query('create database appended template inkpad', 'postgres');
     const [url, ownerUrl] = [new URL(restoredServer.url), new URL(restoredServer.ownerUrl)];
     url.pathname = ownerUrl.pathname = '/appended';
@@ -152,7 +152,7 @@ describe('a database restored from a logical dump', () => {
     );
   });
 
-  it('keeps its order of events, constraints, triggers and grants when npm run rebase-positions is run twice', async () => {
+  it('keeps its order of events, constraints, triggers and grants when inkpad rebase-positions is run twice', async () => {
     const definition = await readDefinition();
     const expectedOutput = `${before.length} events are in their original order, at positions of this server\n`;
     expect(run(REBASE)).toEqual({ status: 0, output: expectedOutput });
@@ -174,7 +174,7 @@ describe('a database restored from a logical dump', () => {
   });
 
   it(
-    'gets new events at the end, and sends every webhook once, after npm run rebase-positions',
+    'gets new events at the end, and sends every webhook once, after inkpad rebase-positions',
     async () => {
       const sentBefore = receiver.received.map(getEventId);
       expect(sentBefore.length).toBe(3);

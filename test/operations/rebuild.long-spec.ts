@@ -11,7 +11,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { CUSTOMER_EVENTS, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-/** Runs `npm run rebuild` as an operator does: beside a service that continues to work. */
+/** Runs `inkpad rebuild` as an operator does: beside a service that continues to work. */
 
 const SLOW = 300_000;
 /** The EventStoreDB emulator shares this process with the clients, and needs time to respond. */
@@ -34,7 +34,7 @@ function start(program: string, args: string[]): Program {
   const environment = createTestEnvironment(service.database.url, {
     ...service.environment,
   });
-  return startProgram(`dist/scripts/${program}.js`, environment, args);
+  return startProgram(`dist/apps/cli/${program}.js`, environment, args);
 }
 
 async function run(
@@ -120,7 +120,7 @@ function stampAll(cards: string[], until: { over: boolean }): Promise<number[]> 
 }
 
 it(
-  'npm run rebuild replays everything while stamps, new customers and webhooks continue, and loses nothing',
+  'inkpad rebuild replays everything while stamps, new customers and webhooks continue, and loses nothing',
   async () => {
     const receiver = await receive();
     await subscribe(store, receiver, { events: CUSTOMER_EVENTS });
@@ -198,7 +198,7 @@ it(
   SLOW,
 );
 
-describe('npm run rebuild of read models and claims', () => {
+describe('inkpad rebuild of read models and claims', () => {
   it(
     'reports every difference, changes nothing with --check, and corrects them without it',
     async () => {
@@ -315,7 +315,7 @@ describe('npm run rebuild of read models and claims', () => {
   );
 });
 
-describe('npm run rebuild of the history table', () => {
+describe('inkpad rebuild of the history table', () => {
   it(
     'reports every difference, corrects them, and lets the dispatcher continue behind them',
     async () => {
@@ -443,7 +443,7 @@ describe('npm run rebuild of the history table', () => {
   );
 });
 
-describe('npm run rebuild of the statistics', () => {
+describe('inkpad rebuild of the statistics', () => {
   it(
     'reports what verify reports, changes nothing with --check, and counts the store anew without it',
     async () => {
@@ -485,7 +485,7 @@ describe('npm run rebuild of the statistics', () => {
   );
 });
 
-describe('npm run rebuild', () => {
+describe('inkpad rebuild', () => {
   /** Gives every read model another state, and takes half of the claims away. */
   async function tamperAll(): Promise<void> {
     for (const { table } of readModels)

@@ -20,7 +20,7 @@ describe('an announced retirement', () => {
   it('can be withdrawn by retirement:withdraw, and announced again', async () => {
     const database = await announcedDatabase(daysFromNow(-300), daysFromNow(100));
     const run = (...args: string[]) =>
-      runNode(['dist/scripts/cli.js', ...args], createTestEnvironment(database.url));
+      runNode(['dist/apps/cli/cli.js', ...args], createTestEnvironment(database.url));
     expect(run('retirement:show').output).toContain(daysFromNow(100).toISOString().slice(0, 10));
     expect(run('retirement:withdraw')).toMatchObject({ status: 0 });
     expect(run('retirement:withdraw')).toEqual({
@@ -242,7 +242,7 @@ describe('users of a retired API version', () => {
     ).toHaveLength(1);
     expect(dispatcherOutput).not.toContain(email);
     const { output } = runNode(
-      ['dist/scripts/cli.js', 'retirement:notices'],
+      ['dist/apps/cli/cli.js', 'retirement:notices'],
       createTestEnvironment(database.url),
     );
     expect(JSON.parse(output)).toMatchObject({

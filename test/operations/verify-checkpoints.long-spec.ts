@@ -17,7 +17,7 @@ import { openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
- * Runs `npm run verify -- --checkpoints` against an operator who rewrites the history and covers it up: hashes are
+ * Runs `inkpad verify --checkpoints` against an operator who rewrites the history and covers it up: hashes are
  * computed again, and read models, heads and claims made to match.
  */
 
@@ -58,7 +58,7 @@ async function verify(...args: string[]): Promise<{ code: number | null; output:
     ...engine,
     CHECKPOINT_KEY: key.settings.CHECKPOINT_KEY,
   });
-  const program = startProgram('dist/scripts/verify.js', environment, args);
+  const program = startProgram('dist/apps/cli/verify.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
 }
 
@@ -113,7 +113,7 @@ const removeEvents = (matches: (event: StoredEvent) => boolean) =>
   original.filter((event) => !matches(event));
 
 it(
-  'npm run verify -- --checkpoints accepts an unchanged history, also after it was copied event by event',
+  'inkpad verify --checkpoints accepts an unchanged history, also after it was copied event by event',
   async () => {
     const success = {
       code: 0,
@@ -129,7 +129,7 @@ it(
   SLOW,
 );
 
-describe('npm run verify -- --checkpoints reports', () => {
+describe('inkpad verify --checkpoints reports', () => {
   const cases: Record<string, [() => StoredEvent[], () => string | RegExp]> = {
     'a rewritten event': [
       () =>
@@ -227,13 +227,13 @@ describe('npm run verify -- --checkpoints reports', () => {
   );
 });
 
-describe('npm run verify', () => {
+describe('inkpad verify', () => {
   it.each([
     [['--checkpoints', '/no/such/folder'], 'there is no folder /no/such/folder'],
     [['--checkpoints', tmpdir()], 'there are no checkpoints in'],
     [['--checkpoints', tmpdir(), '--key', 'abc'], 'must be a verifier key'],
-    [['--key', 'abc'], 'Usage: npm run verify'],
-    [['--checkpoint', 'x'], 'Usage: npm run verify'],
+    [['--key', 'abc'], 'Usage: inkpad verify'],
+    [['--checkpoint', 'x'], 'Usage: inkpad verify'],
   ])(
     'explains what is wrong with the arguments %j, and exits with 1',
     async (args, sentence) => {

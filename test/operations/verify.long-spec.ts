@@ -7,7 +7,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-/** Runs `npm run verify` as an operator does: beside a service that continues to work. */
+/** Runs `inkpad verify` as an operator does: beside a service that continues to work. */
 
 const SLOW = 300_000;
 const ON_POSTGRES = process.env['TEST_ENGINE'] !== 'eventstoredb';
@@ -32,7 +32,7 @@ const query = (text: string, values: unknown[] = []) => service.database.query(t
 
 async function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
   const environment = createTestEnvironment(service.database.url, service.environment);
-  const program = startProgram('dist/scripts/verify.js', environment, args);
+  const program = startProgram('dist/apps/cli/verify.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
 }
 
@@ -42,7 +42,7 @@ const expectFinding = (sentence: string): unknown => ({
 });
 
 it(
-  'npm run verify finds no difference while clients stamp the same card and customers are created',
+  'inkpad verify finds no difference while clients stamp the same card and customers are created',
   async () => {
     let isVerifying = true;
     const stamps = Array.from({ length: 4 }, async () => {
@@ -63,7 +63,7 @@ it(
   SLOW,
 );
 
-describe('npm run verify', () => {
+describe('inkpad verify', () => {
   let undo: (() => Promise<unknown>)[] = [];
 
   afterEach(async () => {

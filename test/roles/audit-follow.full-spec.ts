@@ -9,7 +9,7 @@ import { openHistory } from '../support/services/history.js';
 import { runNode, startProgram, type Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
-const CLI = 'dist/scripts/cli.js';
+const CLI = 'dist/apps/cli/cli.js';
 
 type Line = { cursor: string; kind: string; id: string; type: string; account_id: number | null };
 

@@ -94,7 +94,7 @@ describe('the audit log', () => {
   it('AUDIT-06 The command line shows the same audit log', async () => {
     const { database, environment } = service.running;
     const program = startProgram(
-      'dist/scripts/cli.js',
+      'dist/apps/cli/cli.js',
       createTestEnvironment(database.url, environment),
       ['audit:list', '--account', String(store.accountId), '--type', 'token.created'],
     );

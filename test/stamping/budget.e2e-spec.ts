@@ -67,7 +67,7 @@ describe('the budget of a stamp', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    const setup = startProgram('dist/scripts/setup.js', createEnvironment());
+    const setup = startProgram('dist/apps/cli/setup.js', createEnvironment());
     if ((await setup.exitCode) !== 0) throw new Error(setup.output());
     store = JSON.parse(setup.output()) as typeof store;
   });

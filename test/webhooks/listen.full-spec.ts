@@ -42,7 +42,7 @@ afterAll(async () => {
 }, SLOW);
 
 function start(parameters: string[], environment: NodeJS.ProcessEnv = {}): Program {
-  const listener = startProgram('dist/scripts/webhooks-listen.js', environment, parameters);
+  const listener = startProgram('dist/apps/cli/webhooks-listen.js', environment, parameters);
   listeners.push(listener);
   return listener;
 }
@@ -134,10 +134,10 @@ it(
 );
 
 it.each(['SIGTERM', 'SIGKILL'] as const)(
-  'webhooks:listen unsubscribes when the npm that runs it gets %s',
+  'webhooks:listen unsubscribes when the npx that runs it gets %s',
   async (signal) => {
     const npm = startCommand(
-      ['npm', 'run', 'webhooks:listen', '--', '--events', 'customer.created'],
+      ['npx', 'inkpad', 'webhooks:listen', '--events', 'customer.created'],
       writeLocalData(),
     );
     listeners.push(npm);

@@ -46,7 +46,7 @@ export class Proofs {
     const { note, size } = await this.checkpoints.getCoveringCheckpoint(index);
     const { event, previousHash } = await this.readEvent(stream, revision);
     if (!(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {
-      throw new Error(`leaf ${index} of the tree is not event ${event.id} (npm run verify)`);
+      throw new Error(`leaf ${index} of the tree is not event ${event.id} (inkpad verify)`);
     }
     const proof = await this.tree.getInclusionProof(index, size);
     return { event, previousHash, index, size, root: note.split('\n')[2] ?? '', proof, note };

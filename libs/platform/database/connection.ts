@@ -181,7 +181,7 @@ export async function queryAtStartup<R extends pg.QueryResultRow>(
     return (await pool.query<R>(text, values)).rows[0];
   } catch (error) {
     if (findDatabaseError(error)?.code !== SQLSTATE.undefinedTable) throw error;
-    throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
+    throw new ConfigError('Tables are missing in the database: run inkpad migrate first.', {
       cause: error,
     });
   }

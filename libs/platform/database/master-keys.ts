@@ -98,7 +98,7 @@ export class MasterKeys implements OnModuleInit {
     const { previous } = state;
     if (previous && !findKey({ fingerprint: previous }, keys)) {
       throw new ConfigError(
-        `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${getKeyId(previous)}) until npm run cli key:rotate has said that it is done.`,
+        `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${getKeyId(previous)}) until inkpad key:rotate has said that it is done.`,
       );
     }
     const ring = new Keyring(keys, sealing);

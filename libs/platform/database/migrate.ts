@@ -17,7 +17,7 @@ export function getMigrationNames(migrations: readonly Migration[]): string[] {
 }
 
 /**
- * Finds the migrations that `npm run migrate` would still run. The database may be ahead of this program: during a rolling
+ * Finds the migrations that `inkpad migrate` would still run. The database may be ahead of this program: during a rolling
  * upgrade the version before runs on the tables of the next one.
  */
 export async function findMissingMigrations(

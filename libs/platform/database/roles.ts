@@ -31,7 +31,7 @@ export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promi
     if (findDatabaseError(cause)?.code !== SQLSTATE.insufficientPrivilege) throw cause;
     const { username } = new URL(urls.databaseMigrationUrl);
     throw new ConfigError(
-      `The role ${service.role} of DATABASE_URL does not exist, and ${decodeURIComponent(username)} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role ${name} login password '…', then run npm run migrate again.`,
+      `The role ${service.role} of DATABASE_URL does not exist, and ${decodeURIComponent(username)} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role ${name} login password '…', then run inkpad migrate again.`,
       { cause },
     );
   }

@@ -13,7 +13,7 @@ export async function assertNoUnfinishedRestore(
 ): Promise<void> {
   if (!(await hasUnfinishedRestore(client))) return;
   throw new ConfigError(
-    'A restore into this database was not finished: run npm run restore again, or begin with a new database.',
+    'A restore into this database was not finished: run inkpad restore again, or begin with a new database.',
   );
 }
 

@@ -55,7 +55,7 @@ export class RetirementRecord implements OnModuleInit {
       if (findDatabaseError(error)?.code !== SQLSTATE.undefinedTable) throw error;
       // Without its tables nothing was announced; readiness says what is missing.
       if (this.config.v1.deprecatedAt === null) return;
-      throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
+      throw new ConfigError('Tables are missing in the database: run inkpad migrate first.', {
         cause: error,
       });
     }

@@ -110,12 +110,11 @@ export class PlatformSettings {
   @Setting(parseMasterKey, 'must be 32 bytes in base64')
   MASTER_KEY_PREVIOUS?: string;
   @Describe(`
-    The key that signs the checkpoints of the history (docs/history.md), created with npm run -s
-    cli -- checkpoint:create-key. Unset: generated once in DATA_DIR; in production no
+    The key that signs the checkpoints of the history (docs/history.md), created with inkpad checkpoint:create-key. Unset: generated once in DATA_DIR; in production no
     checkpoints are signed.
   `)
   @Secret()
-  @Setting(parseSignerKey, 'must be what npm run -s cli -- checkpoint:create-key has written')
+  @Setting(parseSignerKey, 'must be what inkpad checkpoint:create-key has written')
   CHECKPOINT_KEY?: string;
   @Describe(`
     A folder for the checkpoints, best on another machine. Unset: checkpoints in DATA_DIR; in

@@ -97,7 +97,7 @@ describe('a later start', () => {
     expect(decideRetirementStep(null, announcement, NOW)).toEqual({
       kind: 'refuse',
       reason:
-        'API_V1_DEPRECATION_DATE: v1 was announced on 2026-01-10 as deprecated from 2026-02-01 and retired from 2028-02-01, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.',
+        'API_V1_DEPRECATION_DATE: v1 was announced on 2026-01-10 as deprecated from 2026-02-01 and retired from 2028-02-01, so set these dates again, or withdraw them with inkpad retirement:withdraw.',
     });
     expect(decideRetirementStep(null, undefined, NOW)).toEqual({ kind: 'none' });
   });

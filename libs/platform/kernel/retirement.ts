@@ -62,7 +62,7 @@ export function renderDate(moment: Date): string {
 
 function renderMissingDates({ announcedAt, deprecatedAt, sunsetAt }: Announcement): string {
   const end = sunsetAt ? ` and retired from ${renderDate(sunsetAt)}` : '';
-  return `API_V1_DEPRECATION_DATE: v1 was announced on ${toDay(announcedAt)} as deprecated from ${renderDate(deprecatedAt)}${end}, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.`;
+  return `API_V1_DEPRECATION_DATE: v1 was announced on ${toDay(announcedAt)} as deprecated from ${renderDate(deprecatedAt)}${end}, so set these dates again, or withdraw them with inkpad retirement:withdraw.`;
 }
 
 function findAnnouncementError({ sunsetAt }: RetirementDates, now: Date): string | undefined {

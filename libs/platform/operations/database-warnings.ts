@@ -24,7 +24,7 @@ export class DatabaseWarnings implements OnApplicationBootstrap {
     const { role, mayRewrite } = await canRewriteHistory(this.pool);
     if (!mayRewrite) return;
     this.log.warn(
-      `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run npm run migrate (docs/operating.md, Database roles).`,
+      `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run inkpad migrate (docs/operating.md, Database roles).`,
     );
   }
 

@@ -105,7 +105,7 @@ export class Readiness implements OnModuleDestroy {
   private async assertMigrated(): Promise<void> {
     if (this.isMigrated) return;
     const missing = await findMissingMigrations(this.source, { query_timeout: TIMEOUT_MS });
-    if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run npm run migrate`);
+    if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run inkpad migrate`);
     this.isMigrated = true;
   }
 }

@@ -44,7 +44,7 @@ export class OwnServer implements TestDatabase {
   migrate(): void {
     const environment = { DATABASE_MIGRATION_URL: this.ownerUrl };
     const { status, output } = runNode(
-      ['dist/scripts/migrate.js'],
+      ['dist/apps/cli/migrate.js'],
       createTestEnvironment(this.url, environment),
     );
     if (status !== 0) throw new Error(output);

@@ -205,8 +205,8 @@ export class GuideReader {
   private async listen(text: string): Promise<void> {
     await this.listener?.kill('SIGTERM');
     const command = text.replace(
-      'npm run webhooks:listen --',
-      `exec ${process.execPath} dist/scripts/webhooks-listen.js`,
+      'npx inkpad webhooks:listen',
+      `exec ${process.execPath} dist/apps/cli/webhooks-listen.js`,
     );
     const listener = startCommand(['bash', '-c', command], this.environment);
     this.listener = listener;

@@ -58,7 +58,7 @@ async function startMigrated() {
 /** @param {NodeJS.ProcessEnv} env */
 function migrate(env) {
   return new Promise((resolve) => {
-    execFile(process.execPath, ['dist/scripts/migrate.js'], { env }, (error, stdout, stderr) =>
+    execFile(process.execPath, ['dist/apps/cli/migrate.js'], { env }, (error, stdout, stderr) =>
       resolve({ code: error?.code ?? 0, output: stdout + stderr }),
     );
   });

@@ -31,6 +31,6 @@ export class DamageCheck {
     const { differences } = await this.eventStore.describeDamage();
     for (const difference of differences.slice(0, MAX_LINES)) this.log.error(difference);
     if (differences.length > MAX_LINES)
-      this.log.error(`${differences.length - MAX_LINES} more: npm run verify lists them`);
+      this.log.error(`${differences.length - MAX_LINES} more: inkpad verify lists them`);
   }
 }

@@ -86,7 +86,7 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
     return 'The event store does not know the database user and password in EVENT_STORE_URL.';
   }
-  return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
+  return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs inkpad event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
 /** Bounds the wait for a response: the client sets no deadline for requests it has sent. @throws NoResponseError */

@@ -50,7 +50,7 @@ export class ForeignEvents {
     this.settings.set(stream, { revision, harmful });
     if (harmful.length > 0) {
       this.warn(
-        `${describeName(stream)}: its settings (${harmful.join(', ')}) hide events or deny them; npm run verify says which`,
+        `${describeName(stream)}: its settings (${harmful.join(', ')}) hide events or deny them; inkpad verify says which`,
       );
     }
   }
@@ -100,7 +100,7 @@ export class ForeignEvents {
 
   private warn(line: string): void {
     if (this.lines < MAX_LINES) this.log.warn(line);
-    else if (this.lines === MAX_LINES) this.log.warn('further streams: npm run verify lists them');
+    else if (this.lines === MAX_LINES) this.log.warn('further streams: inkpad verify lists them');
     this.lines++;
   }
 }

@@ -44,12 +44,12 @@ export async function refuseForeignPositions(
   );
   if (positions?.moved) {
     throw new ConfigError(
-      'The history of this database is in KurrentDB (EventStoreDB): set EVENT_STORE_URL, or move it back with npm run move-events -- --to postgres.',
+      'The history of this database is in KurrentDB (EventStoreDB): set EVENT_STORE_URL, or move it back with inkpad move-events --to postgres.',
     );
   }
   if (positions?.foreign) {
     throw new ConfigError(
-      'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
+      'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run inkpad rebase-positions once, then start again.',
     );
   }
 }
@@ -69,7 +69,7 @@ const SELECT_LOCAL_HISTORY = `
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
   if (await queryAtStartup(pool, SELECT_LOCAL_HISTORY, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
     throw new ConfigError(
-      'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with npm run move-events -- --to eventstoredb.',
+      'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with inkpad move-events --to eventstoredb.',
     );
   }
 }

@@ -354,5 +354,5 @@ function toHead({ revision, hash }: { revision: number; hash: Buffer }): Head {
 
 /** Describes a read model ahead of its stream, for the operator. */
 export function describeAhead(table: string, id: number): string {
-  return `${table} ${id}: the read model is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
+  return `${table} ${id}: the read model is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run inkpad verify --repair.`;
 }
