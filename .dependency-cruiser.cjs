@@ -91,7 +91,7 @@ module.exports = {
       comment: 'apps are started, not imported',
       severity: 'error',
       from: { path: '^libs/', pathNot: '[.]spec[.]ts$' },
-      to: { path: '^(apps|scripts|test|bench)/' },
+      to: { path: '^(apps|tools|test|bench)/' },
     },
     {
       name: 'chaos-apart',
@@ -176,9 +176,9 @@ module.exports = {
       name: 'no-dev-dependency-at-run-time',
       severity: 'error',
       from: {
-        path: '^(libs|apps|scripts)/',
+        path: '^(libs|apps|tools)/',
         // These work on the repository itself, and run nowhere else.
-        pathNot: ['[.](spec|contract)[.]ts$', '^scripts/(check-|api-documents|guides|openapi/)'],
+        pathNot: ['[.](spec|contract)[.]ts$', '^tools/(checks/|generate/|local/guides[.]mjs)'],
       },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],

@@ -15,11 +15,11 @@ COPY docs/receivers ./docs/receivers
 COPY docs/admin-api.md docs/api.md docs/webhooks.md ./docs/
 COPY CHANGELOG.md openapi.json ./
 COPY libs ./libs
-COPY scripts ./scripts
+COPY tools ./tools
 # Not --omit=optional: argon2's native part is an optional package.
 RUN npm run build \
   && npm prune --omit=dev --ignore-scripts \
-  && node scripts/prune-image.mjs
+  && node tools/local/prune-image.mjs
 
 FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 LABEL org.opencontainers.image.title="Inkpad" \

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { COMPILER_OPTIONS } from './scripts/compile.mjs';
+import { COMPILER_OPTIONS } from './tools/local/compile.mjs';
 import './test/support/jest/temporary-folder.mjs';
 
 // For the workers, and for the programs that tests start.
@@ -32,7 +32,7 @@ export default {
     {
       ...base,
       displayName: 'unit',
-      testMatch: ['<rootDir>/{apps,libs,scripts,test/support}/**/*.spec.ts'],
+      testMatch: ['<rootDir>/{apps,libs,tools,test/support}/**/*.spec.ts'],
     },
     {
       ...base,

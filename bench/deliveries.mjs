@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import {
   MEANING,

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep, readFileIfExists } from '../scripts/processes.mjs';
+import { sleep, readFileIfExists } from '../tools/local/processes.mjs';
 import { median, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';

@@ -5,7 +5,7 @@ import { selfSigned } from '../test/support/emulators/eventstoredb/certificate.m
 import { pin } from './cores.mjs';
 import { join } from 'node:path';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep, readFileIfExists } from '../scripts/processes.mjs';
+import { sleep, readFileIfExists } from '../tools/local/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { stampBody } from './stamp-body.mjs';

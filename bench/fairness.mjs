@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import {
   MEANING,
   hold,

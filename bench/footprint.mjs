@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { loadNow } from './dispatchers.mjs';
 import { table, us, whole } from './figures.mjs';

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import sharp from 'sharp';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { quantile, ratio, table, whole } from './figures.mjs';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { hold, loadNow, now, release, startInkpadDispatcher, startSink } from './dispatchers.mjs';
 import { median, ms, quantile, spread, table, us, whole } from './figures.mjs';

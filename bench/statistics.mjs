@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { StatisticsTable } from '../dist/libs/loyalty/statistics/statistics-table.service.js';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { StatisticsVerification } from '../dist/libs/loyalty/statistics/statistics-verification.service.js';

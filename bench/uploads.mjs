@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../scripts/processes.mjs';
+import { sleep } from '../tools/local/processes.mjs';
 import { median, ms, quantile, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';

@@ -10,7 +10,7 @@ import { dump, loadAll } from 'js-yaml';
 import { SECRET_SETTINGS } from '../dist/libs/configuration/secret-files.js';
 import { kinds } from '../dist/libs/platform/kernel/setting-decorators.js';
 import { SETTINGS } from '../dist/libs/configuration/settings.js';
-import { RUNTIME_VARIABLES } from '../dist/scripts/env-example.js';
+import { RUNTIME_VARIABLES } from '../dist/tools/generate/env-example.js';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const CHART = 'deploy/helm/inkpad';

@@ -12,8 +12,8 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..')
 /** Commands that are programs of their own, in dist; the others are those of cli.ts. */
 const PROGRAMS = {
   backup: 'apps/cli/backup.js',
-  demo: 'scripts/demo.js',
-  'demo:shop': 'scripts/demo-shop.js',
+  demo: 'tools/demo/demo.js',
+  'demo:shop': 'tools/demo/demo-shop.js',
   'event-store-access': 'apps/cli/event-store-access.js',
   migrate: 'apps/cli/migrate.js',
   'move-events': 'apps/cli/move-events.js',

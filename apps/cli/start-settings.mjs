@@ -87,7 +87,7 @@ export function isLocal(host) {
 /** Loads what runs a script on the database of `npm start`, which the image does not have. */
 export async function loadEmbeddedRun() {
   try {
-    return await import('../../scripts/embedded-run.mjs');
+    return await import('../../tools/local/embedded-run.mjs');
   } catch (error) {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Refusal(

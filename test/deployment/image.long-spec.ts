@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
-import { placeImagePackages } from '../../scripts/image-packages.mjs';
-import { listPackages, measure, pruneImage } from '../../scripts/prune-image.mjs';
+import { placeImagePackages } from '../../tools/generate/image-packages.mjs';
+import { listPackages, measure, pruneImage } from '../../tools/local/prune-image.mjs';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -190,7 +190,7 @@ describe('the files of the image', () => {
   it('are the packages of the SBOM, which has nothing else', () => {
     const folder = join(image, 'sbom');
     expect(
-      run(`node ${join(process.cwd(), 'scripts/sbom.mjs')} ${folder}`, {}, process.cwd()),
+      run(`node ${join(process.cwd(), 'tools/generate/sbom.mjs')} ${folder}`, {}, process.cwd()),
     ).toEqual({
       status: 0,
       output: expect.stringMatching(/^\d+ packages, their licences in /),

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { findLastMessage } from '../../scripts/processes.mjs';
+import { findLastMessage } from '../../tools/local/processes.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort } from '../support/services/program.js';
@@ -29,7 +29,7 @@ for (const name of fs.readdirSync(repository).filter((file) => /[.](?:json|md)$/
   fs.copyFileSync(path.join(repository, name), path.join(clone, name));
 }
 // Not a link to dist: what is built here must not replace what other tests run.
-for (const name of ['apps', 'scripts', 'dist']) {
+for (const name of ['apps', 'tools', 'dist']) {
   fs.cpSync(path.join(repository, name), path.join(clone, name), {
     recursive: true,
     preserveTimestamps: true,
@@ -45,7 +45,7 @@ describe('npm start with a retired API version', () => {
   beforeAll(async () => {
     port = await findFreePort();
     retiredDatabase = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
-    starter = startProcess(['scripts/start.mjs'], {
+    starter = startProcess(['tools/local/start.mjs'], {
       DATABASE_URL: retiredDatabase.url,
       METRICS_PORT: '0',
       DATA_DIR: path.join(folder, 'retired'),
@@ -361,7 +361,7 @@ describe('a program or script', () => {
     const empty = Object.fromEntries(
       Object.entries(environment).filter(([, value]) => value !== ''),
     );
-    if (what === 'start') return waitForExit(startProcess(['scripts/start.mjs'], empty));
+    if (what === 'start') return waitForExit(startProcess(['tools/local/start.mjs'], empty));
     if (what === 'api' || what === 'dispatcher') {
       return waitForExit(startProcess([`dist/apps/${what}/main.js`], empty));
     }

@@ -7,7 +7,7 @@ import pg from 'pg';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
 import { readConfig } from '#configuration/config.js';
-import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
+import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';

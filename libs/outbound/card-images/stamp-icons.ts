@@ -1,4 +1,4 @@
-// Made by scripts/icons.mjs.
+// Made by tools/generate/icons.mjs.
 
 /** One filled path on 24 by 24 for each stamp icon; Material Design Icons, see NOTICE. */
 // prettier-ignore

@@ -5,7 +5,7 @@ import { defineLocks, LOCKS } from './locks.js';
 
 const LOCK_NUMBER = /\b727_?\d{3}\b/g;
 
-const files = ['libs', 'apps', 'scripts'].flatMap((folder) =>
+const files = ['libs', 'apps', 'tools'].flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(ts|sql)$/.test(file) && basename(file) !== 'locks.ts')
     .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') })),

@@ -16,7 +16,7 @@ import { createCounterManifest, WORKER_SCRIPT } from './counter-page.js';
 const decompress = promisify(brotliDecompress);
 const ICON = loadAsset(import.meta.url, './assets/counter-icon.svg');
 
-/** Serves a file of the decoder from `data`. scripts/zxing.mjs says where it comes from. */
+/** Serves a file of the decoder from `data`. tools/generate/zxing.mjs says where it comes from. */
 class DecoderFile {
   private readonly compressed: Buffer;
   readonly version: string;

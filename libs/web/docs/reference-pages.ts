@@ -144,7 +144,7 @@ function renderOperations(
   });
 }
 
-/** Serves Scalar from data/scalar.js.br, whose origin is in scripts/scalar.mjs. It is a page of its own because it is large. */
+/** Serves Scalar from data/scalar.js.br, whose origin is in tools/generate/scalar.mjs. It is a page of its own because it is large. */
 function serveScalar(server: FastifyInstance, root: string): void {
   const script = `${SCALAR}/scalar.js`;
   serveCompressedFile(server, script, {

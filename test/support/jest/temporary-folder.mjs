@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stopLeftoverPostgres } from '../../../scripts/embedded-postgres.mjs';
-import { getStartTime } from '../../../scripts/processes.mjs';
+import { stopLeftoverPostgres } from '../../../tools/local/embedded-postgres.mjs';
+import { getStartTime } from '../../../tools/local/processes.mjs';
 
 /**
  * Imported once by the process that runs tests: whatever it and the processes that it starts put into the temporary

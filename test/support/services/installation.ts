@@ -46,7 +46,7 @@ export class Installation {
     settings: NodeJS.ProcessEnv = {},
     [program = '', ...parameters]: string[] = [
       process.execPath,
-      path.join(root, 'scripts/start.mjs'),
+      path.join(root, 'tools/local/start.mjs'),
     ],
   ): Start {
     let output = '';

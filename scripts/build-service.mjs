@@ -1,5 +1,0 @@
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { buildService } from './build.mjs';
-
-await buildService(path.dirname(path.dirname(fileURLToPath(import.meta.url))));

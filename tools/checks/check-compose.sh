@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Validates both compose files against the Compose schema and tests deploy/Caddyfile in Caddy, with the Debian
+# packages docker-compose and caddy. Needs no Docker engine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+for program in docker-compose caddy; do
+  if ! command -v "$program" >/dev/null; then
+    echo "check-compose: $program is missing; run: apt-get install -y --no-install-recommends docker-compose caddy" >&2
+    exit 1
+  fi
+done
+
+empty=$(mktemp)
+trap 'rm -f "$empty"' EXIT
+
+# With an empty environment and no .env, so that this machine's settings cannot affect the result.
+compose() {
+  env -i PATH="$PATH" HOME="${HOME:-/}" "$@" docker-compose --env-file "$empty" -f "$file" config
+}
+
+# @param the settings that the file asks for, each with a value
+check() {
+  local complaints name one left_out said resolved wanted
+  complaints=$(compose "$@" 2>&1 >/dev/null) || { echo "check-compose: $file: $complaints" >&2; exit 1; }
+  if [ -n "$complaints" ]; then
+    echo "check-compose: $file: $complaints" >&2
+    exit 1
+  fi
+
+  for left_out in "$@"; do
+    name=${left_out%%=*}
+    local given=()
+    for one in "$@"; do
+      if [ "$one" != "$left_out" ]; then given+=("$one"); fi
+    done
+    if said=$(compose "${given[@]}" 2>&1) || [[ $said != *": set $name to "* ]]; then
+      echo "check-compose: $file: expected an error about the missing $name, but got: ${said:-nothing}" >&2
+      exit 1
+    fi
+  done
+
+  # A domain and ports in .env are all that TLS takes.
+  resolved=$(compose "$@" DOMAIN=cards.example PROXY_PORT=80 TLS_PORT=443)
+  for wanted in 'SITE_ADDRESS: cards\.example' 'published: "?80"?' 'published: "?443"?'; do
+    if ! [[ $resolved =~ $wanted ]]; then
+      echo "check-compose: $file: with DOMAIN, $wanted is missing" >&2
+      exit 1
+    fi
+  done
+  echo "$file is valid"
+}
+
+always=(POSTGRES_PASSWORD=p POSTGRES_APP_PASSWORD=a REDIS_PASSWORD=r MASTER_KEY=m)
+file=docker-compose.yml check "${always[@]}" EVENT_STORE_PASSWORD=e EVENT_STORE_APP_PASSWORD=u
+file=docker-compose.postgres.yml check "${always[@]}"
+node tools/checks/check-proxy.mjs

@@ -1,0 +1,32 @@
+import { logsJson, renderLogLine } from '../../apps/cli/log-lines.mjs';
+
+/**
+ * Renders the welcome of `npm start`. The token is shown only once, because output may be stored or forwarded where no
+ * token belongs, and in a log never.
+ */
+export function renderWelcome(publicUrl, { localFile, local, created }) {
+  const elsewhere = local
+    ? `the one created at the first start, in ${localFile}`
+    : 'the one created at the first start, which is not in this data folder';
+  if (logsJson()) {
+    const message = `running at ${publicUrl}; API token: ${local ? `in ${localFile}` : elsewhere}`;
+    return renderLogLine('inkpad', message);
+  }
+  const token = created ? local.api_token : null;
+  const lines = [
+    '',
+    `Inkpad is running at ${publicUrl}`,
+    `API token: ${token ? `${token} (kept in ${localFile}, not shown again)` : elsewhere}`,
+    'Try:',
+    `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
+    ...(local?.email
+      ? [
+          `Sign in: ${publicUrl}/app as ${local.email}, password ${created ? local.password : 'as at the first start'} (in ${localFile})`,
+        ]
+      : [`Sign in: ${publicUrl}/app`]),
+    `Docs: ${publicUrl}/docs`,
+    'Watch it in action: npm run demo (in another terminal). Ctrl-C stops Inkpad.',
+    '',
+  ];
+  return lines.join('\n');
+}
