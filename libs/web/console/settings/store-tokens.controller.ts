@@ -10,6 +10,7 @@ import { Members, type ListedToken } from '#identity/members.service.js';
 import { isAllowed, isRole } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import type { TokenRestrictions } from '#identity/token.js';
+import { NewTokenDto } from '#web/admin-api/admin-api-token.dto.js';
 import { capitalize } from '#web/pages/capitalize.js';
 import {
   ConsoleWriter,
@@ -22,11 +23,11 @@ import {
   PostForm,
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
-import { readFormText } from '#web/sign-in/form-text.js';
 import { Reauthentication } from '#web/sign-in/reauthentication.service.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
+import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -50,21 +51,12 @@ type TokenRow = {
 
 type Choices = readonly { value: string; text: string }[];
 
-type TokenFields = {
-  name: string;
-  lifetime: string;
-  role: string;
-  reach: string;
-  isReadOnly: boolean;
-};
-
 type TokensView = {
   tokens: TokenRow[];
   isForAll: boolean;
   lifetimes: Choices;
   roles: Choices;
   reaches: Choices;
-  values: TokenFields;
   flash: string;
 };
 
@@ -88,13 +80,9 @@ const LOWER_ROLES = ['manager', 'staff'] as const;
 /** The stores to choose from: all, or the one of the page. The command line can choose several. */
 const REACHES = ['all', 'one'] as const;
 
-const NO_VALUES: TokenFields = {
-  name: '',
-  lifetime: '',
-  role: '',
-  reach: 'all',
-  isReadOnly: false,
-};
+const tokenForm = defineForm(NewTokenDto, ['name', 'role', 'read_only']);
+
+type TokenFields = ValuesOf<typeof tokenForm> & { lifetime: string; reach: string };
 
 @Controller('app/stores/:account_id/tokens')
 export class StoreTokensController {
@@ -125,7 +113,8 @@ export class StoreTokensController {
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const values = readTokenFields(form);
+    const { lifetime = '', reach = 'all' } = form;
+    const values = { ...tokenForm.read(form), lifetime, reach };
     const localization = localizeRequest(request);
     try {
       const restrictions = parseRestrictions(values, store);
@@ -135,7 +124,7 @@ export class StoreTokensController {
         by,
         user.userId,
         values.name,
-        parseExpiry(values.lifetime),
+        parseExpiry(lifetime),
         restrictions,
       );
       const { token, expiresAt } = await this.commands.execute(command);
@@ -209,7 +198,11 @@ export class StoreTokensController {
     localization: Localization,
     user: SignedInUser,
     store: EnteredStore,
-    { errors, ...formState }: Partial<Pick<TokensView, 'flash' | 'values'>> & Rejectable,
+    {
+      errors,
+      values = { ...tokenForm.toValues({}), lifetime: '', reach: 'all' },
+      flash = '',
+    }: Rejectable & { values?: TokenFields; flash?: string },
   ): Promise<PageResult> {
     const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
@@ -247,28 +240,21 @@ export class StoreTokensController {
           value,
           text: value === 'all' ? t.allStores : t.onlyStore({ store: store.name }),
         })),
-        values: NO_VALUES,
-        flash: '',
-        ...formState,
+        flash,
       },
       errors,
+      inputs: {
+        ...tokenForm.toInputs(values),
+        lifetime: { value: values.lifetime },
+        reach: { value: values.reach },
+      },
     });
   }
 }
 
-function readTokenFields(form: Form): TokenFields {
-  return {
-    name: readFormText(form, 'name'),
-    lifetime: form['lifetime'] ?? '',
-    role: form['role'] ?? '',
-    reach: form['reach'] ?? 'all',
-    isReadOnly: form['read_only'] !== undefined,
-  };
-}
-
 /** Never takes a value that the form does not have for no restriction. @throws RejectedError */
 function parseRestrictions(
-  { role, reach, isReadOnly }: TokenFields,
+  { role, reach, read_only: isReadOnly }: TokenFields,
   { id }: EnteredStore,
 ): TokenRestrictions {
   const errors: FieldIssues = {

@@ -29,9 +29,11 @@ import {
   GetPage,
   PostForm,
 } from '#web/pages/current-user.js';
+import { NewInvitationDto } from '#web/admin-api/admin-member.dto.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
+import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
@@ -49,7 +51,6 @@ type UsersView = {
   /** Whether invitations are e-mailed. */
   sendsMail: boolean;
   requiresCodes: boolean;
-  values: { email: string; role: Role };
   flash: string;
 };
 
@@ -58,6 +59,8 @@ const linkView = loadView<{ email: string; link: string; days: number }>(
   import.meta.url,
   './views/invitation-link.eta',
 );
+
+const invitationForm = defineForm(NewInvitationDto, ['email', 'role']);
 
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
@@ -98,8 +101,8 @@ export class StoreUsersController {
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const { email = '', role: roleParameter = '' } = form;
-    const role = isRole(roleParameter) ? roleParameter : 'staff';
+    const values = invitationForm.read(form);
+    const role = isRole(values.role) ? values.role : 'staff';
     const localization = localizeRequest(request);
     const send = async (manager: EntityManager, invited: CreatedInvitation) => {
       const invitation = { ...invited, role, store, inviter: user.name };
@@ -117,13 +120,12 @@ export class StoreUsersController {
           by,
           user.userId,
           store.id,
-          email,
+          values.email,
           role,
           this.config.mail === null ? null : send,
         ),
       );
     } catch (error) {
-      const values = { email, role };
       if (error instanceof RateLimitedError) {
         const errors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
         reply.header('retry-after', error.retryAfterSeconds);
@@ -312,7 +314,11 @@ export class StoreUsersController {
     localization: Localization,
     { userId }: SignedInUser,
     store: EnteredStore,
-    { errors, ...formState }: Partial<Pick<UsersView, 'flash' | 'values'>> & Rejectable,
+    {
+      errors,
+      values = invitationForm.toValues({ role: 'staff' }),
+      flash = '',
+    }: Rejectable & { values?: ValuesOf<typeof invitationForm>; flash?: string },
     status?: number,
   ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
@@ -339,11 +345,10 @@ export class StoreUsersController {
         roleOptions: listRoleOptions(t),
         sendsMail: this.config.mail !== null,
         requiresCodes: await this.factors.isRequiredBy(store.id),
-        values: { email: '', role: 'staff' as const },
-        flash: '',
-        ...formState,
+        flash,
       },
       errors,
+      inputs: invitationForm.toInputs(values),
       ...(status !== undefined && { status }),
     });
   }
