@@ -1,25 +1,25 @@
 import type { DomainEvent } from '#platform/kernel/aggregate.js';
 import type { PlainTable, ReadModel } from '#platform/event-store/read-models/read-models.js';
-import { accountReadModel } from '#loyalty/accounts/account.entity.js';
-import { cardReadModel } from '#loyalty/cards/card.entity.js';
+import { account } from '#loyalty/accounts/account.js';
+import { card } from '#loyalty/cards/card.js';
 import { announcementTable } from '#outbound/announcements/announcements.service.js';
 import { messageRuleTable } from '#outbound/announcements/message-rules.service.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import { importTable } from '#loyalty/imports/import.entity.js';
-import { locationReadModel } from '#loyalty/locations/location.entity.js';
+import { location } from '#loyalty/locations/location.js';
 import { posterReadModel } from '#loyalty/posters/poster.entity.js';
-import { rewardReadModel } from '#loyalty/rewards/reward.entity.js';
+import { reward } from '#loyalty/rewards/reward.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import { webhookSubscriptionTable } from '#outbound/subscriptions/webhook-subscription.entity.js';
 
 /** Lists the read models of all contexts. */
 export const readModels = [
-  accountReadModel,
-  cardReadModel,
-  rewardReadModel,
+  account,
+  card,
+  reward,
   customerReadModel,
   customerCardReadModel,
-  locationReadModel,
+  location,
   posterReadModel,
 ].map((readModel) => readModel as unknown as ReadModel<{ accountId: number }, DomainEvent>);
 

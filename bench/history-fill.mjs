@@ -49,7 +49,8 @@ const action = {
   occurredAt: undefined,
 };
 
-function write(aggregate, table, id, decide) {
+function write(aggregate, id, decide) {
+  const { name, table, projectionVersion } = aggregate;
   let state;
   const written = [];
   // One command: claims belong to the revision at its end.
@@ -70,14 +71,14 @@ function write(aggregate, table, id, decide) {
       written.push({ ...fact, version: getCurrentVersion(aggregate, event.type) });
     }
   }
-  const row = { table, id, projectionVersion: aggregate.projectionVersion, state };
-  return { stream: `${aggregate.name}-${id}`, expected: null, events: written, row };
+  const row = { table, id, projectionVersion, state };
+  return { stream: `${name}-${id}`, expected: null, events: written, row };
 }
 
 function customerCardWrite(id) {
   const ids = { id, accountId, customerId: id, cardId: 1, uuid: randomUUID() };
   const code = id.toString(36).toUpperCase().padStart(8, '0');
-  const creation = write(customerCard, 'customer_cards', id, (state, now) =>
+  const creation = write(customerCard, id, (state, now) =>
     state
       ? stamp(state, template, { ...action, customerId: id, stamps: 1 }, now)
       : issue({ ...ids, code }, template),
@@ -92,7 +93,7 @@ function customerCardWrite(id) {
 const attributes = { name: 'Coffee', initialStamps: 0, stampsRequired: 10, expiresAt: null };
 await store.commit({
   accountId,
-  writes: [write(card, 'cards', 1, () => createCard(1, accountId, attributes))],
+  writes: [write(card, 1, () => createCard(1, accountId, attributes))],
 });
 const cards = Math.ceil(events / EVENTS_A_CARD);
 let next = 1;

@@ -25,7 +25,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const writer = new pg.Pool({ connectionString: config.databaseUrl, max: 1 });
 const { rows: backends } = await writer.query('select pg_backend_pid() as pid');
 
-const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
+const types = new EventTypes(readModels);
 const table = new HistoryTable(writer, types);
 const tree = new Tree(writer);
 

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import sharp from 'sharp';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
-import { cardReadModel } from '#loyalty/cards/card.entity.js';
+import { card } from '#loyalty/cards/card.js';
 import {
   createStripDesign,
   toLogoUrl,
@@ -53,7 +53,7 @@ const put = (id: number | string, bytes: Uint8Array, type = 'image/png', client 
 async function designOf({ id }: CardJson): Promise<StripDesign> {
   const { rows } = await service.running.app
     .get(Pool)
-    .query(`select state from ${cardReadModel.table} where id = $1`, [id]);
+    .query(`select state from ${card.table} where id = $1`, [id]);
   return createStripDesign(rows[0].state, []);
 }
 

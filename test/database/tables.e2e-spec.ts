@@ -26,7 +26,7 @@ describe('entities', () => {
   it('have the columns of the migrated tables, and agree which may be null', async () => {
     const { entityMetadatas } = service.app.get(DataSource);
     expect(entityMetadatas.map(({ tableName }) => tableName)).toEqual(
-      expect.arrayContaining(['users', 'memberships', 'api_tokens', 'audit_log', 'locations']),
+      expect.arrayContaining(['users', 'memberships', 'api_tokens', 'audit_log', 'imports']),
     );
     for (const { tableName, columns } of entityMetadatas) {
       const columnsByName = new Map(

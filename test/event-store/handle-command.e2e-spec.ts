@@ -25,6 +25,7 @@ type CountEvent = { type: 'Counted'; data: { step: number } };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
+  table: 'accounts',
   events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data, meta }) => ({
@@ -33,7 +34,6 @@ const counter: Aggregate<Counter, CountEvent> = {
     steps: [...(state?.steps ?? []), data.step],
   }),
 };
-const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const context: CommandContext = {
   accountId: 1,
@@ -83,7 +83,7 @@ function count(
     HandledCommand<Counter, CountEvent, undefined>
   >({
     respond: (handled) => handled,
-    readModel: counters,
+    readModel: counter,
     id,
     context: as,
     load,
@@ -123,7 +123,7 @@ describe('handleCommand', () => {
     const { state, events } = await count(id, 2);
     expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
     expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
-    const row = await here.rows.load(counters, id);
+    const row = await here.rows.load(counter, id);
     const projection = await here.rows.project(counter, `counter-${id}`);
     expect(row?.state).toEqual(state);
     expect([projection?.state, projection?.head]).toEqual([row?.state, row?.head]);
@@ -139,7 +139,7 @@ describe('handleCommand', () => {
       HandledCommand<Counter, CountEvent, undefined>
     >({
       respond: (handled) => handled,
-      readModel: counters,
+      readModel: counter,
       id,
       context,
       decide: () => ({
@@ -170,7 +170,7 @@ describe('handleCommand', () => {
     const large = () =>
       here.pipeline.handleCommand<Counter, CountEvent, undefined, number>({
         respond: ({ state }) => state.value,
-        readModel: counters,
+        readModel: counter,
         id,
         context,
         decide: () => Array.from({ length: 600 }, () => ({ type: 'Counted', data: { step: 1 } })),
@@ -200,7 +200,7 @@ describe('handleCommand', () => {
       'fulfilled',
       'fulfilled',
     ]);
-    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2, 5, -6, 1]);
+    expect((await here.rows.load(counter, id))?.state.steps).toEqual([3, -2, 5, -6, 1]);
   });
 
   it('loses no command when two processes write to one stream', async () => {
@@ -211,14 +211,14 @@ describe('handleCommand', () => {
       Array.from({ length: 400 }, (_, i) => count(id, 1, {}, pipelines[i % 2])),
     );
     expect(results.filter((result) => result.status === 'rejected')).toEqual([]);
-    expect((await here.rows.load(counters, id))?.state.value).toBe(401);
+    expect((await here.rows.load(counter, id))?.state.value).toBe(401);
     expect(await readEvents(id)).toHaveLength(401);
   });
 
   it('counts both commands when two processes start one stream', async () => {
     const id = ++ids;
     await Promise.all([count(id, 1), count(id, 1, {}, there.pipeline)]);
-    expect((await here.rows.load(counters, id))?.state.value).toBe(2);
+    expect((await here.rows.load(counter, id))?.state.value).toBe(2);
   });
 
   it('fails only the command whose claim belongs to another stream', async () => {
@@ -243,7 +243,7 @@ describe('handleCommand', () => {
       'fulfilled',
     ]);
     expect(results[2]).toMatchObject({ reason: expect.any(ClaimTakenError) });
-    expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 100, 10000]);
+    expect((await here.rows.load(counter, id))?.state.steps).toEqual([1, 10, 100, 10000]);
   });
 
   it('decides a command again on the committed state before it rejects it', async () => {
@@ -256,14 +256,14 @@ describe('handleCommand', () => {
     await count(id, 5, {}, there.pipeline);
     open();
     await Promise.all(commands);
-    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, 5, -2, -2]);
+    expect((await here.rows.load(counter, id))?.state.steps).toEqual([3, 5, -2, -2]);
   });
 
   it('starts further streams in the same commit, or none', async () => {
     const [id, second] = [++ids, ++ids];
-    const newStream = startStream(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
+    const newStream = startStream(counter, second, [{ type: 'Counted', data: { step: 7 } }]);
     await count(id, 1, { newStreams: [newStream] });
-    expect((await here.rows.load(counters, second))?.state.value).toBe(7);
+    expect((await here.rows.load(counter, second))?.state.value).toBe(7);
     const [third, fourth] = [++ids, ++ids];
     await count(fourth, 1, {
       claims: [here.keys.createClaim(1, 'name', 'other', `counter-${fourth}`)],
@@ -271,26 +271,22 @@ describe('handleCommand', () => {
     const claims = [here.keys.createClaim(1, 'name', 'other', `counter-${third}`)];
     const refusal = count(third, 1, {
       claims,
-      newStreams: [startStream(counters, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
+      newStreams: [startStream(counter, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
     });
     await expect(refusal).rejects.toThrow(ClaimTakenError);
-    expect(await here.rows.load(counters, third)).toBeUndefined();
-    expect(await here.rows.load(counters, ids)).toBeUndefined();
+    expect(await here.rows.load(counter, third)).toBeUndefined();
+    expect(await here.rows.load(counter, ids)).toBeUndefined();
   });
 
   it('reprojects a read model of an older projection version', async () => {
     const id = ++ids;
     await count(id, 4);
     const doublingReadModel: ReadModel<Counter, CountEvent> = {
-      table: 'accounts',
-      aggregate: {
-        name: 'counter',
-        events: { Counted: { name: 'counter.counted', publishedAs: null } },
-        projectionVersion: 2,
-        evolve: (state, event) => {
-          const next = counter.evolve(state, event);
-          return { ...next, value: (state?.value ?? 0) + 2 * event.data.step };
-        },
+      ...counter,
+      projectionVersion: 2,
+      evolve: (state, event) => {
+        const next = counter.evolve(state, event);
+        return { ...next, value: (state?.value ?? 0) + 2 * event.data.step };
       },
     };
     expect((await here.rows.load(doublingReadModel, id))?.state.value).toBe(8);
@@ -318,7 +314,7 @@ describe('handleCommand', () => {
     await database.query(`select es.write_read_models('{accounts}', $1, '{x}')`, [
       JSON.stringify([{ ...old, st: { accountId: 1, value: -1, steps: [] } }]),
     ]);
-    expect((await here.rows.load(counters, id))?.state.value).toBe(2);
+    expect((await here.rows.load(counter, id))?.state.value).toBe(2);
   });
 });
 
@@ -386,8 +382,8 @@ describe('commands with an Idempotency-Key', () => {
     await count(id, -2, {}, there.pipeline);
     open();
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
-    expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2]);
-    expect((await here.rows.load(counters, other))?.state.steps).toEqual([3, -2]);
+    expect((await here.rows.load(counter, id))?.state.steps).toEqual([3, -2]);
+    expect((await here.rows.load(counter, other))?.state.steps).toEqual([3, -2]);
     expect([loser.isStored, winner.isStored]).toEqual([false, true]);
     expect(await claimAgain(loser)).toEqual({ state: 'running' });
     expect(await claimAgain(winner)).toMatchObject({ state: 'done' });
@@ -453,7 +449,7 @@ describe('commands with an Idempotency-Key', () => {
     expect(before).toMatchObject({ reason: expect.any(KeyTakenOverError) });
     expect([after?.status, other?.status]).toEqual(['fulfilled', 'fulfilled']);
     expect([silent.isStored, again.isStored, unrelated.isStored]).toEqual([false, true, true]);
-    expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 101, 102]);
+    expect((await here.rows.load(counter, id))?.state.steps).toEqual([1, 10, 101, 102]);
     expect(await claimAgain(again)).toMatchObject({ state: 'done' });
   });
 
@@ -472,8 +468,8 @@ describe('commands with an Idempotency-Key', () => {
     await reached;
     open();
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
-    expect((await here.rows.load(counters, one))?.state.steps).toEqual([1]);
-    expect((await here.rows.load(counters, other))?.state.steps).toEqual([1, 10]);
+    expect((await here.rows.load(counter, one))?.state.steps).toEqual([1]);
+    expect((await here.rows.load(counter, other))?.state.steps).toEqual([1, 10]);
   });
 });
 
@@ -481,16 +477,14 @@ describe('encrypted parts of events', () => {
   type Noted = { type: 'Noted'; data: { customerId: number; personal: { note: string } | null } };
   type Notes = { accountId: number; notes: (string | null)[] };
   const notes: ReadModel<Notes, Noted> = {
+    name: 'notes',
     table: 'accounts',
-    aggregate: {
-      name: 'notes',
-      events: { Noted: { name: 'notes.noted', publishedAs: null } },
-      projectionVersion: 1,
-      evolve: (state, { data, meta }) => ({
-        accountId: meta.accountId,
-        notes: [...(state?.notes ?? []), data.personal?.note ?? null],
-      }),
-    },
+    events: { Noted: { name: 'notes.noted', publishedAs: null } },
+    projectionVersion: 1,
+    evolve: (state, { data, meta }) => ({
+      accountId: meta.accountId,
+      notes: [...(state?.notes ?? []), data.personal?.note ?? null],
+    }),
   };
 
   it('are rejected for a customer without a key, without failing other callers', async () => {
@@ -555,7 +549,7 @@ describe('encrypted parts of events', () => {
     for await (const event of here.store.readStream(`notes-${id}`)) events.push(event);
     expect(events[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
     const projectNotes = async (process: typeof here) =>
-      (await process.rows.project<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
+      (await process.rows.project<Notes, Noted>(notes, `notes-${id}`))?.state.notes;
     expect(await projectNotes(here)).toEqual(['oat milk']);
     await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     const fresh = await openProcess();

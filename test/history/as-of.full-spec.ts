@@ -24,6 +24,7 @@ type CountEvent = { type: 'Counted'; data: { value: number } };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
+  table: 'counters',
   events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data }) => ({ accountId: 1, values: [...(state?.values ?? []), data.value] }),
@@ -72,7 +73,7 @@ async function commit(id: number, ...events: NewEvent[]): Promise<void> {
 async function readValues(time: number, asOf = newAsOf()): Promise<number[]> {
   const past = await asOf.toMoment(new Date(time));
   const ids = [...heads.keys()].map((stream) => Number(stream.slice('counter-'.length)));
-  const states = await asOf.projectAll({ aggregate: counter }, ids, past);
+  const states = await asOf.projectAll(counter, ids, past);
   return states.flatMap(({ values }) => values).sort((a, b) => a - b);
 }
 

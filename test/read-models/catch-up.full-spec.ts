@@ -17,6 +17,7 @@ type CountEvent = { type: 'Counted'; data: object };
 
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
+  table: 'accounts',
   events: { Counted: { name: 'counter.counted', publishedAs: null } },
   projectionVersion: 1,
   evolve: (state, { data, meta }) => {
@@ -24,7 +25,6 @@ const counter: Aggregate<Counter, CountEvent> = {
     return { accountId: meta.accountId, value: (state?.value ?? 0) + 1 };
   },
 };
-const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const FIND_ROWS = 'select from accounts where id = any ($1)';
 
@@ -84,7 +84,7 @@ describe('read model catch-up', () => {
 
   function createCatchUp(rows: ReadModels): ReadModelCatchUp {
     const { pool, store, keys } = process;
-    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
+    const table = counter as unknown as ReadModel<{ accountId: number }, DomainEvent>;
     new StreamCallbacks(store, rows, keys, [table]).onModuleInit();
     return new ReadModelCatchUp(pool, store);
   }
@@ -146,7 +146,7 @@ describe('read model catch-up', () => {
       const besideAnother: typeof store = Object.assign(Object.create(store) as typeof store, {
         isProjected: async (stream: string, revision: number) => {
           const isProjected = await store.isProjected(stream, revision);
-          if (!isProjected) await rows.catchUp(counters, Number(stream.split('-')[1]));
+          if (!isProjected) await rows.catchUp(counter, Number(stream.split('-')[1]));
           return isProjected;
         },
       });
@@ -155,7 +155,7 @@ describe('read model catch-up', () => {
 
     it('is read when it was missing', async () => {
       const id = await commitWithoutReadModel();
-      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counters, id));
+      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counter, id));
       expect(loaded?.state).toEqual({ accountId: 1, value: 1 });
     });
 
@@ -165,13 +165,13 @@ describe('read model catch-up', () => {
         { stream: `counter-${id}`, expected: head ?? null, events: [event('Counted')] },
       ];
       await process.store.commit({ accountId: 1, writes });
-      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counters, id));
+      const loaded = await readBesideAnother((rows) => rows.loadCurrent(counter, id));
       expect(loaded?.state).toEqual({ accountId: 1, value: 2 });
     });
 
     it('is among many when it was missing', async () => {
       const id = await commitWithoutReadModel();
-      const loaded = await readBesideAnother((rows) => rows.loadAll(counters, [id]));
+      const loaded = await readBesideAnother((rows) => rows.loadAll(counter, [id]));
       expect(loaded.get(id)?.state).toEqual({ accountId: 1, value: 1 });
     });
   });

@@ -8,7 +8,7 @@ import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 let service: Service;
 let store: Client;
 const { queryRows, startDispatcher } = useWebhooks(() => service);
-const { projectionVersion } = customerCardReadModel.aggregate;
+const { projectionVersion } = customerCardReadModel;
 
 beforeAll(async () => {
   service = await startService();

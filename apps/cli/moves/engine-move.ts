@@ -143,7 +143,7 @@ export async function hasEventStoreDbHistory(
 ): Promise<boolean> {
   const connection = new EventStoreDbConnection(config.eventStoreUrl);
   try {
-    const beginnings = readModels.map(({ aggregate }) => `${aggregate.name}-`);
+    const beginnings = readModels.map(({ name }) => `${name}-`);
     const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
     const events = await new EventStoreDbReader(connection, streams).readAll(BEGINNING, 1);
     return events.length > 0;
@@ -198,7 +198,7 @@ export async function catchUpReadModels(
 ): Promise<void> {
   const rows = new ReadModels(pool, store, keys);
   for (const tables of readModels) {
-    const prefix = `${tables.aggregate.name}-`;
+    const prefix = `${tables.name}-`;
     const { rows: knownStreams } = await pool.query<{ id: number; revision: number }>(
       `select id, revision from ${tables.table}`,
     );

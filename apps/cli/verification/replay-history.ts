@@ -33,7 +33,7 @@ export class HistoryPass {
 
   static begin(services: Services, isRepair = false): Promise<HistoryPass> {
     const { pool, store } = services;
-    const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
+    const types = new EventTypes(readModels);
     return retryLostConnections(async () => {
       const { edge } = await new Tree(pool).read();
       const replay = await HistoryReplay.begin(pool, store, types, { isRepair });

@@ -10,6 +10,7 @@ import {
 } from '#platform/event-store/commands/record-commands.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import {
+  account,
   createAccount,
   removeLogo,
   setLogo,
@@ -18,7 +19,6 @@ import {
   type NewAccount,
 } from './account.js';
 import type { AccountCounts, AccountJson } from './account.dto.js';
-import { accountReadModel } from './account.entity.js';
 import type { AccountEvent, AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
 import { shareQuotas } from './quota-sharing.js';
@@ -51,10 +51,10 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
     sharesQuotas,
   }: CreateAccount): Promise<AccountJson> {
     const { personal } = attributes;
-    return withNewId(this.pool, accountReadModel.table, (id) => {
+    return withNewId(this.pool, account.table, (id) => {
       const ownContext = { ...context, accountId: id };
       return this.pipeline.handleCommand({
-        readModel: accountReadModel,
+        readModel: account,
         id,
         isNew: true,
         context: ownContext,
@@ -113,13 +113,13 @@ export class RemoveLogo extends ChangeAccount {}
 
 export const accountHandlers = [
   CreateAccountHandler,
-  handleChange(UpdateAccount, accountReadModel, [AccountsService], (command, accounts) =>
+  handleChange(UpdateAccount, account, [AccountsService], (command, accounts) =>
     planChange(command, accounts, (state) => updateAccount(state, command.changes)),
   ),
-  handleChange(SetLogo, accountReadModel, [AccountsService], (command, accounts) =>
+  handleChange(SetLogo, account, [AccountsService], (command, accounts) =>
     planChange(command, accounts, (state) => setLogo(state, command.picture)),
   ),
-  handleChange(RemoveLogo, accountReadModel, [AccountsService], (command, accounts) =>
+  handleChange(RemoveLogo, account, [AccountsService], (command, accounts) =>
     planChange(command, accounts, removeLogo),
   ),
 ];

@@ -41,6 +41,8 @@ const ABBREVIATIONS = new Set(
 
 export const account = defineAggregate<Account, AccountEvent>({
   name: 'account',
+  table: 'accounts',
+  beginsHistory: true,
   events: accountEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -9,8 +9,7 @@ import type { Caller } from '#platform/http/caller.js';
 import type { AccountTimeZones } from '#platform/http/input.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
-import type { Account } from './account.js';
-import { accountReadModel } from './account.entity.js';
+import { account, type Account } from './account.js';
 import type { AccountSettings } from './account.events.js';
 import { toAccountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
@@ -135,10 +134,10 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   /** Finds the store as it was. @throws NotFoundError when it did not exist yet */
   async getPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.pastStates.toMoment(time);
-    const account = await this.pastStates.projectOne(accountReadModel, id, past);
-    if (!account) throw new NotFoundError('Store');
+    const state = await this.pastStates.projectOne(account, id, past);
+    if (!state) throw new NotFoundError('Store');
     const { personal } = await this.findCountsFor(userId, id);
-    return this.toJson(account, await this.countPast(id, past), personal);
+    return this.toJson(state, await this.countPast(id, past), personal);
   }
 
   /** Lists the stores that a token may access now, as they were. */
@@ -152,9 +151,9 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const own = new Map(rows.map(({ id, personal }) => [id, personal]));
     const ids = [...own.keys()];
     const stores: AccountJson[] = [];
-    for (const account of await this.pastStates.projectAll(accountReadModel, ids, past)) {
-      const counts = await this.countPast(account.id, past);
-      stores.push(this.toJson(account, counts, own.get(account.id) ?? false));
+    for (const state of await this.pastStates.projectAll(account, ids, past)) {
+      const counts = await this.countPast(state.id, past);
+      stores.push(this.toJson(state, counts, own.get(state.id) ?? false));
     }
     return stores;
   }

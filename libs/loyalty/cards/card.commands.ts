@@ -1,4 +1,5 @@
 import type { CommandContext } from '#platform/kernel/aggregate.js';
+import type { CapKind } from '#platform/event-store/port/event-store.js';
 import { Config } from '#configuration/config.js';
 import {
   CreateCommand,
@@ -9,6 +10,7 @@ import {
   type RecordPlan,
 } from '#platform/event-store/commands/record-commands.js';
 import {
+  card,
   archiveCard,
   createCard,
   setStripImage,
@@ -17,9 +19,16 @@ import {
   type Card,
 } from './card.js';
 import { toCardJson, type CardJson } from './card.dto.js';
-import { cardCap, cardReadModel } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 import { CardsService } from './cards.service.js';
+import { ISSUES } from '#translations/issues.js';
+
+const cardCap: CapKind = {
+  table: card.table,
+  ownerColumn: 'account_id',
+  issue: ISSUES.too_many_cards,
+  resolution: 'Change a card that is archived.',
+};
 
 export class CreateCard extends CreateCommand<CardAttributes, CardJson> {}
 export class UpdateCard extends UpdateCommand<Partial<CardAttributes>, CardJson> {}
@@ -40,7 +49,7 @@ export class SetStripImage extends RecordCommand<CardJson> {
 export const cardHandlers = [
   handleCreation(
     CreateCard,
-    cardReadModel,
+    card,
     [Config],
     ({ context: { accountId }, attributes }, id, { quotas }) => ({
       decide: () => ({
@@ -50,16 +59,16 @@ export const cardHandlers = [
       respond: ({ state }) => toCardJson(state, { rewards: 0, customerCards: 0 }),
     }),
   ),
-  handleChange(UpdateCard, cardReadModel, [CardsService], ({ id, changes }, cards) =>
+  handleChange(UpdateCard, card, [CardsService], ({ id, changes }, cards) =>
     planChange(cards, id, (state) => updateCard(state, changes)),
   ),
-  handleChange(ArchiveCard, cardReadModel, [CardsService], ({ id }, cards) =>
+  handleChange(ArchiveCard, card, [CardsService], ({ id }, cards) =>
     planChange(cards, id, archiveCard),
   ),
-  handleChange(UnarchiveCard, cardReadModel, [CardsService], ({ id }, cards) =>
+  handleChange(UnarchiveCard, card, [CardsService], ({ id }, cards) =>
     planChange(cards, id, unarchiveCard),
   ),
-  handleChange(SetStripImage, cardReadModel, [CardsService], ({ id, picture }, cards) =>
+  handleChange(SetStripImage, card, [CardsService], ({ id, picture }, cards) =>
     planChange(cards, id, (state) => setStripImage(state, picture)),
   ),
 ];

@@ -15,6 +15,7 @@ export type Card = { id: number; accountId: number } & CardAttributes & {
 
 export const card = defineAggregate<Card, CardEvent>({
   name: 'card',
+  table: 'cards',
   events: cardEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -10,8 +10,7 @@ import {
 } from '#platform/event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#platform/event-store/log/past-counts.service.js';
 import type { PageRange } from '#platform/http/page.js';
-import type { Card } from './card.js';
-import { cardReadModel } from './card.entity.js';
+import { card, type Card } from './card.js';
 import { toCardJson, type CardFilter, type CardJson } from './card.dto.js';
 
 type CardRow = { state: Card; rewards: number; customer_cards: number };
@@ -64,9 +63,9 @@ export class CardsService {
   /** Finds the card as it was. @throws NotFoundError when it did not exist yet */
   async getPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.pastStates.toMoment(time);
-    const card = await this.pastStates.projectOne(cardReadModel, id, past);
+    const state = await this.pastStates.projectOne(card, id, past);
     const [json] =
-      card?.accountId === accountId ? await this.addPastCounts(accountId, [card], past) : [];
+      state?.accountId === accountId ? await this.addPastCounts(accountId, [state], past) : [];
     if (!json) throw new NotFoundError('Card');
     return json;
   }
@@ -83,7 +82,7 @@ export class CardsService {
       values: [accountId],
     });
     const ids = rows.map(({ id }) => id);
-    const cards = await this.pastStates.projectAll(cardReadModel, ids, past);
+    const cards = await this.pastStates.projectAll(card, ids, past);
     const selected = cards.filter(
       ({ archivedAt, updatedAt }) =>
         (scope === 'all' || (archivedAt === null) === (scope === 'active')) &&

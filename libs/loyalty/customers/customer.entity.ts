@@ -6,8 +6,7 @@ import type { CustomerEvent } from './customer.events.js';
 import { ISSUES } from '#translations/issues.js';
 
 export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
-  aggregate: customer,
-  table: 'customers',
+  ...customer,
   subjectIdSql: 'r.id',
   findSubjectId: ({ id, erasedAt }) => (erasedAt === null ? id : null),
   getClaimChanges,
@@ -15,7 +14,7 @@ export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
 };
 
 export const customerCap: CapKind = {
-  table: customerReadModel.table,
+  table: customer.table,
   ownerColumn: 'account_id',
   countedCondition: 'r.merged_into is null and r.erased_at is null',
   keepsCount: true,

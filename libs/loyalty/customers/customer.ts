@@ -89,6 +89,7 @@ const ERASED: PersonalFields = {
 
 export const customer = defineAggregate<Customer, CustomerEvent>({
   name: 'customer',
+  table: 'customers',
   events: customerEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -234,7 +234,7 @@ function createContactConditions(
 ): string[] {
   const hasClaim = (kind: string, claimedValue: string) =>
     isOneOf([
-      `select substr(h.stream_id, ${customerReadModel.aggregate.name.length + 2})::bigint from es.claims h
+      `select substr(h.stream_id, ${customerReadModel.name.length + 2})::bigint from es.claims h
          where h.account_id = $1 and h.kind = '${kind}'
            and h.value = ${value(keys.createClaim(accountId, kind, claimedValue, '').value)}`,
     ]);

@@ -77,7 +77,7 @@ export class PhoneConflicts {
       const candidate = candidates[place - 1];
       if (!candidate) return [];
       const { phone, ...ids } = candidate;
-      const heldBy = Number(stream.slice(customerReadModel.aggregate.name.length + 1));
+      const heldBy = Number(stream.slice(customerReadModel.name.length + 1));
       return [{ ...ids, heldBy, maskedPhone: maskPhone(phone) }];
     });
   }

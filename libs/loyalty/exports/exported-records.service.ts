@@ -166,11 +166,11 @@ export class ExportedRecords {
    * @returns `changed` are the ids of those that have changed since
    */
   private async findStates<S extends { id: number; accountId: number }, E extends DomainEvent>(
-    readModel: Pick<ReadModel<S, E>, 'aggregate'>,
+    readModel: ReadModel<S, E>,
     rows: Row<S>[],
     moment: PointInTime,
   ): Promise<{ states: S[]; changed: Set<number> }> {
-    const streams = rows.map(({ id }) => toStreamName(readModel.aggregate, id));
+    const streams = rows.map(({ id }) => toStreamName(readModel, id));
     const revisions = await awaitQuery(this.eventStore.findRevisions(streams, moment.position));
     const isChanged = ({ revision }: Row<S>, i: number) =>
       revisions.get(streams[i] ?? '') !== revision;

@@ -5,7 +5,7 @@ import { NotFoundError } from '#platform/kernel/errors.js';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
 import { query } from '#platform/database/connection.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
-import { accountReadModel } from '#loyalty/accounts/account.entity.js';
+import { account } from '#loyalty/accounts/account.js';
 import type { Location } from '#loyalty/locations/location.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
@@ -84,7 +84,7 @@ export class ExplanationService {
   async explain(accountId: number, id: number, locale?: string): Promise<ExplanationJson> {
     const [card, store] = await Promise.all([
       this.readModels.loadCurrent(customerCardReadModel, id),
-      this.readModels.load(accountReadModel, accountId),
+      this.readModels.load(account, accountId),
     ]);
     if (!card || !store) throw new NotFoundError('Customer card');
     const { last, tail } = await this.history.listForCustomerCard(accountId, id, MAX_STEPS + 1);

@@ -1,4 +1,5 @@
 import type { CommandContext } from '#platform/kernel/aggregate.js';
+import type { CapKind } from '#platform/event-store/port/event-store.js';
 import { Config } from '#configuration/config.js';
 import {
   CreateCommand,
@@ -8,6 +9,7 @@ import {
   UpdateCommand,
 } from '#platform/event-store/commands/record-commands.js';
 import {
+  location,
   createLocation,
   deleteLocation,
   geocodeLocation,
@@ -17,7 +19,15 @@ import {
   type NewLocation,
 } from './location.js';
 import { toLocationJson, type LocationJson } from './location.dto.js';
-import { locationCap, locationReadModel } from './location.entity.js';
+import { ISSUES } from '#translations/issues.js';
+
+const locationCap: CapKind = {
+  table: location.table,
+  ownerColumn: 'account_id',
+  countedCondition: 'r.deleted_at is null',
+  issue: ISSUES.too_many_locations,
+  resolution: 'Delete one first.',
+};
 
 export class CreateLocation extends CreateCommand<NewLocation, LocationJson> {}
 export class UpdateLocation extends UpdateCommand<LocationChanges, LocationJson> {}
@@ -39,7 +49,7 @@ export class RecordGeocoding extends RecordCommand<void> {
 /** Handles the one command that the dispatcher needs, where it is a provider of its own. */
 export const RecordGeocodingHandler = handleChange(
   RecordGeocoding,
-  locationReadModel,
+  location,
   [],
   ({ address, result, provider }) => ({
     decide: (current) => geocodeLocation(current, address, result, provider),
@@ -50,7 +60,7 @@ export const RecordGeocodingHandler = handleChange(
 export const locationHandlers = [
   handleCreation(
     CreateLocation,
-    locationReadModel,
+    location,
     [Config],
     ({ context: { accountId }, attributes }, id, { quotas }) => ({
       decide: () => ({
@@ -60,12 +70,12 @@ export const locationHandlers = [
       respond: ({ state }) => toLocationJson(state),
     }),
   ),
-  handleChange(UpdateLocation, locationReadModel, [], ({ changes }) => ({
+  handleChange(UpdateLocation, location, [], ({ changes }) => ({
     decide: (current) => updateLocation(current, changes),
     respond: ({ state }) => toLocationJson(state),
   })),
   RecordGeocodingHandler,
-  handleChange(DeleteLocation, locationReadModel, [], () => ({
+  handleChange(DeleteLocation, location, [], () => ({
     decide: deleteLocation,
     respond: () => undefined,
   })),

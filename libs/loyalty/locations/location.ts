@@ -44,6 +44,7 @@ const NOT_GEOCODED: Geolocation = { ...NO_COORDINATES, geocodeStatus: 'pending' 
 
 export const location = defineAggregate<Location, LocationEvent>({
   name: 'location',
+  table: 'locations',
   events: locationEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -1,20 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { IsNull, Repository } from 'typeorm';
+import { Pool } from 'pg';
 import { NotFoundError } from '#platform/kernel/errors.js';
-import { awaitQuery } from '#platform/database/connection.js';
+import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import { toLocationJson, type LocationJson } from './location.dto.js';
 import type { Location } from './location.js';
-import { locationEntity, type LocationRecord } from './location.entity.js';
+
+type LocationRow = { state: Location };
 
 type LocationSelection = PageRange & { updatedSince: Date | null };
 
 @Injectable()
 export class LocationsService {
-  constructor(
-    @InjectRepository(locationEntity) private readonly locations: Repository<LocationRecord>,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   async list(accountId: number, selection: LocationSelection): Promise<LocationJson[]> {
     return (await this.listStates(accountId, selection)).map(toLocationJson);
@@ -25,18 +23,15 @@ export class LocationsService {
     accountId: number,
     { after, limit, updatedSince }: Partial<LocationSelection> = {},
   ): Promise<Location[]> {
-    const query = this.locations
-      .createQueryBuilder('l')
-      .where('l.account_id = :accountId and l.deleted_at is null', { accountId })
-      .andWhere('l.id > :after', { after: after?.[0] ?? 0 })
-      .orderBy('l.id')
-      .limit(limit ?? undefined);
-    if (updatedSince) {
-      query.andWhere(`(l.state ->> 'updatedAt') collate "C" >= :since`, {
-        since: updatedSince.toISOString(),
-      });
-    }
-    return (await awaitQuery(query.getMany())).map(({ state }) => state);
+    const rows = await query<LocationRow>(this.pool, {
+      name: 'locations_list',
+      text: `select state from locations
+       where account_id = $1 and deleted_at is null and id > $2
+         and ($3::text is null or (state ->> 'updatedAt') collate "C" >= $3)
+       order by id limit $4`,
+      values: [accountId, after?.[0] ?? 0, updatedSince?.toISOString() ?? null, limit ?? null],
+    });
+    return rows.map(({ state }) => state);
   }
 
   /** @throws NotFoundError */
@@ -46,9 +41,12 @@ export class LocationsService {
 
   /** @throws NotFoundError */
   async getState(accountId: number, id: number): Promise<Location> {
-    const row = await awaitQuery(
-      this.locations.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
-    );
+    const [row] = await query<LocationRow>(this.pool, {
+      name: 'locations_find',
+      text: `select state from locations
+       where id = $1 and account_id = $2 and deleted_at is null`,
+      values: [id, accountId],
+    });
     if (!row) throw new NotFoundError('Location');
     return row.state;
   }

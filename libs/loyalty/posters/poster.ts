@@ -41,6 +41,7 @@ export type NewPoster = { cardId: number } & Omit<PosterAttributes, Inherited> &
 
 export const poster = defineAggregate<Poster, PosterEvent>({
   name: 'poster',
+  table: 'posters',
   events: posterEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

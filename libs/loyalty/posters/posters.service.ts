@@ -1,20 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
 import { Pool } from 'pg';
-import { IsNull, Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
-import { query, awaitQuery } from '#platform/database/connection.js';
+import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
 import { toPosterJson, type PosterJson } from './poster.dto.js';
-import { posterEntity, type PosterRecord } from './poster.entity.js';
+
+type PosterRow = { state: Poster };
 
 @Injectable()
 export class PostersService {
   constructor(
-    @InjectRepository(posterEntity) private readonly posters: Repository<PosterRecord>,
     private readonly pool: Pool,
     private readonly config: Config,
   ) {}
@@ -24,29 +22,34 @@ export class PostersService {
     filter: { cardId: number | null; active: boolean | null; updatedSince: Date | null },
     { after, limit }: PageRange,
   ): Promise<PosterJson[]> {
-    const query = this.posters
-      .createQueryBuilder('p')
-      .where('p.account_id = :accountId and p.deleted_at is null', { accountId })
-      .andWhere('p.id > :after', { after: after?.[0] ?? 0 })
-      .orderBy('p.id')
-      .limit(limit ?? undefined);
-    if (filter.cardId !== null) query.andWhere('p.card_id = :cardId', { cardId: filter.cardId });
-    if (filter.active !== null) {
-      query.andWhere("(p.state ->> 'active')::boolean = :active", { active: filter.active });
-    }
-    if (filter.updatedSince !== null) {
-      query.andWhere(`(p.state ->> 'updatedAt') collate "C" >= :since`, {
-        since: filter.updatedSince.toISOString(),
-      });
-    }
-    return (await awaitQuery(query.getMany())).map(({ state }) => this.toJson(state));
+    const rows = await query<PosterRow>(this.pool, {
+      name: 'posters_list',
+      text: `select state from posters
+       where account_id = $1 and deleted_at is null and id > $2
+         and ($3::bigint is null or card_id = $3)
+         and ($4::boolean is null or (state ->> 'active')::boolean = $4)
+         and ($5::text is null or (state ->> 'updatedAt') collate "C" >= $5)
+       order by id limit $6`,
+      values: [
+        accountId,
+        after?.[0] ?? 0,
+        filter.cardId,
+        filter.active,
+        filter.updatedSince?.toISOString() ?? null,
+        limit,
+      ],
+    });
+    return rows.map(({ state }) => this.toJson(state));
   }
 
   /** @throws NotFoundError */
   async get(accountId: number, id: number): Promise<PosterJson> {
-    const row = await awaitQuery(
-      this.posters.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
-    );
+    const [row] = await query<PosterRow>(this.pool, {
+      name: 'posters_find',
+      text: `select state from posters
+       where id = $1 and account_id = $2 and deleted_at is null`,
+      values: [id, accountId],
+    });
     if (!row) throw new NotFoundError('Poster');
     return this.toJson(row.state);
   }

@@ -1,3 +1,4 @@
+import type { CapKind } from '#platform/event-store/port/event-store.js';
 import {
   CreateCommand,
   handleChange,
@@ -5,11 +6,19 @@ import {
   RecordCommand,
   UpdateCommand,
 } from '#platform/event-store/commands/record-commands.js';
-import { createReward, deleteReward, updateReward, type NewReward } from './reward.js';
+import { reward, createReward, deleteReward, updateReward, type NewReward } from './reward.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
-import { rewardCap, rewardReadModel } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
+import { ISSUES } from '#translations/issues.js';
+
+const rewardCap: CapKind = {
+  table: reward.table,
+  ownerColumn: 'card_id',
+  countedCondition: 'r.deleted_at is null',
+  issue: ISSUES.too_many_rewards,
+  resolution: 'Delete one first.',
+};
 
 /** Every page and pass of the card, and every stamp on it, reads all of its rewards. */
 const MAX_REWARDS_PER_CARD = 50;
@@ -21,7 +30,7 @@ export class DeleteReward extends RecordCommand<void> {}
 export const rewardHandlers = [
   handleCreation(
     CreateReward,
-    rewardReadModel,
+    reward,
     [RewardsService],
     ({ context: { accountId }, attributes }, id, rewards) => ({
       load: () => rewards.getNextPosition(accountId, attributes.cardId),
@@ -35,11 +44,11 @@ export const rewardHandlers = [
       respond: ({ state }) => toRewardJson(state),
     }),
   ),
-  handleChange(UpdateReward, rewardReadModel, [], ({ changes }) => ({
+  handleChange(UpdateReward, reward, [], ({ changes }) => ({
     decide: (current) => updateReward(current, changes),
     respond: ({ state }) => toRewardJson(state),
   })),
-  handleChange(DeleteReward, rewardReadModel, [RewardsService], ({ id }, rewards) => ({
+  handleChange(DeleteReward, reward, [RewardsService], ({ id }, rewards) => ({
     load: () => rewards.wasRedeemed(id),
     decide: deleteReward,
     respond: () => undefined,

@@ -23,6 +23,7 @@ export type NewReward = Omit<RewardCreated['data'], 'id' | 'accountId' | 'positi
 
 export const reward = defineAggregate<Reward, RewardEvent>({
   name: 'reward',
+  table: 'rewards',
   events: rewardEvents,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -4,8 +4,7 @@ import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import { PastStates } from '#platform/event-store/log/past-states.service.js';
 import type { PageRange } from '#platform/http/page.js';
-import type { Reward } from './reward.js';
-import { rewardReadModel } from './reward.entity.js';
+import { reward, type Reward } from './reward.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
 
 type RewardRow = { state: Reward };
@@ -61,15 +60,15 @@ export class RewardsService {
 
   /** Finds the reward as it was. @throws NotFoundError when it did not exist then */
   async getPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
-    const reward = await this.pastStates.projectOne(
-      rewardReadModel,
+    const state = await this.pastStates.projectOne(
+      reward,
       id,
       await this.pastStates.toMoment(time),
     );
-    if (reward?.accountId !== accountId || reward.deletedAt !== null) {
+    if (state?.accountId !== accountId || state.deletedAt !== null) {
       throw new NotFoundError('Reward');
     }
-    return toRewardJson(reward);
+    return toRewardJson(state);
   }
 
   /** Lists the rewards as they were, in the order of `list`. */
@@ -80,7 +79,7 @@ export class RewardsService {
       values: [accountId, filter.cardId],
     });
     const ids = rows.map(({ id }) => id);
-    const rewards = await this.pastStates.projectAll(rewardReadModel, ids, past);
+    const rewards = await this.pastStates.projectAll(reward, ids, past);
     return rewards
       .filter(
         ({ deletedAt, active, updatedAt }) =>

@@ -37,7 +37,7 @@ export class ClaimHolders {
         claims.map(({ stream }) => stream),
       ],
     });
-    const prefix = `${rows.aggregate.name}-`;
+    const prefix = `${rows.name}-`;
     if (!claim?.stream_id.startsWith(prefix)) return undefined;
     return this.findSurvivor(rows, Number(claim.stream_id.slice(prefix.length)), mergedInto);
   }
@@ -46,7 +46,7 @@ export class ClaimHolders {
   async list(
     accountId: number,
     claims: Claim[],
-    { aggregate: { name } }: { aggregate: { name: string } },
+    { name }: { name: string },
   ): Promise<{ id: number; places: number[] }[]> {
     const rows = await query<{ stream_id: string; places: number[] }>(this.pool, {
       name: 'claim_holders_list',

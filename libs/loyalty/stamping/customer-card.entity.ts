@@ -27,8 +27,7 @@ const renderExtraColumn = (id: string, account: string): string =>
   `jsonb_build_object('storeVersion', ${renderAccountVersion(account)}, 'passInstalled', ${passInstalled(id)})`;
 
 export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
-  aggregate: customerCard,
-  table: 'customer_cards',
+  ...customerCard,
   subjectIdSql: 'r.customer_id',
   extraColumn: renderExtraColumn,
   isCached: true,
@@ -48,7 +47,7 @@ export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> =
 
 /** Has no limit of its own: it keeps new cards from a customer who is being merged, or has been. */
 export const customerCardCap: CapKind = {
-  table: customerCardReadModel.table,
+  table: customerCard.table,
   ownerColumn: 'customer_id',
   closedCondition: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
   issue: ISSUES.customer_being_merged,

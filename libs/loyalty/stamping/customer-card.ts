@@ -98,6 +98,7 @@ export const NO_DETAILS = {
 
 export const customerCard = defineAggregate<CustomerCard, CustomerCardEvent>({
   name: 'customer_card',
+  table: 'customer_cards',
   events: customerCardEvents,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;

@@ -336,7 +336,7 @@ export class CustomerCardsService {
 
 /** Lists the cards that these events hand to a customer. */
 function listCardIds(customerId: number, events: StoredEvent[]): number[] {
-  const { name } = customerCardReadModel.aggregate;
+  const { name } = customerCardReadModel;
   return events
     .filter(({ stream, data }) => stream.startsWith(`${name}-`) && data.customerId === customerId)
     .map(({ stream }) => Number(stream.slice(name.length + 1)));

@@ -7,10 +7,8 @@ import { Batcher } from '#platform/database/batcher.js';
 import { query } from '#platform/database/connection.js';
 import { renderAccountVersion } from '#platform/database/account-version.js';
 import { PastStates, type PointInTime } from '#platform/event-store/log/past-states.service.js';
-import type { Card } from '#loyalty/cards/card.js';
-import { cardReadModel } from '#loyalty/cards/card.entity.js';
-import type { Reward } from '#loyalty/rewards/reward.js';
-import { rewardReadModel } from '#loyalty/rewards/reward.entity.js';
+import { card, type Card } from '#loyalty/cards/card.js';
+import { reward, type Reward } from '#loyalty/rewards/reward.js';
 import type { ShownTemplate, Template } from './customer-card.js';
 import type { Milestone } from './unlocked-rewards.js';
 
@@ -124,9 +122,9 @@ export class TemplatesService {
       values: [cardIds],
     });
     const [cards, rewards] = await Promise.all([
-      this.pastStates.projectAll(cardReadModel, cardIds, past),
+      this.pastStates.projectAll(card, cardIds, past),
       this.pastStates.projectAll(
-        rewardReadModel,
+        reward,
         ids.map(({ id }) => id),
         past,
       ),

@@ -11,8 +11,7 @@ import { runJobs, type JobHandler } from '#platform/database/job-runner.js';
 import { QueueMetrics } from '#platform/database/queue-metrics.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
-import { locationReadModel } from '#loyalty/locations/location.entity.js';
-import type { Geocoding, Location } from '#loyalty/locations/location.js';
+import { location, type Geocoding, type Location } from '#loyalty/locations/location.js';
 import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
 import { GeocodingQueue, type QueuedAddress } from './geocoding-queue.service.js';
@@ -82,7 +81,7 @@ export class GeocodingWorker {
     address: Job<QueuedAddress>,
     signal: AbortSignal,
   ): Promise<JobOutcome | void> {
-    const state = (await this.readModels.load(locationReadModel, address.locationId))?.state;
+    const state = (await this.readModels.load(location, address.locationId))?.state;
     if (!state || !needsGeocoding(state, address)) return { kind: 'done' };
     const response = await this.geocoder.find(state.address, signal);
     if (response.kind === 'busy') {

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
-import { accountReadModel } from '#loyalty/accounts/account.entity.js';
+import { account } from '#loyalty/accounts/account.js';
 import { toContactDetails } from '#loyalty/accounts/contact-details.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
@@ -51,7 +51,7 @@ export class CardMessageContents {
     while (card.mergedInto) card = await this.card(card.mergedInto.id);
     const holder = await this.readModels.loadCurrent(customerReadModel, card.customerId);
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
-    const store = await this.readModels.load(accountReadModel, card.accountId);
+    const store = await this.readModels.load(account, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
     const { email, phone } = holder.state;
     const { name, storeName, locale, addressForm, logo } = store.state;

@@ -298,7 +298,7 @@ export class PassTable {
       for (const event of [...(await this.findCause(first)), first, ...others]) {
         balance = applyToNotice(
           balance,
-          toRecorded<CustomerCardEvent>(customerCardReadModel.aggregate, event),
+          toRecorded<CustomerCardEvent>(customerCardReadModel, event),
         );
       }
       balances.set(id, balance);

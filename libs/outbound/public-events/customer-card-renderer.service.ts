@@ -75,7 +75,7 @@ type RenderContext = {
 
 @Injectable()
 export class CustomerCardRenderer implements EventRenderer {
-  readonly aggregate = customerCardReadModel.aggregate.name;
+  readonly aggregate = customerCardReadModel.name;
 
   constructor(
     private readonly pool: Pool,
@@ -113,7 +113,7 @@ export class CustomerCardRenderer implements EventRenderer {
           passInstalled: installed.has(state.id),
         };
         const recordedEvent = {
-          ...toRecorded<PublishedCustomerCardEvent>(customerCardReadModel.aggregate, event),
+          ...toRecorded<PublishedCustomerCardEvent>(customerCardReadModel, event),
           revision: event.revision,
         };
         const publicEvent = toPublicCustomerCardEvent(recordedEvent, {
@@ -142,7 +142,7 @@ export class CustomerCardRenderer implements EventRenderer {
       values: [
         [...needsState.keys()],
         [...needsState.values()],
-        customerCardReadModel.aggregate.projectionVersion,
+        customerCardReadModel.projectionVersion,
       ],
     });
     const snapshots = new Map<string, Snapshot<CustomerCard>>();
@@ -151,8 +151,7 @@ export class CustomerCardRenderer implements EventRenderer {
     const installed = new Set<number>();
     for (const row of rows) {
       const { id, revision, state } = row;
-      if (state)
-        snapshots.set(toStreamName(customerCardReadModel.aggregate, id), { state, revision });
+      if (state) snapshots.set(toStreamName(customerCardReadModel, id), { state, revision });
       if (row.named !== null) names.set(row.named, toCustomerName({ ...row, id: row.named }));
       versions.set(row.card_id, row.version);
       if (row.installed) installed.add(id);

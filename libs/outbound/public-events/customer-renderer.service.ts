@@ -28,7 +28,7 @@ const MERGE_TYPES = new Set([
 
 @Injectable()
 export class CustomerRenderer implements EventRenderer {
-  readonly aggregate = customerReadModel.aggregate.name;
+  readonly aggregate = customerReadModel.name;
 
   constructor(
     private readonly pool: Pool,
@@ -79,7 +79,7 @@ export class CustomerRenderer implements EventRenderer {
         const { before, after } = getDefined(states.get(event.id), event.stream);
         const { revision } = event;
         const recordedEvent = {
-          ...toRecorded<PublishedCustomerEvent>(customerReadModel.aggregate, event),
+          ...toRecorded<PublishedCustomerEvent>(customerReadModel, event),
           revision,
         };
         const publicEvent = toPublicCustomerEvent(recordedEvent, {
@@ -106,7 +106,7 @@ export class CustomerRenderer implements EventRenderer {
   ): Promise<Map<number, { revision: number; now: Customer }>> {
     const renewals = new Map<number, { revision: number; now: Customer }>();
     for (const id of await this.keys.findRenewed(ids)) {
-      const revision = await this.findResealing(toStreamName(customerReadModel.aggregate, id));
+      const revision = await this.findResealing(toStreamName(customerReadModel, id));
       const now = await (revision === Infinity
         ? this.readModels.load(customerReadModel, id)
         : this.readModels.loadCurrent(customerReadModel, id));

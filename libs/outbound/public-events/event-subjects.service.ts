@@ -5,7 +5,7 @@ import { query } from '#platform/database/connection.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { toStreamName, type ReadModel } from '#platform/event-store/read-models/read-models.js';
 import { card } from '#loyalty/cards/card.js';
-import { rewardReadModel } from '#loyalty/rewards/reward.entity.js';
+import { reward } from '#loyalty/rewards/reward.js';
 import { posterReadModel } from '#loyalty/posters/poster.entity.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import { getEventLocationId, type EventSubject, type SubjectFilter } from './event-subject.js';
@@ -59,7 +59,7 @@ export class EventSubjects {
     const streams = [...new Set(events.map(({ stream }) => stream))];
     const groups = await Promise.all([
       this.findCardsOf(customerCardReadModel, streams),
-      this.findCardsOf(rewardReadModel, streams),
+      this.findCardsOf(reward, streams),
       this.findCardsOf(posterReadModel, streams),
     ]);
     const own = listIds(card.name, streams).map((id) => [toStreamName(card, id), id] as const);
@@ -70,15 +70,15 @@ export class EventSubjects {
     readModel: ReadModel<S, E>,
     streams: string[],
   ): Promise<[stream: string, cardId: number][]> {
-    const { aggregate, table } = readModel;
-    const ids = listIds(aggregate.name, streams);
+    const { name, table } = readModel;
+    const ids = listIds(name, streams);
     if (ids.length === 0) return [];
     const rows = await query<{ id: number; card_id: number }>(this.pool, {
       name: `webhook_event_cards_of_${table}`,
       text: `select id, card_id from ${table} where id = any ($1)`,
       values: [ids],
     });
-    return rows.map(({ id, card_id }) => [toStreamName(aggregate, id), card_id]);
+    return rows.map(({ id, card_id }) => [toStreamName(readModel, id), card_id]);
   }
 
   private async readOwn(

@@ -6,20 +6,18 @@ import { toRecorded } from '#platform/event-store/port/codec.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { NOBODY } from '#platform/event-store/personal-keys/personal-keys.js';
 import type { ReadModel } from '#platform/event-store/read-models/read-models.js';
-import type { Account } from '#loyalty/accounts/account.js';
+import { account, type Account } from '#loyalty/accounts/account.js';
 import { toAccountJson, type AccountCounts } from '#loyalty/accounts/account.dto.js';
-import { accountReadModel } from '#loyalty/accounts/account.entity.js';
 import { ACCOUNT_COUNTS } from '#loyalty/accounts/accounts.service.js';
-import type { Card } from '#loyalty/cards/card.js';
+import { card, type Card } from '#loyalty/cards/card.js';
 import { toCardJson } from '#loyalty/cards/card.dto.js';
-import { cardReadModel } from '#loyalty/cards/card.entity.js';
 import { CARD_COUNTS } from '#loyalty/cards/cards.service.js';
 import { toLocationJson } from '#loyalty/locations/location.dto.js';
-import { locationReadModel } from '#loyalty/locations/location.entity.js';
+import { location } from '#loyalty/locations/location.js';
 import { toPosterJson } from '#loyalty/posters/poster.dto.js';
 import { posterReadModel } from '#loyalty/posters/poster.entity.js';
 import { toRewardJson } from '#loyalty/rewards/reward.dto.js';
-import { rewardReadModel } from '#loyalty/rewards/reward.entity.js';
+import { reward } from '#loyalty/rewards/reward.js';
 import {
   getDefined,
   type EventRenderer,
@@ -61,13 +59,13 @@ export class RecordRenderers {
     { publicUrl }: Config,
   ) {
     this.all = [
-      new RecordRenderer(projections, cardReadModel, renderCard, (ids) => this.countCards(ids)),
-      new RecordRenderer(projections, rewardReadModel, toRewardJson),
-      new RecordRenderer(projections, locationReadModel, toLocationJson),
+      new RecordRenderer(projections, card, renderCard, (ids) => this.countCards(ids)),
+      new RecordRenderer(projections, reward, toRewardJson),
+      new RecordRenderer(projections, location, toLocationJson),
       new RecordRenderer(projections, posterReadModel, (state) => toPosterJson(state, publicUrl)),
       new RecordRenderer(
         projections,
-        accountReadModel,
+        account,
         (state, counts: AccountCounts | undefined) => renderAccount(state, counts, publicUrl),
         (ids) => this.countAccounts(ids),
       ),
@@ -112,7 +110,7 @@ class RecordRenderer<
     private readonly toJson: ToJson<S, C>,
     private readonly count?: Count<C>,
   ) {
-    this.aggregate = readModel.aggregate.name;
+    this.aggregate = readModel.name;
   }
 
   mayTakeLong({ revision }: StoredEvent): boolean {
@@ -125,7 +123,6 @@ class RecordRenderer<
   }
 
   private async render(events: StoredEvent[]): Promise<Map<string, RenderedEvent>> {
-    const { aggregate } = this.readModel;
     const states = await this.projections.projectAfter(this.readModel, events, new Map());
     const getState = ({ id, stream }: StoredEvent) => getDefined(states.get(id), stream);
     // Right after its creation a record has nothing to count.
@@ -135,9 +132,9 @@ class RecordRenderer<
       events.map((event) => {
         const state = getState(event);
         const { revision } = event;
-        const recordedEvent = { ...toRecorded<E>(aggregate, event), revision };
+        const recordedEvent = { ...toRecorded<E>(this.readModel, event), revision };
         const json = this.toJson(state, revision > 0 ? counts?.get(state.id) : undefined);
-        const publicEvent = toPublicRecordEvent(recordedEvent, aggregate.events, json);
+        const publicEvent = toPublicRecordEvent(recordedEvent, this.readModel.events, json);
         return [event.id, { event: publicEvent, customerId: NOBODY }];
       }),
     );

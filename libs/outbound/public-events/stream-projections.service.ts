@@ -179,7 +179,7 @@ export class StreamProjections {
   ): Promise<Snapshot<S>> {
     try {
       const to = revision;
-      const projected = await this.readModels.project(rows.aggregate, stream, { from, to });
+      const projected = await this.readModels.project(rows, stream, { from, to });
       if (projected?.head.revision !== revision)
         throw new Error(`${stream} ends before revision ${revision}`);
       return { state: projected.state, revision };
@@ -194,12 +194,12 @@ export class StreamProjections {
 }
 
 function applyEvent<S extends { accountId: number }, E extends DomainEvent>(
-  { aggregate }: ReadModel<S, E>,
+  readModel: ReadModel<S, E>,
   from: Snapshot<S> | undefined,
   event: StoredEvent,
   earlier: StoredEvent[] = [],
 ): Snapshot<S> {
   let state = from?.state;
-  for (const one of earlier) ({ state } = foldEvent(aggregate, state, one));
-  return { state: foldEvent(aggregate, state, event).state, revision: event.revision };
+  for (const one of earlier) ({ state } = foldEvent(readModel, state, one));
+  return { state: foldEvent(readModel, state, event).state, revision: event.revision };
 }

@@ -77,7 +77,7 @@ export class HistoryImport {
     private readonly types: EventTypes,
     tables: AnyReadModel[],
   ) {
-    this.tables = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
+    this.tables = new Map(tables.map((rows) => [rows.name, rows]));
   }
 
   /** Imports a file. @throws ConfigError: nothing was written, or the next run completes what was written */
@@ -215,8 +215,9 @@ export class HistoryImport {
     for await (const line of lines()) {
       const entry = parseLine(line);
       if (!('event' in entry)) continue;
-      const { aggregate, getOtherIds } = this.getReadModel(entry.event.stream);
-      const otherIds = getOtherIds?.(toRecorded<DomainEvent>(aggregate, entry.event)) ?? {};
+      const readModel = this.getReadModel(entry.event.stream);
+      const otherIds =
+        readModel.getOtherIds?.(toRecorded<DomainEvent>(readModel, entry.event)) ?? {};
       for (const [table, id] of Object.entries(otherIds)) raise(table, id);
     }
     for (const [table, id] of highestIds) await raiseSequence(this.pool, table, id);

@@ -84,7 +84,7 @@ export class EventStoreModule {
         },
         {
           provide: EventTypes,
-          useValue: new EventTypes(readModels.map(({ aggregate }) => aggregate)),
+          useValue: new EventTypes(readModels),
         },
         { provide: Subjects, useValue: subjects },
         {

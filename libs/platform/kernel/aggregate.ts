@@ -105,6 +105,10 @@ export type EventTable<E extends DomainEvent> = {
 export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = {
   /** Streams are named `<name>-<id>`. */
   name: string;
+  /** The table of its read model. */
+  table: string;
+  /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
+  beginsHistory?: true;
   events: EventTable<E>;
   /** Read models of a lower version are projected again. */
   projectionVersion: number;

@@ -52,7 +52,7 @@ export async function openStore(config: Config, kinds: StreamKind[] = readModels
 
 /** Names the kinds of streams to read, for streams without a table. */
 export function streamKinds(...names: string[]): StreamKind[] {
-  return names.map((name) => ({ aggregate: { name }, table: name }));
+  return names.map((name) => ({ name, table: name }));
 }
 
 /** Reads every event so far. */

@@ -10,7 +10,7 @@ import { openStore } from '../database/event-store.js';
 /** Opens the subscription that fills the history, without the rest of a dispatcher. */
 export async function openHistory(config: Config) {
   const opened = await openStore(config);
-  const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
+  const types = new EventTypes(readModels);
   const table = new HistoryTable(opened.pool, types, opened.store);
   const lock = new LeaderLock(opened.link);
   const followers = new Followers(opened.pool, opened.store, types, lock);

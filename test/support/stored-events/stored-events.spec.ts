@@ -136,7 +136,7 @@ async function readFixture({ aggregate }: Samples, fixture: Fixture) {
 
 it('SAMPLES names every aggregate with a read model', () => {
   expect(SAMPLES.map(({ aggregate }) => aggregate.name).toSorted()).toEqual(
-    readModels.map(({ aggregate }) => aggregate.name).toSorted(),
+    readModels.map(({ name }) => name).toSorted(),
   );
 });
 

@@ -205,7 +205,7 @@ export class CommandDecider {
   ): Promise<void> {
     await Promise.all(
       newStreams.map(async ({ readModel, id }) => {
-        const stream = toStreamName(readModel.aggregate, id);
+        const stream = toStreamName(readModel, id);
         if (!(await this.eventStore.isUnused(stream))) throw new IdTakenError(readModel.table, id);
       }),
     );
@@ -280,24 +280,23 @@ export function createWrite(
   meta: EventMeta,
   getId: (event: DomainEvent) => string = createId,
 ): { write: WriteWithRow; recorded: RecordedEvent<DomainEvent>[]; state: State } {
-  const { aggregate, table } = readModel;
+  const { table, projectionVersion } = readModel;
   let { state } = before;
   const recorded: RecordedEvent<DomainEvent>[] = [];
   const newEvents: NewEvent[] = [];
   for (const event of events) {
     const fact = { ...event, id: getId(event), meta };
     const { id: eventId, type } = fact;
-    state = aggregate.evolve(state, fact);
+    state = readModel.evolve(state, fact);
     recorded.push(fact);
-    const version = getCurrentVersion(aggregate, type);
+    const version = getCurrentVersion(readModel, type);
     const data = sortNames(event.data as JsonObject);
     newEvents.push({ id: eventId, type, version, data, meta });
   }
   if (!state) throw new NotFoundError('Record');
   const subjectId = readModel.findSubjectId?.(state) ?? null;
-  const { projectionVersion } = aggregate;
   const row = { table, id, projectionVersion, state, ...(subjectId !== null && { subjectId }) };
-  const stream = toStreamName(aggregate, id);
+  const stream = toStreamName(readModel, id);
   return { write: { stream, expected: before.head, events: newEvents, row }, recorded, state };
 }
 

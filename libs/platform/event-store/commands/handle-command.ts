@@ -99,7 +99,7 @@ export class CommandPipeline {
       const since = performance.now();
       const pending = { command, since, trace: context.active(), resolve, reject };
       this.lanes.add(
-        toStreamName(command.readModel.aggregate, command.id),
+        toStreamName(command.readModel, command.id),
         pending as unknown as PendingCommand,
       );
     });

@@ -107,9 +107,7 @@ export class MultiStreamCommands {
     const since = performance.now();
     for (let losses = 1; ; losses++) {
       const inputs = await plan.load();
-      const streams = inputs.streams.map(({ readModel, id }) =>
-        toStreamName(readModel.aggregate, id),
-      );
+      const streams = inputs.streams.map(({ readModel, id }) => toStreamName(readModel, id));
       try {
         return await this.pipeline.runExclusively(streams, () => this.handleOnce(plan, inputs), {
           since,
@@ -133,13 +131,13 @@ export class MultiStreamCommands {
     const loaded = await this.loadStreams(inputs.streams);
     const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
     const findState = ((readModel: AnyReadModel, id: number) =>
-      states.get(toStreamName(readModel.aggregate, id))) as FindState;
+      states.get(toStreamName(readModel, id))) as FindState;
     const now = getDecisionTime(states.values());
     const { streamDecisions, ...extras } = plan.decide(findState, inputs, now);
     const meta = createMeta(plan.context, now);
     const writes: Write[] = [];
     for (const { readModel, id, events, ...part } of streamDecisions) {
-      const stream = toStreamName(readModel.aggregate, id);
+      const stream = toStreamName(readModel, id);
       const current = loaded.get(stream);
       if (!current) throw new Error(`${stream} does not exist yet`);
       const { state, write } = createWrite({ readModel, id }, current, events, meta);
@@ -165,7 +163,7 @@ export class MultiStreamCommands {
   private async loadStreams(refs: StreamRef[]) {
     const loadedStreams = await Promise.all(
       refs.map(async ({ readModel, id }) => ({
-        stream: toStreamName(readModel.aggregate, id),
+        stream: toStreamName(readModel, id),
         loaded: await this.readModels.loadCurrent(readModel, id),
       })),
     );

@@ -72,7 +72,7 @@ export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
     const streams: string[] = [];
     for (const readModel of this.allReadModels) {
       const ids = await this.readModels.findBehind(readModel, events, read);
-      streams.push(...ids.map((id) => toStreamName(readModel.aggregate, id)));
+      streams.push(...ids.map((id) => toStreamName(readModel, id)));
     }
     return streams;
   }
@@ -83,19 +83,17 @@ export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
   }
 
   private async openEvents(stream: string, events: NewEvent[]) {
-    const { aggregate } = this.findReadModel(stream).readModel;
+    const { readModel } = this.findReadModel(stream);
     const placeholder = { stream, revision: 0, hash: '', position: { commit: 0n, prepare: 0n } };
     const openedEvents = await this.keys.openEvents(
       events.map((event) => ({ ...event, ...placeholder })),
     );
-    return openedEvents.map((event) => toRecorded<DomainEvent>(aggregate, event));
+    return openedEvents.map((event) => toRecorded<DomainEvent>(readModel, event));
   }
 
   private findReadModel(stream: string): { readModel: AnyReadModel; id: number } {
     const { id } = parseStreamName(stream);
-    const readModel = this.allReadModels.find(
-      ({ aggregate }) => toStreamName(aggregate, id) === stream,
-    );
+    const readModel = this.allReadModels.find((one) => toStreamName(one, id) === stream);
     if (!readModel) throw new Error(`${stream} belongs to no aggregate`);
     return { readModel, id };
   }

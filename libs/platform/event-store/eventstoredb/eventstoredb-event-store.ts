@@ -106,7 +106,7 @@ export class EventStoreDbEventStore
     this.connection = new EventStoreDbConnection(url);
     const streams = new OwnStreams(
       config.eventStoreStreamPrefix,
-      kinds.map(({ aggregate }) => `${aggregate.name}-`),
+      kinds.map(({ name }) => `${name}-`),
       this.foreignEvents,
     );
     this.rowWriter = new ReadModelWriter(pool, this.readModelSlots);

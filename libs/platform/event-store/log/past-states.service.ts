@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { DomainEvent } from '#platform/kernel/aggregate.js';
+import type { Aggregate, DomainEvent } from '#platform/kernel/aggregate.js';
 import { InvalidFieldsError } from '#platform/kernel/errors.js';
 import { awaitQuery } from '#platform/database/connection.js';
 import { EventStore, type Position, type UnpositionedEvent } from '../port/event-store.js';
@@ -49,7 +49,7 @@ export class PastStates {
    * missing.
    */
   async projectAll<S extends { accountId: number }, E extends DomainEvent>(
-    { aggregate }: Pick<ReadModel<S, E>, 'aggregate'>,
+    aggregate: Aggregate<S, E>,
     ids: number[],
     { position }: PointInTime,
   ): Promise<S[]> {
@@ -68,11 +68,11 @@ export class PastStates {
   }
 
   async projectOne<S extends { accountId: number }, E extends DomainEvent>(
-    readModel: Pick<ReadModel<S, E>, 'aggregate'>,
+    aggregate: Aggregate<S, E>,
     id: number,
     past: PointInTime,
   ): Promise<S | undefined> {
-    return (await this.projectAll(readModel, [id], past))[0];
+    return (await this.projectAll(aggregate, [id], past))[0];
   }
 
   /**

@@ -53,9 +53,9 @@ export class StartCheck implements OnModuleInit {
    */
   async reportReadModelsAhead(signal: AbortSignal): Promise<void> {
     if (!this.eventStore.isInDatabase) return;
-    for (const { table, aggregate } of this.allReadModels) {
+    for (const { table, name } of this.allReadModels) {
       for (let after: number | undefined = 0; after !== undefined && !signal.aborted;) {
-        after = await this.reportBatch(table, aggregate.name, after);
+        after = await this.reportBatch(table, name, after);
       }
     }
   }
@@ -119,13 +119,13 @@ export class StartCheck implements OnModuleInit {
       const last = events.at(-1);
       if (!last) return greatestIds;
       for (const event of events) {
-        const { aggregate: name, id } = parseStreamName(event.stream);
-        const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === name);
+        const { aggregate, id } = parseStreamName(event.stream);
+        const readModel = this.allReadModels.find(({ name }) => name === aggregate);
         if (!readModel || !Number.isSafeInteger(id)) continue;
         noteId(readModel.table, id);
         // Ids are not personal, so personal data are left out as if they were erased.
         const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
-        const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, { ...event, data });
+        const recordedEvent = toRecorded<DomainEvent>(readModel, { ...event, data });
         const otherIds = readModel.getOtherIds?.(recordedEvent) ?? {};
         for (const [table, id] of Object.entries(otherIds)) noteId(table, id);
       }

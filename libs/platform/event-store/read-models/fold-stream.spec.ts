@@ -11,6 +11,7 @@ const PAGE = 200;
 
 const sum = defineAggregate<Sum, Added>({
   name: 'sum',
+  table: 'sums',
   events: {
     Added: {
       name: 'sum.added',

@@ -19,12 +19,8 @@ import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
 
-/** The read model of an aggregate, and what a load joins from other tables. */
-export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = {
-  aggregate: Aggregate<S, E>;
-  table: string;
-  /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
-  beginsHistory?: true;
+/** The read model of an aggregate, which alone is one, and what a load joins from other tables. */
+export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = Aggregate<S, E> & {
   /** SQL for a jsonb object, over SQL for the row's id and account, which arrives as `LoadedReadModel.extraValues`. */
   extraColumn?: (id: string, account: string) => string;
   /** An SQL expression over `r`: the person whose key the commands on it will need. */
@@ -59,11 +55,7 @@ export const ALL_READ_MODELS = Symbol('all read models');
 export const PLAIN_TABLES = Symbol('plain tables');
 
 /** The part of a read model that readers of the log need: whose streams it shows. */
-export type StreamKind = {
-  aggregate: { name: string };
-  table: string;
-  beginsHistory?: true;
-};
+export type StreamKind = Pick<AnyReadModel, 'name' | 'table' | 'beginsHistory'>;
 
 /** A table that is not projected from events, so a restore can leave it behind them. Its ids come from its sequence. */
 export type PlainTable = {
@@ -182,9 +174,9 @@ export class ReadModels {
       subjectId: subject_id,
       isErased: subject_id !== null && row.wrapped === null,
     };
-    if (row.projection_version !== readModel.aggregate.projectionVersion) {
-      const stream = toStreamName(readModel.aggregate, id);
-      const projected = await this.project(readModel.aggregate, stream);
+    if (row.projection_version !== readModel.projectionVersion) {
+      const stream = toStreamName(readModel, id);
+      const projected = await this.project(readModel, stream);
       return projected && { ...projected, ...subject };
     }
     const loaded = { state: row.state as S, head: toHead(row), ...subject };
@@ -193,13 +185,13 @@ export class ReadModels {
   }
 
   private cacheLoaded<S extends { accountId: number }, E extends DomainEvent>(
-    { aggregate, table, extraColumn, isCached }: ReadModel<S, E>,
+    { name, table, extraColumn, isCached }: ReadModel<S, E>,
     id: number,
     row: LoadedReadModel<S>,
     keys: CachedReadModel<S>['keys'] | undefined,
   ): void {
     if (!isCached || !extraColumn || !this.eventStore.isInDatabase) return;
-    const stream = toStreamName(aggregate, id);
+    const stream = toStreamName({ name }, id);
     if (!keys) {
       this.cache.delete(stream);
       return;
@@ -228,11 +220,11 @@ export class ReadModels {
    * @returns their ids
    */
   async findBehind<S extends { accountId: number }, E extends DomainEvent>(
-    { aggregate, table }: ReadModel<S, E>,
+    { name, table }: ReadModel<S, E>,
     events: Iterable<EventRef>,
     read: ReadIds = (statement) => query(this.pool, statement),
   ): Promise<number[]> {
-    const prefix = `${aggregate.name}-`;
+    const prefix = `${name}-`;
     const latestRevisions = new Map<number, number>();
     for (const { stream, revision } of events) {
       if (stream.startsWith(prefix))
@@ -272,7 +264,7 @@ export class ReadModels {
     id: number,
     row?: ReadModelRow,
   ): Promise<boolean> {
-    const stream = toStreamName(readModel.aggregate, id);
+    const stream = toStreamName(readModel, id);
     if (await this.eventStore.isProjected(stream, row?.revision ?? -1)) return false;
     await this.catchUp(readModel, id);
     return true;
@@ -283,19 +275,19 @@ export class ReadModels {
     readModel: ReadModel<S, E>,
     id: number,
   ): Promise<void> {
-    const { aggregate, table } = readModel;
-    const stream = toStreamName(aggregate, id);
+    const { table, projectionVersion } = readModel;
+    const stream = toStreamName(readModel, id);
     const row = await this.getLoader(readModel).read(id);
-    const current = row?.projection_version === aggregate.projectionVersion ? row : undefined;
+    const current = row?.projection_version === projectionVersion ? row : undefined;
     const from = current && { state: current.state as S, revision: current.revision };
-    const projected = await this.project(aggregate, stream, { from });
+    const projected = await this.project(readModel, stream, { from });
     if (!projected || projected.head.revision === row?.revision) return;
     const { state, head } = projected;
     const update = {
       accountId: state.accountId,
       stream,
       head,
-      row: { table, id, projectionVersion: aggregate.projectionVersion, state },
+      row: { table, id, projectionVersion, state },
     };
     await query(this.pool, {
       name: 'es_write_read_models',
@@ -315,7 +307,7 @@ export class ReadModels {
   ): Promise<void> {
     const row = await this.getLoader(readModel).read(id);
     if (!row) return;
-    const stream = toStreamName(readModel.aggregate, id);
+    const stream = toStreamName(readModel, id);
     const [event] = await this.eventStore.readEvents([{ stream, revision: row.revision }]);
     if (event?.hash === row.hash.toString('hex')) return;
     const reason = describeAhead(readModel.table, id);

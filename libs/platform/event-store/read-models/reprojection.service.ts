@@ -81,24 +81,24 @@ export class Reprojection {
       this.log.log(`${total - failedIds.size} rows of ${table} were projected again`);
   }
 
-  private async countOutdated({ table, aggregate }: AnyReadModel): Promise<number> {
+  private async countOutdated({ table, projectionVersion }: AnyReadModel): Promise<number> {
     const { rows } = await this.pool.query<{ n: number }>({
       name: `reprojection_count_${table}`,
       text: `select count(*) as n from ${table} where projection_version < $1`,
-      values: [aggregate.projectionVersion],
+      values: [projectionVersion],
     });
     return rows[0]?.n ?? 0;
   }
 
   private async findOutdated(
-    { table, aggregate }: AnyReadModel,
+    { table, projectionVersion }: AnyReadModel,
     failedIds: number[],
   ): Promise<OutdatedRow[]> {
     const { rows } = await this.pool.query<OutdatedRow>({
       name: `reprojection_next_${table}`,
       text: `select id, revision from ${table}
              where projection_version < $1 and id <> all ($2::bigint[]) limit ${BATCH}`,
-      values: [aggregate.projectionVersion, failedIds],
+      values: [projectionVersion, failedIds],
     });
     return rows;
   }
@@ -111,12 +111,12 @@ export class Reprojection {
   ): Promise<ReadModelUpdate[]> {
     const replays = new Map(
       outdated.map(({ id }) => {
-        const stream = toStreamName(readModel.aggregate, id);
+        const stream = toStreamName(readModel, id);
         return [stream, createReplay(readModel, stream, id)];
       }),
     );
     const ranges = outdated.map(({ id, revision }) => ({
-      stream: toStreamName(readModel.aggregate, id),
+      stream: toStreamName(readModel, id),
       to: revision,
     }));
     for await (const batch of this.eventStore.readStreams(ranges)) {
@@ -128,7 +128,7 @@ export class Reprojection {
       }
     }
     return outdated.flatMap(({ id, revision }) => {
-      const replay = replays.get(toStreamName(readModel.aggregate, id));
+      const replay = replays.get(toStreamName(readModel, id));
       if (!replay || failedIds.has(id)) return [];
       const update = toReadModelUpdate(replay);
       if (update?.head.revision === revision) return [update];

@@ -42,8 +42,8 @@ const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string =
       select json_agg(stream_id) from streams s
       where case name ${allReadModels
         .map(
-          ({ aggregate, table }) =>
-            `when '${aggregate.name}' then (select r.id from ${table} r where r.id = s.id) is null`,
+          ({ name, table }) =>
+            `when '${name}' then (select r.id from ${table} r where r.id = s.id) is null`,
         )
         .join(' ')} else true end), '[]') as missing`;
 
@@ -62,9 +62,7 @@ export class OrphanedStreams {
     private readonly eventStore: EventStore,
     allReadModels: AnyReadModel[],
   ) {
-    this.aggregates = new Map(
-      allReadModels.map((readModel) => [readModel.aggregate.name, readModel]),
-    );
+    this.aggregates = new Map(allReadModels.map((readModel) => [readModel.name, readModel]));
   }
 
   /**
@@ -149,12 +147,12 @@ export class OrphanedStreams {
       else idsByReadModel.set(readModel, [parseStreamName(stream).id]);
     }
     const existing = new Set<string>();
-    for (const [{ table, aggregate }, ids] of idsByReadModel) {
+    for (const [readModel, ids] of idsByReadModel) {
       const result = await this.pool.query<{ id: number }>(
-        `select id from ${table} where id = any ($1)`,
+        `select id from ${readModel.table} where id = any ($1)`,
         [ids],
       );
-      for (const { id } of result.rows) existing.add(toStreamName(aggregate, id));
+      for (const { id } of result.rows) existing.add(toStreamName(readModel, id));
     }
     return streams.filter((stream) => !existing.has(stream));
   }

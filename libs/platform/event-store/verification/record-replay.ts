@@ -49,7 +49,7 @@ export function createRecordReplay(
   readModel: AnyReadModel,
   row: Row,
 ): [stream: string, record: RecordReplay] {
-  const stream = toStreamName(readModel.aggregate, row.id);
+  const stream = toStreamName(readModel, row.id);
   const replay = createReplay(readModel, stream, row.id);
   const applyTo = isMissing(row)
     ? (row.last_revision ?? Number.MAX_SAFE_INTEGER)
@@ -63,7 +63,7 @@ export function isMissing({ revision }: Pick<Row, 'revision'>): boolean {
 
 /** Tells whether a read model is of another projection version. */
 export function isOutdated({ row, replay: { readModel } }: RecordReplay): boolean {
-  return !isMissing(row) && row.projection_version !== readModel.aggregate.projectionVersion;
+  return !isMissing(row) && row.projection_version !== readModel.projectionVersion;
 }
 
 /** Parses `ClaimColumns.claims`. @returns the revision of each claim, by account, kind and value */

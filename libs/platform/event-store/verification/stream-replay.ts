@@ -51,7 +51,7 @@ export function applyEvent(
   const { revision, meta } = stored;
   if (revision < next) return;
   if (revision > next) throw new DamagedHistoryError('past', `${stream}: event ${next} is missing`);
-  const { event, state } = foldEvent(readModel.aggregate, before, opened);
+  const { event, state } = foldEvent(readModel, before, opened);
   if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 
   const commandKey = getCommandKey(meta);
@@ -88,7 +88,7 @@ export function toReadModelUpdate({
   const row = {
     table: readModel.table,
     id,
-    projectionVersion: readModel.aggregate.projectionVersion,
+    projectionVersion: readModel.projectionVersion,
     state,
   };
   return { accountId: state.accountId, stream, head, row };

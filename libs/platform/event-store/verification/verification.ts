@@ -165,7 +165,7 @@ export class Verification {
    */
   private async repair(table: string, repairs: Repair[]): Promise<number[]> {
     const isNewer = ({ row, replay }: Repair) =>
-      row.projection_version > replay.readModel.aggregate.projectionVersion;
+      row.projection_version > replay.readModel.projectionVersion;
     if (repairs.some(isNewer)) {
       throw new ConfigError(
         `${table} has read models that a newer version of Inkpad wrote: repair them with that version.`,
@@ -186,8 +186,7 @@ export class Verification {
     const { stored } = event;
     const { applyTo, replay, last } = record;
     const problem =
-      findChainError(stored, last) ??
-      findNewerEventError(replay.readModel.aggregate, stored)?.problem;
+      findChainError(stored, last) ?? findNewerEventError(replay.readModel, stored)?.problem;
     if (problem !== undefined) {
       record.isBroken = true;
       return problem;
@@ -210,7 +209,7 @@ export class Verification {
    * Reads read models with everything that is written in the same transaction. Where the events are elsewhere the last
    * revisions would be of another moment.
    */
-  private async readRows({ aggregate, table }: AnyReadModel, ids: number[]): Promise<Row[]> {
+  private async readRows({ name, table }: AnyReadModel, ids: number[]): Promise<Row[]> {
     const { isInDatabase } = this.eventStore;
     const derive = await this.findDerivingFunction(table);
     const { rows } = await this.pool.query<Row>(
@@ -221,7 +220,7 @@ export class Verification {
        from (select id, $2 || '-' || id as stream from unnest($1::bigint[]) as id) w
        left join ${table} r on r.id = w.id
        order by w.id`,
-      [ids, aggregate.name],
+      [ids, name],
     );
     return rows;
   }

@@ -18,8 +18,8 @@ const entry = (overrides: Partial<TimelineEntry>): TimelineEntry => ({
 const byMerge = { ...DETAILS, source: 'adjustment', silent: true };
 
 it('every event has a label, and every label an event', () => {
-  const events = readModels.flatMap(({ aggregate }) => Object.values(aggregate.events));
-  const names = new Set(events.map(({ name }) => name));
+  const tables = readModels.flatMap(({ events }) => Object.values(events));
+  const names = new Set(tables.map(({ name }) => name));
   expect(Object.keys(t.kinds).toSorted()).toEqual([...names].toSorted());
 });
 
