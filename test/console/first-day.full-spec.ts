@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import { checkPageErrors, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL } from '../support/browser/console-pages.js';
 import { LASTING_OUTCOMES } from '../support/browser/counter.js';
 import { writeFakeCamera } from '../support/browser/fake-camera.js';
@@ -28,7 +28,7 @@ let browser: Browser;
 let folder: string;
 const stopping = new AbortController();
 let work: Promise<unknown>;
-const pageErrors: string[] = [];
+const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-first-day-'));
@@ -51,12 +51,9 @@ const overview = () => `${CONSOLE_URL}/app/stores/${store.accountId}`;
 
 async function openPhone(at: Browser, url: string): Promise<Page> {
   const context = await at.newContext({ viewport: SIZES.phone, locale: 'en-GB' });
+  pageErrors.watch(context);
   await context.addInitScript({ content: LASTING_OUTCOMES });
   const page = await context.newPage();
-  page.on('pageerror', ({ message }) => pageErrors.push(message));
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) pageErrors.push(message.text());
-  });
   await page.goto(url);
   return page;
 }
@@ -205,5 +202,4 @@ it('a shop designs its first card, welcomes its first guest and gives out its fi
     'Add your first location',
   ]);
   await keepPicture(owner, 'first-day-overview');
-  expect(pageErrors).toEqual([]);
 });

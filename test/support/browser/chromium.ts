@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { expect } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { eventually } from '../jest/eventually.js';
 
@@ -111,6 +111,36 @@ export async function closeContexts(contexts: BrowserContext[]): Promise<void> {
     }
     await context.close();
   }
+}
+
+/**
+ * Lets each test of a file fail for what the pages of watched contexts log during it: errors, warnings and uncaught exceptions.
+ * A test names the errors that it provokes, such as the browser's own about a response of 404; each of them has to be logged.
+ */
+export function checkPageErrors() {
+  const errors: string[] = [];
+  const provoked: RegExp[] = [];
+  const possible: RegExp[] = [];
+  afterEach(() => {
+    const texts = errors.splice(0);
+    const required = provoked.splice(0);
+    const expected = [...required, ...possible.splice(0)];
+    const unexpected = texts.filter((text) => !expected.some((pattern) => pattern.test(text)));
+    const missing = required.filter((pattern) => !texts.some((text) => pattern.test(text)));
+    expect({ unexpected, missing }).toEqual({ unexpected: [], missing: [] });
+  });
+  return {
+    watch: (context: BrowserContext): void => {
+      context.on('console', (message) => {
+        if (['error', 'warning'].includes(message.type())) errors.push(message.text());
+      });
+      context.on('weberror', (error) => errors.push(String(error.error())));
+    },
+    /** Expects errors from the test that runs. */
+    expect: (...patterns: RegExp[]): void => void provoked.push(...patterns),
+    /** Allows errors that depend on when a page loads. */
+    allow: (...patterns: RegExp[]): void => void possible.push(...patterns),
+  };
 }
 
 export async function keepPicture(page: Page, name: string): Promise<void> {
