@@ -81,7 +81,7 @@ describe('every fuzzed request', () => {
           `${errorInstance instanceof Error ? errorInstance.message : String(errorInstance)}
 
 made smaller ${numShrinks} times; the same again:
-FUZZ_SEED=${SEED} FUZZ_PATH=${counterexamplePath} npm run fuzz`,
+FUZZ_SEED=${SEED} FUZZ_PATH=${counterexamplePath} npm run test:long -- test/api/fuzz`,
         );
       }
       const operations = Object.values(document.paths).flatMap((path) => Object.values(path));

@@ -1,4 +1,4 @@
-// Compares two OpenAPI documents by meaning: npm run openapi:differences -- [git revision or file]
+// Compares two OpenAPI documents by meaning: node tools/checks/openapi-differences.mjs [git revision or file]
 // Wording, examples, order and the location of a schema do not count; the exit code is 1 on any difference.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

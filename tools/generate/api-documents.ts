@@ -54,7 +54,7 @@ export async function renderApiDocuments({
   };
 }
 
-/** Formats as `npm run format` expects it, by the ending of the file's name. */
+/** Formats as `npm run check` expects it, by the ending of the file's name. */
 async function format(name: string, text: string): Promise<string> {
   const style = JSON.parse(readFileSync('.oxfmtrc.json', 'utf8')) as FormatConfig;
   const { code, errors } = await formatText(name, text, style);

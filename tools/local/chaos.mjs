@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 
-/** npm run test:chaos -- --operations 100000 --seed 7 --faults 250 --engine postgresql */
+/** node tools/local/chaos.mjs --operations 100000 --seed 7 --faults 250 --engine postgresql */
 const { values } = parseArgs({
   options: {
     operations: { type: 'string' },
@@ -17,8 +17,12 @@ const settings = Object.entries(values).map(([name, value]) => [
   value,
 ]);
 const jest = ['node_modules/jest/bin/jest.js', '--selectProjects=full', '--runInBand'];
-const { status } = spawnSync(process.execPath, [...jest, '--testPathPatterns', 'full/chaos[.]'], {
-  stdio: 'inherit',
-  env: { ...process.env, ...Object.fromEntries(settings) },
-});
+const { status } = spawnSync(
+  process.execPath,
+  [...jest, '--testPathPatterns', 'test/chaos/chaos[.]'],
+  {
+    stdio: 'inherit',
+    env: { ...process.env, ...Object.fromEntries(settings) },
+  },
+);
 process.exitCode = status ?? 1;

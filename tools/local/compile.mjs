@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { watch } from './views.mjs';
 
-/** Folders whose sources swc compiles into dist, each file for itself. `npm run typecheck` checks types. */
+/** Folders whose sources swc compiles into dist, each file for itself. `npm run check` checks types. */
 export const SERVICE = ['apps', 'libs', 'tools'];
 export const CLIENT = ['clients/typescript/src'];
 const FOLDERS = [...SERVICE, ...CLIENT];

@@ -26,9 +26,9 @@ for (const signal of ['SIGTERM', 'SIGHUP']) {
 endWithParent();
 
 if (subjects.length === 0) {
-  for (const tests of ['test:verifier', 'test:bench']) {
-    await succeed(run('npm', ['run', '--silent', tests]));
-  }
+  const suites = ['clients/verifier/verifier.test.mjs', 'bench/scale-model.test.mjs'];
+  const temporary = './test/support/jest/temporary-folder.mjs';
+  await succeed(run(process.execPath, ['--import', temporary, '--test', ...suites]));
 }
 const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 await succeed(

@@ -19,7 +19,7 @@ import { ACCOUNT_ID, CUSTOMER_ID, SAMPLES, type Samples } from './samples.js';
  * The history is never rewritten, so every shape that an event ever had must stay readable. A fixture is an event as it
  * stands in the history, hash included, which is why no fixture is ever edited: `<Type>.v<version>.json`.
  *
- * `STORED_EVENTS=write npm run test:unit -- stored-events` writes those that are missing.
+ * `STORED_EVENTS=write npm test -- stored-events` writes those that are missing.
  */
 type Fixture = Omit<StoredEvent, 'position'> & { previousHash: string | null };
 type Named = Fixture & { file: string };
