@@ -5,6 +5,11 @@
 export const CHANNELS = ['wallet', 'web_push', 'email', 'sms'] as const;
 export type HolderChannel = (typeof CHANNELS)[number];
 
+/** Tells whether a value is the name of a channel. */
+export function isChannel(value: unknown): value is HolderChannel {
+  return CHANNELS.some((channel) => channel === value);
+}
+
 /** Why a channel does not reach somebody. */
 export const UNREACHED_REASONS = [
   'no_card',

@@ -12,6 +12,7 @@ import {
 } from '#platform/http/response-fields.js';
 import {
   CHANNELS,
+  isChannel,
   UNREACHED_REASONS,
   type HolderChannel,
   type Reach,
@@ -44,7 +45,6 @@ export const optionalTimeField = (description: string) =>
   field.response<string | null>(TimestampProperty({ nullable: true, description }));
 
 function ChannelsField(options: FieldOptions): PropertyDecorator {
-  const isChannel = (one: unknown) => CHANNELS.includes(one as HolderChannel);
   const kind: FieldKind = {
     schema: {
       type: 'array',

@@ -1,6 +1,7 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
+import { readFields } from '#platform/http/dtos.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
 import {
@@ -8,6 +9,8 @@ import {
   UpdateAnnouncement,
 } from '#outbound/announcements/announcement.commands.js';
 import {
+  CreateAnnouncementDto,
+  PreviewAnnouncementDto,
   toAnnouncementAttributes,
   toAudience,
   type AnnouncementJson,
@@ -33,14 +36,7 @@ import { parseCursor, takePage } from '#web/pages/page-query.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import { listMonths } from '../customers/customer-list.controller.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
-import {
-  NEW_ANNOUNCEMENT,
-  parseAnnouncement,
-  parseAudience,
-  readAnnouncementForm,
-  toAnnouncementForm,
-  type AnnouncementForm,
-} from './message-form.dto.js';
+import { announcementForm, type AnnouncementForm } from './message-form.dto.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import {
   formatSent,
@@ -63,7 +59,6 @@ type FormData = FormChoices & {
   title: string;
   action: string;
   back: string;
-  values: AnnouncementForm;
   months: { value: string; text: string }[];
   reach: ReachView | null;
   preview: PreviewView;
@@ -129,7 +124,10 @@ export class AnnouncementPagesController {
     @CurrentStore() store: EnteredStore,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    return this.showForm(localization, store, { current: null, values: NEW_ANNOUNCEMENT });
+    return this.showForm(localization, store, {
+      current: null,
+      values: announcementForm.toValues({}),
+    });
   }
 
   @PostForm('createAnnouncement')
@@ -139,14 +137,12 @@ export class AnnouncementPagesController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const values = readAnnouncementForm(form);
+    const values = announcementForm.read(form);
     const state: FormState = { current: null, values };
     if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
-      const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
-      const { id } = await this.commands.execute(
-        new CreateAnnouncement(context, toAnnouncementAttributes(input)),
-      );
+      const attributes = await this.parse(store, values);
+      const { id } = await this.commands.execute(new CreateAnnouncement(context, attributes));
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -163,9 +159,11 @@ export class AnnouncementPagesController {
   ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
     const zone = await this.times.getTimeZone(store.id);
-    const values = toAnnouncementForm(current, (time) =>
-      renderLocalTime(new Date(time), zone).slice(0, 10),
-    );
+    const { inactive_since: since } = current;
+    const values = announcementForm.toValues({
+      ...current,
+      inactive_since: since && renderLocalTime(new Date(since), zone).slice(0, 10),
+    });
     return this.showForm(localization, store, { current, values });
   }
 
@@ -178,18 +176,23 @@ export class AnnouncementPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.announcements.get(store.id, parsePathId(id));
-    const values = readAnnouncementForm(form, current.channels);
+    const values = announcementForm.read(form);
     const state: FormState = { current, values };
     if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
-      const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
-      const changes = toAnnouncementAttributes(input);
+      const changes = await this.parse(store, values);
       await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
       return redirectTo(`${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
     } catch (error) {
       const errors = describeRejection(error, localization);
       return this.showForm(localization, store, { ...state, errors });
     }
+  }
+
+  /** Parses the fields by the rules of the API, in the store's time zone. @throws InvalidFieldsError */
+  private async parse(store: EnteredStore, values: AnnouncementForm) {
+    const zone = await this.times.getTimeZone(store.id);
+    return toAnnouncementAttributes(readFields(CreateAnnouncementDto, values, zone));
   }
 
   private async showForm(
@@ -204,6 +207,7 @@ export class AnnouncementPagesController {
     return showPage({
       view: formView,
       title,
+      inputs: announcementForm.toInputs(values),
       errors: errors ?? count.errors,
       status: errors ? 422 : 200,
       styles: [MESSAGE_STYLE],
@@ -214,7 +218,6 @@ export class AnnouncementPagesController {
         title,
         action: current ? `${base}/${current.id}/edit` : base,
         back: current ? `${base}/${current.id}` : base,
-        values,
         months: [{ value: '', text: t.anyMonth }, ...listMonths(localization.locale)],
         reach: count.reach,
         preview: await this.stores.createPreview(store.id, values, localization),
@@ -229,7 +232,11 @@ export class AnnouncementPagesController {
     values: AnnouncementForm,
   ): Promise<Rejectable & { reach: ReachView | null }> {
     try {
-      const input = parseAudience(values, await this.times.getTimeZone(store.id));
+      const input = readFields(
+        PreviewAnnouncementDto,
+        values,
+        await this.times.getTimeZone(store.id),
+      );
       const { channels } = input;
       const reach = await skipWhenBusy(
         this.audiences.preview(store.id, toAudience(input), channels),

@@ -4,7 +4,7 @@ import { NotFoundError } from '#platform/kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
-import type { HolderChannel } from '#outbound/announcements/message-channel.js';
+import { isChannel } from '#outbound/announcements/message-channel.js';
 import { MessageSettingsService } from '#outbound/announcements/message-settings.service.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { renderHolderSms } from '#outbound/announcements/holder-message-texts.js';
@@ -51,11 +51,11 @@ export class MessageStores {
   /** Creates the preview of a message. */
   async createPreview(
     accountId: number,
-    message: { title: string; text: string; channels: readonly HolderChannel[] },
+    message: { title: string; text: string; channels: readonly string[] },
     { t: { messagePages: t } }: Localization,
   ): Promise<PreviewView> {
     const { name: store, ...language } = await this.get(accountId);
-    const { channels } = message;
+    const channels = message.channels.filter(isChannel);
     const title = message.title.trim() || t.preview.headline;
     const text = message.text.trim() || t.preview.text;
     const link = `${this.config.publicUrl}/passes/…`;
@@ -66,7 +66,7 @@ export class MessageStores {
   /** Lists what a form offers. @param chosen its card, which is offered even if it is archived */
   async listChoices(
     accountId: number,
-    chosen: { channels: readonly HolderChannel[]; card_id: string },
+    chosen: { channels: readonly string[]; card_id: string },
     localization: Localization,
   ): Promise<FormChoices> {
     const cards = await listCards(this.cards, accountId, 'all');

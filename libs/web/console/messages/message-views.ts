@@ -2,6 +2,7 @@ import { UnavailableError } from '#platform/kernel/errors.js';
 import type { AnnouncementState } from '#outbound/announcements/announcement.js';
 import {
   CHANNELS,
+  isChannel,
   type HolderChannel,
   type Reach,
 } from '#outbound/announcements/message-channel.js';
@@ -57,12 +58,7 @@ export type RecipientsView = {
 };
 
 /** A box of a form. */
-export type ChannelBox = {
-  name: HolderChannel;
-  label: string;
-  hint: string;
-  checked: boolean;
-};
+export type ChannelBox = { name: string; label: string; hint: string };
 
 const STATE_MOODS: Record<RecipientState, Mood> = {
   queued: '',
@@ -172,16 +168,16 @@ export function describeRule(
   return typeof text === 'string' ? text : text({ count: threshold ?? 0 });
 }
 
+/** Lists a box for each channel, those that are ticked first, in the order of preference. */
 export function listChannelBoxes(
-  chosen: readonly HolderChannel[],
+  chosen: readonly string[],
   { t: { messagePages: t } }: Localization,
 ): ChannelBox[] {
-  const order = [...new Set([...chosen, ...CHANNELS])];
-  return order.map((name) => ({
-    name,
-    label: t.channels[name],
-    hint: t.channelHints[name],
-    checked: chosen.includes(name),
+  const order = [...new Set([...chosen.filter(isChannel), ...CHANNELS])];
+  return order.map((channel) => ({
+    name: `channels:${channel}`,
+    label: t.channels[channel],
+    hint: t.channelHints[channel],
   }));
 }
 

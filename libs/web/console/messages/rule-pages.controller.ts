@@ -1,13 +1,16 @@
 import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
+import { readFields } from '#platform/http/dtos.js';
 import { parsePathId } from '#platform/http/path.js';
 import {
   CreateMessageRule,
   UpdateMessageRule,
 } from '#outbound/announcements/message-rule.commands.js';
 import {
+  CreateMessageRuleDto,
   toRuleAttributes,
+  UpdateMessageRuleDto,
   type MessageRuleJson,
 } from '#outbound/announcements/message-rule.dto.js';
 import { RULE_KINDS, type RuleKind } from '#outbound/announcements/message-rule.js';
@@ -27,13 +30,7 @@ import { getTranslations, type Localization } from '#translations/translations.j
 import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
-import {
-  createRuleForm,
-  parseRule,
-  readRuleForm,
-  toRuleForm,
-  type RuleForm,
-} from './message-form.dto.js';
+import { ruleForm, type RuleForm } from './message-form.dto.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import { describeRule, formatSent, type PreviewView } from './message-views.js';
 
@@ -49,12 +46,12 @@ type FormData = FormChoices & {
   kind: RuleKind;
   action: string;
   back: string;
-  values: RuleForm;
   preview: PreviewView;
 };
 
 type FormState = Rejectable & {
   current: MessageRuleJson | null;
+  kind: RuleKind;
   values: RuleForm;
 };
 
@@ -65,6 +62,12 @@ const kindView = loadView<{ base: string; kinds: readonly RuleKind[] }>(
 );
 const formView = loadView<FormData>(import.meta.url, './views/rule-form.eta');
 const MAX_RULES = 100;
+const DEFAULT_THRESHOLDS: Record<RuleKind, number | null> = {
+  stamps_away: 1,
+  reward_unused: 14,
+  birthday: null,
+  inactive: 60,
+};
 
 /** Serves the list of automatic messages, and the form in which one is written. */
 @Controller('app/stores/:account_id/messages/rules')
@@ -116,8 +119,9 @@ export class RulePagesController {
     }
     const { locale } = await this.stores.get(store.id);
     const { suggestions } = getTranslations(locale).t.messagePages.rules;
-    const values = createRuleForm(kind, suggestions[kind]);
-    return this.showForm(localization, store, { current: null, values });
+    const suggestion = { ...suggestions[kind], threshold: DEFAULT_THRESHOLDS[kind] };
+    const values = ruleForm.toValues(suggestion);
+    return this.showForm(localization, store, { current: null, kind, values });
   }
 
   @PostForm('createMessageRule')
@@ -131,14 +135,14 @@ export class RulePagesController {
     if (kind === undefined) {
       return redirectTo(`${buildRulesPath(store)}/new`);
     }
-    const values = readRuleForm(form, kind);
+    const values = ruleForm.read(form);
     try {
-      const attributes = toRuleAttributes(parseRule(values));
+      const attributes = toRuleAttributes(readFields(CreateMessageRuleDto, { ...values, kind }));
       const { id } = await this.commands.execute(new CreateMessageRule(context, attributes));
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
-      return this.showForm(localization, store, { current: null, values, errors });
+      return this.showForm(localization, store, { current: null, kind, values, errors });
     }
   }
 
@@ -149,7 +153,8 @@ export class RulePagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.rules.get(store.id, parsePathId(id));
-    return this.showForm(localization, store, { current, values: toRuleForm(current) });
+    const values = ruleForm.toValues(current);
+    return this.showForm(localization, store, { current, kind: current.kind, values });
   }
 
   @PostForm('updateMessageRule', ':id/edit')
@@ -161,21 +166,22 @@ export class RulePagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.rules.get(store.id, parsePathId(id));
-    const values = readRuleForm(form, current.kind, current.channels);
+    const { kind } = current;
+    const values = ruleForm.read(form);
     try {
-      const { enabled: _enabled, ...changes } = toRuleAttributes(parseRule(values));
+      const changes = toRuleAttributes(readFields(UpdateMessageRuleDto, values));
       await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
       return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
     } catch (error) {
       const errors = describeRejection(error, localization);
-      return this.showForm(localization, store, { current, values, errors });
+      return this.showForm(localization, store, { current, kind, values, errors });
     }
   }
 
   private async showForm(
     localization: Localization,
     store: EnteredStore,
-    { current, values, errors }: FormState,
+    { current, kind, values, errors }: FormState,
   ): Promise<PageResult> {
     const { rules: t } = localization.t.messagePages;
     const base = buildRulesPath(store);
@@ -183,15 +189,15 @@ export class RulePagesController {
     return showPage({
       view: formView,
       title,
+      inputs: ruleForm.toInputs(values),
       errors,
       styles: [MESSAGE_STYLE],
       data: {
         ...(await this.stores.listChoices(store.id, values, localization)),
         title,
-        kind: values.kind,
+        kind,
         action: current ? `${base}/${current.id}/edit` : base,
         back: current ? `${base}/${current.id}` : base,
-        values,
         preview: await this.stores.createPreview(store.id, values, localization),
       },
     });
