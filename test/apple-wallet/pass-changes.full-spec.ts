@@ -10,7 +10,7 @@ import { Passes } from '#outbound/passes/passes.service.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { waitUntilReadable } from '../support/database/event-store.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 let service: LocalService;
 
@@ -92,7 +92,7 @@ describe('the pass of a second card', () => {
 describe('the notice of a stamp', () => {
   it('is written even when a refresh has already shown the new balance on the pass', async () => {
     const store = await service.newStore();
-    const { page, stamp, card, customerCard } = await enrolWithPage(store);
+    const { page, stamp, card, customerCard } = await enrol(store);
     await (await fetch(service.baseUrl + page)).text();
     await stamp(2);
     const pool = service.app.get(Pool, { strict: false });

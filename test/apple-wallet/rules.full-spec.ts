@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
-import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { readPass } from '../support/emulators/apple/pass-reader.mjs';
 import { PASS_TYPE } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
@@ -48,20 +47,10 @@ async function owner(options: Parameters<typeof enrol>[1] = {}): Promise<Owned> 
 
 /** Another customer who holds the same card. */
 async function ownerOf(card: CardJson): Promise<Owned> {
-  const { status, body: customer } = await store.post<CreatedCustomerJson>(
-    `${store.store}/customers`,
-    {
-      customer: { first_name: 'Ben', email: 'ben@example.com' },
-      card_id: card.id,
-    },
-  );
-  expect(status).toBe(201);
-  const { customer_card: customerCard } = customer;
-  if (!customerCard) throw new Error('nobody was enrolled');
+  const customer = { first_name: 'Ben', email: 'ben@example.com' };
+  const story = await enrol(store, { on: card, customer });
   const phone = world.phone(service.baseUrl);
-  const serial = await phone.add(customerCard.apple_wallet_url);
-  const path = `${store.store}/customers/${customer.id}/customer_cards/${customerCard.id}`;
-  return { card, customer, customerCard, rewards: [], path, phone, serial };
+  return { ...story, phone, serial: await phone.add(story.customerCard.apple_wallet_url) };
 }
 
 /** Until the phone shows it, and nothing is left to be sent. */

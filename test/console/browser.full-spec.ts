@@ -13,7 +13,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, Client, startService, type LocalService } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** Tests the console in a real browser. */
 
@@ -113,7 +113,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
 
   it('shows the text of a message and why it was not sent', async () => {
     const customer = { first_name: 'Grace', last_name: `Hopper ${javaScriptEnabled}` };
-    await enrolWithPage(store, {
+    await enrol(store, {
       customer: { ...customer, email: `grace.${javaScriptEnabled}@navy.example` },
       links: true,
     });
@@ -237,7 +237,7 @@ describe('the console in a browser', () => {
     const page = await signInTo('');
     const town = await createLocation('Found in town only, with a name that is rather long');
     await recordGeocoding(town, 'city');
-    const { customerCard } = await enrolWithPage(store, {
+    const { customerCard } = await enrol(store, {
       customer: { first_name: 'Ada', email: 'ada@analytical.example' },
       links: true,
     });

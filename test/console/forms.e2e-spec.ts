@@ -11,7 +11,7 @@ import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { ConsoleRoute } from '#web/pages/current-user.js';
 import { CARD_FORM, REWARD_FORM } from '../support/fixtures/card-form.js';
 import { Browser, readFormKey, type BrowserResponse } from '../support/browser/browser.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import {
@@ -264,8 +264,8 @@ describe('the forms of the pages', () => {
   });
 
   it('erase a customer once', async () => {
-    const { customerId } = await enrolWithPage(store);
-    const page = `${base}/customers/${customerId}/erase`;
+    const { customer } = await enrol(store);
+    const page = `${base}/customers/${customer.id}/erase`;
     const done = `${base}/customers?done=erased`;
     const locations: (string | null)[] = [];
     const changes = await listChanges(async () => {
@@ -302,17 +302,17 @@ describe('the forms of the pages', () => {
     const send = (name: string) => owner.submit(`${page}/new`, page, { ...fields, name });
     expect((await send('')).status).toBe(422);
     expect((await send('')).status).toBe(422);
-    const { customerId } = await enrolWithPage(store);
-    const { card } = await enrolWithPage(store, { card: { name: 'Lunch' } });
-    const enrol = () =>
-      owner.submit(`${base}/customers/${customerId}`, `${base}/customers/${customerId}/cards`, {
+    const { customer } = await enrol(store);
+    const { card } = await enrol(store, { card: { name: 'Lunch' } });
+    const addCard = () =>
+      owner.submit(`${base}/customers/${customer.id}`, `${base}/customers/${customer.id}/cards`, {
         card_id: String(card.id),
         form_key: 'archived',
       });
     await store.post(`${store.store}/cards/${card.id}/archive`);
-    expect((await enrol()).status).toBe(422);
+    expect((await addCard()).status).toBe(422);
     await store.post(`${store.store}/cards/${card.id}/unarchive`);
-    expect((await enrol()).status).toBe(303);
+    expect((await addCard()).status).toBe(303);
   });
 
   it('run once for each way in which they were filled in', async () => {

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Tests the pages about customers and the history in a real browser. */
@@ -32,7 +32,7 @@ const follow = (page: Page, name: string | RegExp) => page.getByRole('link', { n
 /** Creates a customer whose name nobody else has. */
 async function newPerson(fields: object = {}) {
   const name = `Person ${++people}`;
-  const enrolled = await enrolWithPage(store, {
+  const enrolled = await enrol(store, {
     card: { name: `Coffee ${people}`, stamps_required: 10 },
     rewards: [[`Espresso ${people}`, 5]],
     customer: { first_name: name, last_name: null, ...fields },
@@ -121,7 +121,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await press(page, 'Erase for good');
     await page.getByText('The person is erased.').waitFor();
     const { body: erased } = await store.get<CustomerJson>(
-      `${store.store}/customers/${person.customerId}`,
+      `${store.store}/customers/${person.customer.id}`,
     );
     expect(erased.erased_at).not.toBeNull();
     const { body: left } = await store.get<CustomerJson>(`${store.store}/customers/${twin.id}`);
@@ -158,7 +158,7 @@ describe('the pages about customers', () => {
     const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
       location: { name: 'Kröner Bahnhof am Alten Güterbahnhof', address: 'Am Markt 1, Hamburg' },
     });
-    const anna = await enrolWithPage(store, {
+    const anna = await enrol(store, {
       card: { name: 'Coffee card', stamps_required: 10 },
       rewards: [
         ['Free espresso', 5],
@@ -203,7 +203,7 @@ describe('the pages about customers', () => {
       stamps: 3,
     });
     const page = await signInToConsole(browser, store, 'customers');
-    const person = `customers/${anna.customerId}`;
+    const person = `customers/${anna.customer.id}`;
     const card = `${person}/cards/${anna.customerCard.id}`;
     const show = async (path: string, name: string) => {
       await page.goto(`${storePath()}/${path}`);
@@ -234,7 +234,7 @@ describe('the pages about customers', () => {
     await show(`${person}/merge/${twin.id}`, 'customer-merge');
     await show(`${person}/erase`, 'customer-erase');
     await show('history', 'history');
-    await show(`history?customer_id=${anna.customerId}`, 'history-of-customer');
+    await show(`history?customer_id=${anna.customer.id}`, 'history-of-customer');
     await show('', 'overview');
     await page.context().close();
     const german = await signInToConsole(browser, store, person, { locale: 'de-DE' });

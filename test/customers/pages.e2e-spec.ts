@@ -6,7 +6,7 @@ import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { Browser, readFormKey } from '../support/browser/browser.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 let service: LocalService;
@@ -32,7 +32,7 @@ async function signInAs(role: Role): Promise<Browser> {
 const getPerson = (id: number) => `${list}/${id}`;
 const readCustomer = async (id: number) =>
   (await store.get<CustomerJson>(`${store.store}/customers/${id}`)).body;
-const readCard = async ({ api }: Enrolled) => (await store.get<CustomerCardDetailJson>(api)).body;
+const readCard = async ({ path }: Enrolled) => (await store.get<CustomerCardDetailJson>(path)).body;
 
 async function submitOnce(
   browser: Browser,
@@ -70,7 +70,7 @@ describe('the customers of the console', () => {
   });
 
   it('are found by a search and by filters, page by page', async () => {
-    const enrolled = await enrolWithPage(store, {
+    const enrolled = await enrol(store, {
       card: { name: 'Tea', stamps_required: 10 },
       rewards: [['Free tea', 5]],
       customer: { first_name: 'Zoë', last_name: 'Filter', birthday: '1990-02-03' },
@@ -98,11 +98,11 @@ describe('the customers of the console', () => {
   });
 
   it('are edited by the fields that were changed', async () => {
-    const { customerId } = await enrolWithPage(store, {
+    const { customer } = await enrol(store, {
       customer: { first_name: 'Carl', phone: '+4915112345678', sms_consent: true },
     });
-    const page = getPerson(customerId);
-    const before = await readCustomer(customerId);
+    const page = getPerson(customer.id);
+    const before = await readCustomer(customer.id);
     const saved = await owner.submit(`${page}/edit`, `${page}/edit`, {
       first_name: 'Karl',
       email: before.email ?? '',
@@ -113,7 +113,7 @@ describe('the customers of the console', () => {
       marketing_consent: 'yes',
     });
     expect(saved.location).toBe(`${page}?done=saved`);
-    expect(await readCustomer(customerId)).toMatchObject({
+    expect(await readCustomer(customer.id)).toMatchObject({
       first_name: 'Karl',
       birthday: '1990-05-31',
       marketing_consent: true,
@@ -124,15 +124,15 @@ describe('the customers of the console', () => {
   });
 
   it('get another card, and the link to one again', async () => {
-    const { customerId, customerCard } = await enrolWithPage(store);
-    const other = await enrolWithPage(store, { card: { name: 'Lunch' } });
-    const page = getPerson(customerId);
+    const { customer, customerCard } = await enrol(store);
+    const other = await enrol(store, { card: { name: 'Lunch' } });
+    const page = getPerson(customer.id);
     const card_id = String(other.card.id);
     const sent = await submitOnce(owner, page, `${page}/cards`, { card_id });
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
     const again = await owner.submit(page, `${page}/cards`, { card_id, form_key: 'other' });
     expect(again.text).toContain('The customer has this card already.');
-    const path = `${store.store}/cards/${(await enrolWithPage(store)).card.id}`;
+    const path = `${store.store}/cards/${(await enrol(store)).card.id}`;
     await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
     const expired = { card_id: path.split('/').at(-1) ?? '', form_key: 'expired' };
     expect((await owner.submit(page, `${page}/cards`, expired)).text).toContain(
@@ -148,9 +148,9 @@ describe('the customers of the console', () => {
   });
 
   it('have their balance explained and corrected for a reason, once', async () => {
-    const enrolled = await enrolWithPage(store, { rewards: [['Cake <i>', 5]] });
+    const enrolled = await enrol(store, { rewards: [['Cake <i>', 5]] });
     await enrolled.stamp(2);
-    const page = getPerson(enrolled.customerId);
+    const page = getPerson(enrolled.customer.id);
     const adjust = `${page}/cards/${enrolled.customerCard.id}/adjust`;
     const reason = 'A stamp was forgotten';
     const fields = { direction: 'add', stamps: '3', reason };
@@ -169,9 +169,9 @@ describe('the customers of the console', () => {
   });
 
   it('have an entry undone with a reason, once', async () => {
-    const enrolled = await enrolWithPage(store);
+    const enrolled = await enrol(store);
     await enrolled.stamp(2);
-    const page = getPerson(enrolled.customerId);
+    const page = getPerson(enrolled.customer.id);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
     expect((await owner.get(undo)).text).toContain('2 stamps added');
     const unexplained = await owner.submit(undo, undo, { reason: 'other', other: '' });
@@ -187,7 +187,7 @@ describe('the customers of the console', () => {
   });
 
   it('are merged after a preview, and separated again', async () => {
-    const one = await enrolWithPage(store, { customer: { first_name: 'Dora' } });
+    const one = await enrol(store, { customer: { first_name: 'Dora' } });
     const { body: other } = await store.post<CustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Dora', last_name: 'Double', phone: '+4915199999999' },
       card_id: one.card.id,
@@ -197,7 +197,7 @@ describe('the customers of the console', () => {
     await store.post(`${store.store}/customers/${other.id}/customer_cards/${card?.id}/stamp`, {
       stamps: 3,
     });
-    const page = getPerson(one.customerId);
+    const page = getPerson(one.customer.id);
     expect((await owner.get(`${page}/merge?search=double`)).text).toContain('Dora Double');
     const merge = `${page}/merge/${other.id}`;
     const { text } = await owner.get(merge);
@@ -205,7 +205,7 @@ describe('the customers of the console', () => {
     expect(text).toContain('Phone: +4915199999999');
     const sent = await submitOnce(owner, merge, merge, {});
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=merged`));
-    expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 5 });
+    expect(await readCustomer(one.customer.id)).toMatchObject({ stamp_count: 5 });
     expect((await owner.get(getPerson(other.id))).text).toContain('was merged into another one');
     const refused = await owner.get(merge);
     expect([refused.status, refused.text.includes('merged into another')]).toEqual([422, true]);
@@ -214,15 +214,15 @@ describe('the customers of the console', () => {
     expect(separated.map(({ location }) => location)).toEqual(
       separated.map(() => `${page}?done=unmerged`),
     );
-    expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 2 });
+    expect(await readCustomer(one.customer.id)).toMatchObject({ stamp_count: 2 });
     // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
     const late = await owner.submit(unmerge, unmerge, { form_key: 'another' });
     expect([late.status, readFormKey(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
   });
 
   it('are exported and erased', async () => {
-    const { customerId } = await enrolWithPage(store, { customer: { first_name: 'Ephraim' } });
-    const page = getPerson(customerId);
+    const { customer } = await enrol(store, { customer: { first_name: 'Ephraim' } });
+    const page = getPerson(customer.id);
     const exported = await owner.get(`${page}/export`);
     expect(JSON.parse(exported.text)).toMatchObject({ customer: { first_name: 'Ephraim' } });
     expect((await owner.get(`${page}/erase`)).text).toContain('Ephraim');
@@ -238,9 +238,9 @@ describe('the customers of the console', () => {
 
   it('are served to staff without what only managers may do', async () => {
     const staff = await signInAs('staff');
-    const enrolled = await enrolWithPage(store, { customer: { first_name: 'Frida' } });
+    const enrolled = await enrol(store, { customer: { first_name: 'Frida' } });
     await enrolled.stamp(1);
-    const page = getPerson(enrolled.customerId);
+    const page = getPerson(enrolled.customer.id);
     const card = `${page}/cards/${enrolled.customerCard.id}`;
     const { text } = await staff.get(page);
     expect(text).toContain('1 stamp added');
@@ -261,9 +261,9 @@ describe('the customers of the console', () => {
   });
 
   it('are not served to users of other stores', async () => {
-    const enrolled = await enrolWithPage(store);
+    const enrolled = await enrol(store);
     await enrolled.stamp(1);
-    const page = getPerson(enrolled.customerId);
+    const page = getPerson(enrolled.customer.id);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
     const other = await service.newStore();
     const stranger = await Browser.signedIn(service, other.email);
@@ -272,20 +272,20 @@ describe('the customers of the console', () => {
     const event = undo.slice(undo.indexOf('/events/'));
     const paths = ['', '/edit', '/merge', '/erase', '/export', `/${card}/adjust`];
     for (const path of [...paths, `/${card}/explain`, `/${card}${event}`]) {
-      const moved = `${theirs}/${enrolled.customerId}${path}`;
+      const moved = `${theirs}/${enrolled.customer.id}${path}`;
       expect([path, (await stranger.get(page + path)).status]).toEqual([path, 404]);
       expect([path, (await stranger.get(moved)).status]).toEqual([path, 404]);
     }
     const forms = { '/edit': 404, '/cards': 404, [`/${card}/adjust`]: 404, '/erase': 404 };
     for (const [path, status] of Object.entries({ ...forms, [`/${card}${event}`]: 404 })) {
       const fields = { first_name: 'Theirs', stamps: '1', reason: 'twice', card_id: '1' };
-      const moved = `${theirs}/${enrolled.customerId}${path}`;
+      const moved = `${theirs}/${enrolled.customer.id}${path}`;
       expect([path, (await stranger.submit(`${theirs}/new`, moved, fields)).status]).toEqual([
         path,
         status,
       ]);
     }
-    const history = `/app/stores/${other.accountId}/history?customer_id=${enrolled.customerId}`;
+    const history = `/app/stores/${other.accountId}/history?customer_id=${enrolled.customer.id}`;
     expect((await stranger.get(history)).status).toBe(404);
     expect((await readCard(enrolled)).stamps_count).toBe(1);
   });
@@ -296,7 +296,7 @@ describe('the history of the console', () => {
     const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
       location: { name: 'Old Town', address: 'Marktplatz 1, Hamburg' },
     });
-    const enrolled = await enrolWithPage(store, {
+    const enrolled = await enrol(store, {
       card: { name: 'Pie' },
       customer: { first_name: 'Greta', last_name: 'Historic' },
     });
@@ -308,7 +308,7 @@ describe('the history of the console', () => {
     }
     expect(text).toContain('From a friend');
     const find = async (query: string) => (await owner.get(`${history}?${query}`)).text;
-    const about = `customer_id=${enrolled.customerId}`;
+    const about = `customer_id=${enrolled.customer.id}`;
     expect(await find(about)).toContain('Only about Greta Historic');
     expect(await find(`${about}&type=customer.created`)).not.toContain('2 stamps added');
     expect(await find(`card_id=${enrolled.card.id}`)).toContain('2 stamps added');

@@ -5,7 +5,7 @@ import { migrations } from '../../apps/schema/migrations.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** Migrations of a later release: another derived column, and another read model. */
 class Vouchers implements MigrationInterface {
@@ -59,7 +59,7 @@ describe('migrations', () => {
   });
 
   it('of a later release run on a database with data while the service uses it', async () => {
-    const card = await enrolWithPage(store, { rewards: [['Cake', 3]] });
+    const card = await enrol(store, { rewards: [['Cake', 3]] });
     await card.stamp(4);
     const laterMigrations: Migration[] = [...migrations, Vouchers];
     const config = testConfig(service.database.url, {

@@ -15,8 +15,7 @@ import {
   type LocalService,
 } from '../support/services/service.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
-import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
@@ -40,7 +39,7 @@ beforeAll(async () => {
   store = await service.newStore();
   ({ path } = await enrol(store));
   poster = await newPoster(store);
-  card = await enrolWithPage(store);
+  card = await enrol(store);
   firstResponse = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEY);
 });
 afterAll(() => service.stop());

@@ -9,7 +9,6 @@ import { startService, type Client, type LocalService } from '../support/service
 import { newPoster } from '../support/browser/signup.js';
 import { StoppableServer } from '../support/database/stoppable-postgres.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
 
 const RESPONSE_WITHIN_MS = 8_000;
 const OUTCOME_WITHIN_MS = 30_500;
@@ -33,7 +32,7 @@ beforeAll(async () => {
   paths = [];
   for (let i = 0; i < 4; i++) paths.push((await enrol(store)).path);
   const poster = await newPoster(store);
-  pages = [(await enrolWithPage(store)).page, new URL(poster.signup_url).pathname];
+  pages = [(await enrol(store)).page, new URL(poster.signup_url).pathname];
   // Opens connections, which are idle when PostgreSQL stops.
   await Promise.all(paths.map((path) => store.get(path)));
 });

@@ -5,7 +5,6 @@ import { MailServer } from '../support/emulators/mail-server.js';
 import type { Receiver } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
 import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 300_000;
@@ -85,7 +84,7 @@ describe('while a customer is erased', () => {
       try {
         const release = mails.holdRecipients();
         const store = await service.newStore();
-        const { customerId } = await enrolWithPage(store, {
+        const { customer } = await enrol(store, {
           customer: { email: 'anna@mail.example' },
           links: true,
         });
@@ -98,11 +97,11 @@ describe('while a customer is erased', () => {
           (count) => count > 0,
         );
         dispatcher.signal('SIGSTOP');
-        await erase(store, { id: customerId });
+        await erase(store, customer);
         release();
         dispatcher.signal('SIGCONT');
         await eventually(
-          () => findMessageStates(customerId),
+          () => findMessageStates(customer.id),
           (states) => states.join() === 'dropped',
         );
         expect(mails.received).toEqual([]);

@@ -11,7 +11,6 @@ import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
 import {
   listReceivedBalances,
   stamp,
@@ -254,7 +253,7 @@ describe('killing a dispatcher that does jobs', () => {
       mails.hang(true);
       const { startedCount } = mails;
       const dispatcher = await startDispatcher(settings);
-      const { customerId } = await enrolWithPage(await service.newStore(), {
+      const { customer } = await enrol(await service.newStore(), {
         customer: { email },
         links: true,
       });
@@ -269,7 +268,7 @@ describe('killing a dispatcher that does jobs', () => {
         () =>
           queryRows<{ state: string; attempts: number }>(
             'select state, attempts from card_messages where customer_id = $1',
-            customerId,
+            customer.id,
           ),
         ([message]) => message?.state === 'sent',
       );

@@ -1,6 +1,6 @@
 import { jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { ErrorJson } from '#platform/http/error-response.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
@@ -95,13 +95,7 @@ const tombstone = (stream: string) => client.tombstoneStream(stream);
 
 async function mergeInto(damage: (stream: string) => Promise<unknown>, at = -1) {
   const from = await enrol(store);
-  const customer = { first_name: 'Bea', email: `bea${from.customer.id}@example.com` };
-  const { body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-    customer,
-    card_id: from.card.id,
-  });
-  const path = `${store.store}/customers/${body.id}/customer_cards/${body.customer_card?.id}`;
-  const into = { customer: body, path };
+  const into = await enrol(store, { on: from.card });
   await store.post(`${from.path}/stamp`, { stamps: 3 });
   await store.post(`${into.path}/stamp`, { stamps: 1 });
   const merge = `${store.store}/customers/${into.customer.id}/merge`;

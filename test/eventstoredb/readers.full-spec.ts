@@ -10,7 +10,6 @@ import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/event
 import { EventStoreDbReader } from '#platform/event-store/eventstoredb/eventstoredb-reader.js';
 import { OwnStreams } from '#platform/event-store/eventstoredb/eventstoredb-streams.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
-import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { CustomerCardRenderer } from '#outbound/public-events/customer-card-renderer.service.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -212,10 +211,7 @@ it('a stream is read completely when another request renews the connection meanw
 
 it('a stamp with a known receipt number gets the first result while the read model lacks the merge of its card', async () => {
   const { card, customer, customerCard, path } = await enrol(store);
-  const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-    customer: { first_name: 'Ada', email: 'ada@receipt.example' },
-    card_id: card.id,
-  });
+  const { customer: other, path: otherPath } = await enrol(store, { on: card });
   const into = `${store.store}/customers/${other.id}`;
   const stamp = (at: string) =>
     store.post<CustomerCardDetailJson>(`${at}/stamp`, { stamps: 2, external_ref: 'R-77' });
@@ -228,7 +224,7 @@ it('a stamp with a known receipt number gets the first result while the read mod
     `update customer_cards r set state = b.state, revision = b.revision, hash = b.hash
      from before b where r.id = ${customerCard.id}`,
   );
-  const again = await stamp(`${into}/customer_cards/${other.customer_card?.id}`);
+  const again = await stamp(otherPath);
   expect([again.status, again.body.id, again.body.stamps_count]).toEqual([200, customerCard.id, 2]);
 });
 

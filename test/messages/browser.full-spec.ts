@@ -4,7 +4,7 @@ import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.
 import type { MessageRuleJson } from '#outbound/announcements/message-rule.dto.js';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { runStatistics } from '../support/services/statistics.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -54,12 +54,12 @@ const listRules = async () =>
 /** Adds customers with consent to e-mails, of whom some have no address. */
 async function addHolders(client: Client, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const { customerId } = await enrolWithPage(client, {
+    const { customer } = await enrol(client, {
       card: { name: `Card ${i}` },
       rewards: [['Espresso', 5]],
       customer: { first_name: i === 0 ? 'محمد' : `Guest ${i}` },
     });
-    await client.send('PATCH', `${client.store}/customers/${customerId}`, {
+    await client.send('PATCH', `${client.store}/customers/${customer.id}`, {
       customer: { marketing_consent: i % 2 === 0 },
     });
   }
@@ -125,7 +125,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
 
   it('come from rules, which first show whom they would have reached', async () => {
     store = await service.newStore();
-    const { stamp } = await enrolWithPage(store, { rewards: [['Espresso', 5]] });
+    const { stamp } = await enrol(store, { rewards: [['Espresso', 5]] });
     await stamp(4);
     const page = await signInToConsole(browser, store, 'messages/rules', { javaScriptEnabled });
     await follow(page, 'Add a rule');
@@ -217,7 +217,7 @@ describe('the pages about messages', () => {
       };
       await check('announcements', 'empty');
       await addHolders(store, 3);
-      const { stamp } = await enrolWithPage(store, {
+      const { stamp } = await enrol(store, {
         rewards: [['Espresso', 5]],
         customer: { first_name: 'Maximiliane-Theodora', last_name: 'Freifrau von Hohenstein' },
       });

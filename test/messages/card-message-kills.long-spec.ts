@@ -5,7 +5,7 @@ import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -26,7 +26,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
     'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, { ...service.environment, ...settings }),
   );
-  const { customerId } = await enrolWithPage(await service.newStore(), {
+  const { customer } = await enrol(await service.newStore(), {
     customer: { email },
     links: true,
   });
@@ -34,7 +34,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
     (
       await service.database.query(
         'select state, attempts from card_messages where customer_id = $1',
-        [customerId],
+        [customer.id],
       )
     ).rows;
   await eventually(

@@ -7,7 +7,7 @@ import { Browser } from '../support/browser/browser.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -49,7 +49,7 @@ async function createHolder(
   client: Client,
   customer: object,
 ): Promise<{ path: string; uuid: string }> {
-  const { customerCard } = await enrolWithPage(client, { customer, links: true });
+  const { customerCard } = await enrol(client, { customer, links: true });
   await runDispatcher({});
   const { rows } = await service.database.query<{ id: string }>(
     'select id from card_messages where customer_card_id = $1',
@@ -158,12 +158,12 @@ describe('the outbox of a store', () => {
 
   it('lists 50 messages a page, newest first', async () => {
     const busyStore = await service.newStore();
-    const { customerCard, customerId } = await enrolWithPage(busyStore);
+    const { customerCard, customer } = await enrol(busyStore);
     await service.database.query(
       `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, state, finished_at)
        select gen_random_uuid(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()
        from generate_series(1, 120) n`,
-      [busyStore.accountId, customerId, customerCard.id],
+      [busyStore.accountId, customer.id, customerCard.id],
     );
     const manager = await Browser.signedIn(service, busyStore.email);
     const paths: string[] = [];

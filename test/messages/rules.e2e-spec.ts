@@ -4,7 +4,7 @@ import { computeContrast } from '#platform/kernel/contrast.js';
 import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer, type ReceivedMail } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
@@ -327,7 +327,7 @@ describe('card links', () => {
 /** Enrols somebody with a new card, and returns their e-mail. */
 async function receiveMail(own: ContractClient, card: object): Promise<ReceivedMail> {
   const customer = { email: `holder${++people}@mail.example` };
-  await enrolWithPage(own, { card, customer, links: true });
+  await enrol(own, { card, customer, links: true });
   const [mail] = await eventually(
     () => mailsTo(customer.email),
     ({ length }) => length > 0,

@@ -172,10 +172,7 @@ describe('a cached customer card that another api changes', () => {
   it('hands a stamp to the surviving card after its customer was merged', async () => {
     const { card, path, customer } = await readCard();
     await stamp(path, 2);
-    const { body: other } = await store.post<typeof customer>(`${store.store}/customers`, {
-      customer: { first_name: 'Ann', email: `ann${customer.id}@example.com` },
-      card_id: card.id,
-    });
+    const { customer: other } = await enrol(store, { on: card });
     await sendToOtherApi('POST', `${store.store}/customers/${other.id}/merge`, {
       from_customer_id: customer.id,
     });

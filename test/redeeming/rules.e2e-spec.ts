@@ -28,8 +28,6 @@ const PAST = '2020-01-01T00:00:00Z';
 
 const redeem = (path: string, body: object) => store.post<RedemptionJson>(`${path}/redeem`, body);
 const stamp = (path: string, stamps: number) => store.post(`${path}/stamp`, { stamps });
-const balance = async (path: string) =>
-  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 /** A card with rewards, the first of which is meant, and stamps on it. */
 async function holding(stamps: number, rewards: number[]) {
@@ -67,14 +65,17 @@ describe('redeeming', () => {
   it("REDEEM-02 Redeeming deducts exactly the reward's `stamps_required`, or less where the reward was unlocked for less (REDEEM-25); the rest stays", async () => {
     const { path, reward_id } = await holding(12, [5]);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(5);
-    expect(await balance(path)).toBe(7);
+    expect(await store.readBalance(path)).toBe(7);
   });
 
   it('REDEEM-03 `stamps_remaining` of a redemption is the remaining balance, and every later read agrees', async () => {
     const { path, reward_id } = await holding(10, [3]);
     for (const left of [7, 4, 1]) {
       const { body } = await redeem(path, { reward_id });
-      expect([body.redemption.stamps_remaining, await balance(path)]).toEqual([left, left]);
+      expect([body.redemption.stamps_remaining, await store.readBalance(path)]).toEqual([
+        left,
+        left,
+      ]);
     }
   });
 
@@ -98,7 +99,7 @@ describe('redeeming', () => {
     const { path } = await holding(30, [3]);
     const other = await holding(0, [1]);
     expectFailure(await redeem(path, { reward_id: other.reward_id }), 404, 'not_found');
-    expect(await balance(path)).toBe(30);
+    expect(await store.readBalance(path)).toBe(30);
   });
 
   it('REDEEM-07 A deleted reward is 404', async () => {
@@ -124,7 +125,7 @@ describe('redeeming', () => {
   it('REDEEM-10 Too few stamps are 422 `base` with the code `insufficient_stamps`', async () => {
     const { path, reward_id } = await holding(2, [3]);
     expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
-    expect(await balance(path)).toBe(2);
+    expect(await store.readBalance(path)).toBe(2);
   });
 
   it('REDEEM-11 Of fifty simultaneous requests for the last stamps exactly one wins, and the balance is never below zero', async () => {
@@ -135,14 +136,14 @@ describe('redeeming', () => {
     const refused = answers.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(49);
     for (const answer of refused) expectRefused(answer, 'base', 'insufficient_stamps');
-    expect(await balance(path)).toBe(4);
+    expect(await store.readBalance(path)).toBe(4);
   });
 
   it('REDEEM-12 Redeeming on an expired card is 422 `base` with the code `card_expired`', async () => {
     const { path, reward_id, card } = await holding(3, [3]);
     await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: PAST } });
     expectRefused(await redeem(path, { reward_id }), 'base', 'card_expired');
-    expect(await balance(path)).toBe(3);
+    expect(await store.readBalance(path)).toBe(3);
   });
 
   it('REDEEM-13 Redeeming still works on customer cards of an archived card', async () => {
@@ -174,7 +175,7 @@ describe('redeeming', () => {
     ] as const) {
       expectRefused(await redeem(path, { reward_id, [field]: wrong }), field);
     }
-    expect(await balance(path)).toBe(100);
+    expect(await store.readBalance(path)).toBe(100);
     const fit = {
       skip_notifications: true,
       staff_ref: 'till 2',
@@ -198,13 +199,13 @@ describe('redeeming with a receipt number', () => {
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
     expect(replayed).toEqual([null, 'true']);
-    expect(await balance(path)).toBe(12);
+    expect(await store.readBalance(path)).toBe(12);
     const atOnce = { reward_id, external_ref: `race ${path}` };
     const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(path, atOnce)));
     for (const answer of answers) expect(answer.body).toEqual(answers[0]?.body);
     const firsts = answers.filter(({ headers }) => !headers.has('idempotent-replayed'));
     expect(firsts).toHaveLength(1);
-    expect(await balance(path)).toBe(9);
+    expect(await store.readBalance(path)).toBe(9);
   });
 
   it('REDEEM-17 A used `external_ref` with another reward or card is 422 `external_ref`, code `taken`, on another card until the redemption is reversed (RECEIPT-12)', async () => {
@@ -219,7 +220,9 @@ describe('redeeming with a receipt number', () => {
       external_ref,
     });
     expectRefused(onAnother, 'external_ref', 'taken');
-    expect([await balance(path), await balance(elsewhere.path)]).toEqual([7, 10]);
+    expect([await store.readBalance(path), await store.readBalance(elsewhere.path)]).toEqual([
+      7, 10,
+    ]);
   });
 
   it('REDEEM-18 An `external_ref` is used up only by a redemption that succeeds', async () => {
@@ -252,7 +255,7 @@ describe('redeeming with a receipt number', () => {
     expectFailure(await stranger.post(`${path}/redeem`, { reward_id }), 404, 'not_found');
     const misplaced = path.replace(store.store, stranger.store);
     expectFailure(await stranger.post(`${misplaced}/redeem`, { reward_id }), 404, 'not_found');
-    expect(await balance(path)).toBe(3);
+    expect(await store.readBalance(path)).toBe(3);
   });
 });
 
@@ -290,7 +293,7 @@ describe('an unlocked reward', () => {
     await change(reward, 2);
     const { body } = await redeem(path, { reward_id });
     expect(body.redemption).toMatchObject({ stamps_spent: 2, stamps_remaining: 3 });
-    expect(await balance(path)).toBe(3);
+    expect(await store.readBalance(path)).toBe(3);
   });
 
   it('REDEEM-26 A redemption locks the rewards that the balance no longer covers, by what each takes on the card', async () => {
@@ -343,7 +346,7 @@ describe('an unlocked reward', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => redeem(path, body)));
     for (const answer of answers)
       expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
-    expect(await balance(path)).toBe(1);
+    expect(await store.readBalance(path)).toBe(1);
   });
 
   it('REDEEM-30 `occurred_at` up to 5 minutes before the card was issued counts as the time when it was issued, in a batch too (STAMP-25)', async () => {
@@ -398,8 +401,8 @@ describe('a dry run', () => {
   it('REDEEM-24 `dry_run` that is not a boolean is 422 `dry_run`, and deducts nothing', async () => {
     const { path, reward_id } = await holding(6, [3]);
     for (const dry of ['yes', '']) expectRefused(await tried(path, reward_id, dry), 'dry_run');
-    expect(await balance(path)).toBe(6);
+    expect(await store.readBalance(path)).toBe(6);
     expect((await tried(path, reward_id, 'false')).status).toBe(200);
-    expect(await balance(path)).toBe(3);
+    expect(await store.readBalance(path)).toBe(3);
   });
 });

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
-import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import type {
@@ -402,11 +401,7 @@ describe('an unlocked reward', () => {
     const [six, three] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
-    const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-      customer: { first_name: 'Ada', email: `other-${card.id}@mail.example` },
-      card_id: card.id,
-    });
-    const otherPath = `${store.store}/customers/${other.id}/customer_cards/${other.customer_card?.id}`;
+    const { customer: other, path: otherPath } = await enrol(store, { on: card });
     const seldom = await make({ card_id: card.id, stamps_required: 5 });
     await stamp(otherPath, 5);
     for (const id of [six, three, seldom.id]) await change(id, { stamps_required: 15 });
@@ -434,11 +429,7 @@ describe('an unlocked reward', () => {
     const [six, three, four] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
-    const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-      customer: { first_name: 'Ada', email: `undone-${card.id}@mail.example` },
-      card_id: card.id,
-    });
-    const otherPath = `${store.store}/customers/${other.id}/customer_cards/${other.customer_card?.id}`;
+    const { customer: other, path: otherPath } = await enrol(store, { on: card });
     const seldom = await make({ card_id: card.id, stamps_required: 2 });
     const sum = await make({ card_id: card.id, stamps_required: 10 });
     await stamp(otherPath, 5);

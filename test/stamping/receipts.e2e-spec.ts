@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
 import type {
@@ -44,8 +43,6 @@ const adjust = (path: string, body: object, client = store) =>
   client.post<ChangedCustomerCardJson>(`${path}/adjust`, { stamps: 1, reason: REASON, ...body });
 const reverse = (path: string, eventId: string | null) =>
   store.post<ChangedCustomerCardJson>(`${path}/events/${eventId}/reverse`, { reason: REASON });
-const balance = async (path: string) =>
-  (await store.get<ChangedCustomerCardJson>(path)).body.stamps_count;
 const expectTaken = (answer: Awaited<ReturnType<typeof stamp>>) =>
   expectRefused(answer, 'external_ref', 'taken');
 const byCode = ({ code }: { code: string }) => `${store.store}/customer_cards/by_code/${code}`;
@@ -119,7 +116,7 @@ describe('the receipt number of an adjustment', () => {
       expect([again.status, again.body]).toEqual([200, first.body]);
       const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
       expect(replayed).toEqual([null, 'true']);
-      expect(await balance(path)).toBe(5 + stamps + 1);
+      expect(await store.readBalance(path)).toBe(5 + stamps + 1);
     }
   });
 
@@ -131,7 +128,7 @@ describe('the receipt number of an adjustment', () => {
     for (const stamps of [1, -2]) expectTaken(await adjust(path, { stamps, external_ref }));
     expectTaken(await adjust(other.path, { stamps: 2, external_ref }));
     expectRefused(await adjust(path, { external_ref: 'x'.repeat(256) }), 'external_ref');
-    expect([await balance(path), await balance(other.path)]).toEqual([7, 0]);
+    expect([await store.readBalance(path), await store.readBalance(other.path)]).toEqual([7, 0]);
   });
 
   it('RECEIPT-06 The receipt number of an adjustment is independent of stampings and redemptions, and used up only by one that succeeds', async () => {
@@ -151,7 +148,7 @@ describe('the receipt number of an adjustment', () => {
       Array.from({ length: 20 }, () => adjust(path, { stamps: -2, external_ref })),
     );
     for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
-    expect(await balance(path)).toBe(1);
+    expect(await store.readBalance(path)).toBe(1);
   });
 
   it('RECEIPT-08 The history and the events show the receipt number of an adjustment', async () => {
@@ -293,7 +290,7 @@ describe('a receipt number after a reversal', () => {
       expect([second.status, second.body]).toEqual([200, first.body]);
       expect(second.headers.get('idempotent-replayed')).toBe('true');
     }
-    expect([await balance(path), await balance(other.path)]).toEqual([0, 7]);
+    expect([await store.readBalance(path), await store.readBalance(other.path)]).toEqual([0, 7]);
   });
 
   it('RECEIPT-13 After a reversal a repetition on the same card still returns the first result', async () => {
@@ -312,7 +309,7 @@ describe('a receipt number after a reversal', () => {
       expectTaken(await stamp(path, { ...body, stamps: 1 }));
     }
     expectTaken(await stamp(three.path, body));
-    const balances = [one, two, three].map(({ path }) => balance(path));
+    const balances = [one, two, three].map(({ path }) => store.readBalance(path));
     expect(await Promise.all(balances)).toEqual([0, 2, 0]);
     const { body: existing } = await stamp(three.path, body);
     expect(existing).toMatchObject({ existing: { id: two.customerCard.id } });
@@ -327,7 +324,7 @@ describe('a receipt number after a reversal', () => {
     const answers = await Promise.all(others.map((other) => stamp(other.path, body)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     for (const answer of answers) if (answer.status !== 200) expectTaken(answer);
-    const balances = await Promise.all(others.map((other) => balance(other.path)));
+    const balances = await Promise.all(others.map((other) => store.readBalance(other.path)));
     expect(balances.reduce((sum, one) => sum + one, 0)).toBe(2);
   });
 
@@ -412,7 +409,7 @@ describe('reversing a receipt', () => {
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
     expect(replayed).toEqual([null, 'true']);
-    expect(await balance(path)).toBe(2);
+    expect(await store.readBalance(path)).toBe(2);
   });
 
   it('RECEIPT-19 What was reversed before stays as it is, and only the rest of a receipt is reversed', async () => {
@@ -422,7 +419,7 @@ describe('reversing a receipt', () => {
     const first = await reverseReceipt(external_ref);
     expect(first.body.reversed).toEqual([stamped]);
     expect((await reverseReceipt(external_ref)).body).toEqual(first.body);
-    expect(await balance(path)).toBe(1);
+    expect(await store.readBalance(path)).toBe(1);
     const single = await used();
     for (const id of single.ids.toReversed()) await reverse(single.path, id);
     const again = await reverseReceipt(single.external_ref);
@@ -442,7 +439,7 @@ describe('reversing a receipt', () => {
       reversed: [stamped.body.event_id, redeemed.body.event_id],
       customer_card: { id: one.customerCard.id, stamps_count: 0 },
     });
-    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 4]);
+    expect([await store.readBalance(one.path), await store.readBalance(two.path)]).toEqual([0, 4]);
     expect((await reverseReceipt(external_ref)).body).toEqual(first.body);
   });
 
@@ -454,10 +451,10 @@ describe('reversing a receipt', () => {
     await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref });
     const later = await redeem(one.path, { reward_id: one.rewards[0]?.id });
     expectRefused(await reverseReceipt(external_ref), 'base', 'insufficient_stamps');
-    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 1]);
+    expect([await store.readBalance(one.path), await store.readBalance(two.path)]).toEqual([0, 1]);
     await reverse(one.path, later.body.event_id);
     expect((await reverseReceipt(external_ref)).body.reversed).toHaveLength(2);
-    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 4]);
+    expect([await store.readBalance(one.path), await store.readBalance(two.path)]).toEqual([0, 4]);
   });
 
   it('RECEIPT-22 Reversing a number without a stamping or redemption in the store is 404', async () => {
@@ -482,7 +479,7 @@ describe('reversing a receipt', () => {
       expectRefused(await store.post(url, { external_ref, reason }), 'reason');
     }
     expectRefused(await store.post(url), ['external_ref', 'reason']);
-    expect(await balance(path)).toBe(2);
+    expect(await store.readBalance(path)).toBe(2);
   });
 
   it('RECEIPT-24 An adjustment with the number of a reversed receipt stays', async () => {
@@ -501,7 +498,7 @@ describe('reversing a receipt', () => {
     for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
     const replayed = answers.filter(({ headers }) => headers.has('idempotent-replayed'));
     expect(replayed).toHaveLength(9);
-    expect(await balance(path)).toBe(0);
+    expect(await store.readBalance(path)).toBe(0);
     const both = newReceipt();
     await stamp(path, { stamps: 2, external_ref: both });
     await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref: both });
@@ -510,7 +507,7 @@ describe('reversing a receipt', () => {
       ...Array.from({ length: 5 }, () => stamp(two.path, {})),
     ]);
     expect(busy.map(({ status }) => status)).toEqual(busy.map(() => 200));
-    expect([await balance(path), await balance(two.path)]).toEqual([0, 9]);
+    expect([await store.readBalance(path), await store.readBalance(two.path)]).toEqual([0, 9]);
   });
 
   it('RECEIPT-26 If the number of a receipt was used again on another card, the last use is reversed', async () => {
@@ -528,16 +525,12 @@ describe('reversing a receipt', () => {
     });
     expect((await reverseReceipt(body.external_ref)).body).toEqual(reversed);
     expect((await stamp(one.path, body)).body).toEqual(first.body);
-    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 0]);
+    expect([await store.readBalance(one.path), await store.readBalance(two.path)]).toEqual([0, 0]);
   });
 
   it('RECEIPT-27 A receipt on a card that was merged into another one is 422 `base`, code `customer_merged`, and one of an erased customer `customer_erased`', async () => {
     const one = await enrol(store);
-    const { body: two } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
-      customer: { first_name: 'Anna', email: 'anna.receipt27@example.com' },
-      card_id: one.card.id,
-    });
-    const other = `${store.store}/customers/${two.id}/customer_cards/${two.customer_card?.id}`;
+    const { customer: two, path: other } = await enrol(store, { on: one.card });
     const external_ref = newReceipt();
     await stamp(other, { stamps: 2, external_ref });
     const change = (action: string) =>
@@ -554,7 +547,7 @@ describe('reversing a receipt', () => {
     await stamp(one.path, { external_ref: later });
     await store.post(`${store.store}/customers/${one.customer.id}/erase`);
     expectRefused(await reverseReceipt(later), 'base', 'customer_erased');
-    expect(await balance(one.path)).toBe(1);
+    expect(await store.readBalance(one.path)).toBe(1);
   });
 
   it('RECEIPT-28 Reversing a receipt accepts an `Idempotency-Key`', async () => {
@@ -569,6 +562,6 @@ describe('reversing a receipt', () => {
       expect([status, body]).toEqual([200, first.body]);
       expect(headers.get('idempotent-replayed')).toBe('true');
     }
-    expect(await balance(path)).toBe(0);
+    expect(await store.readBalance(path)).toBe(0);
   });
 });

@@ -132,11 +132,7 @@ describe('statistics', () => {
   it('STAT-02 `stamps` are those of stampings: welcome stamps, adjustments and what a merge moves are not counted', async () => {
     const own = await service.newStore();
     const one = await enrol(own, { card: { initial_stamps: 2 }, rewards: [3] });
-    const { body: other } = await own.post<{ id: number; customer_card: { id: number } }>(
-      `${own.store}/customers`,
-      { customer: { first_name: 'Ben', email: 'ben@example.com' }, card_id: one.card.id },
-    );
-    const otherPath = `${own.store}/customers/${other.id}/customer_cards/${other.customer_card.id}`;
+    const { customer: other, path: otherPath } = await enrol(own, { on: one.card });
     await stamp(own, one.path, { stamps: 4 });
     await stamp(own, otherPath, { stamps: 1, source: 'pos' });
     await own.post(`${one.path}/adjust`, { stamps: 5, reason: 'carried over' });

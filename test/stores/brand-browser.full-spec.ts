@@ -21,7 +21,7 @@ import {
   startChromium,
 } from '../support/browser/chromium.js';
 import { newPoster } from '../support/browser/signup.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import type { Program } from '../support/services/program.js';
@@ -138,9 +138,9 @@ describe('the page of the brand', () => {
 
 type State = { name: string; prepare: (card: Enrolled) => Promise<void>; query?: string };
 
-const redeem = async (client: Client, { api, card }: Enrolled) => {
+const redeem = async (client: Client, { path, card }: Enrolled) => {
   const { body } = await client.get<{ id: number }[]>(`${client.store}/rewards?card_id=${card.id}`);
-  expect((await client.post(`${api}/redeem`, { reward_id: body[0]?.id })).status).toBe(200);
+  expect((await client.post(`${path}/redeem`, { reward_id: body[0]?.id })).status).toBe(200);
 };
 
 /** Languages with names that are long, in Arabic, or have an emoji. */
@@ -229,8 +229,8 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
     },
     {
       name: 'erased',
-      prepare: async ({ customerId }) => {
-        await client.post(`${client.store}/customers/${customerId}/erase`);
+      prepare: async ({ customer: { id } }) => {
+        await client.post(`${client.store}/customers/${id}/erase`);
       },
     },
   ];
@@ -238,7 +238,7 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
   it.each(states)(
     'can be used by everybody when it is $name',
     async ({ name, prepare, query = '' }) => {
-      const card = await enrolWithPage(client, {
+      const card = await enrol(client, {
         card: {
           name: locale === 'en' ? 'The very long name of a coffee and cake loyalty card' : 'Kaffee',
           card_color: '#3E2723',
@@ -322,7 +322,7 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
 
 describe('the page of a card', () => {
   const openCard = async (query = '', { scripts = [] as string[] } = {}) => {
-    const card = await enrolWithPage(store, {
+    const card = await enrol(store, {
       card: { strip_type: 'preset', strip_preset: 'coffee' },
       rewards: [['Espresso', 5]],
     });
@@ -354,7 +354,7 @@ describe('the page of a card', () => {
   });
 
   it('shows a Code 128 where the scanner of a shop reads lines only', async () => {
-    const card = await enrolWithPage(store, { card: { barcode_format: 'code128' } });
+    const card = await enrol(store, { card: { barcode_format: 'code128' } });
     const page = await open(card.page, { userAgent: IPHONE });
     await page.getByRole('img', { name: /^Barcode of the card/ }).waitFor();
     const bars = await page.locator('.bars').boundingBox();
@@ -411,7 +411,7 @@ describe('the page of a card', () => {
     await page.locator('#enlarge .qr').waitFor();
     expect(await bar.isVisible()).toBe(false);
     // Another card of the same phone was not refused.
-    const other = await enrolWithPage(store);
+    const other = await enrol(store);
     await page.goto(PUBLIC_URL + other.page);
     await bar.waitFor();
     await page.route('**/apple', (route) => route.fulfill({ status: 204 }));

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { newPoster } from '../support/browser/signup.js';
 import { pixelAt, readPixels } from '../support/fixtures/pictures.js';
 import {
@@ -119,7 +119,7 @@ describe('contact details', () => {
   it("STORE-35 A store's contact details and terms stand below the card in the browser and on the back of passes, in its language", async () => {
     const german = await service.newStore();
     await change({ ...CONTACT, locale: 'de' }, german);
-    const text = await read((await enrolWithPage(german)).page);
+    const text = await read((await enrol(german)).page);
     for (const part of [
       '<h2 id="contact">Kontakt</h2>',
       'href="https://cafe.example/menu">cafe.example/menu</a>',
@@ -194,7 +194,7 @@ describe('the logo', () => {
   it('LOGO-07 The card in the browser shows the logo, with the icons of its manifest, and so does the signup page', async () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
-    const { page } = await enrolWithPage(own, { card: { card_color: '#3E2723' } });
+    const { page } = await enrol(own, { card: { card_color: '#3E2723' } });
     const card = await read(page);
     const [, onCard = ''] = /<img class="logo" src="([^"]+)"/.exec(card) ?? [];
     expect((await fetchPicture(onCard)).type).toBe('image/png');
@@ -216,7 +216,7 @@ describe('the logo', () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#3E2723'), 'image/png', own)).status).toBe(200);
     const drawn = async (card_color: string) => {
-      const text = await read((await enrolWithPage(own, { card: { card_color } })).page);
+      const text = await read((await enrol(own, { card: { card_color } })).page);
       const [, src = ''] = /<img class="logo" src="([^"]+)"/.exec(text) ?? [];
       const pixels = await readPixels((await fetchPicture(src)).bytes);
       return pixelAt(pixels, pixels.width / 2, 2);
@@ -228,7 +228,7 @@ describe('the logo', () => {
   it('LOGO-09 The drawings of a logo stand at `/img/brand/:hash/:size.png`', async () => {
     const own = await service.newStore();
     expect((await put(await drawLogo('#FFFFFF'), 'image/png', own)).status).toBe(200);
-    const text = await read((await enrolWithPage(own)).page);
+    const text = await read((await enrol(own)).page);
     const [, folder = ''] = /src="(\/img\/brand\/[0-9a-f]{32})\/wide@1x[.]png"/.exec(text) ?? [];
     for (const [size, width, height] of [
       ['wide@1x', 150, 50],

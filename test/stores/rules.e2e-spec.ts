@@ -5,7 +5,6 @@ import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli } from '../support/services/service.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
 import { newPoster } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -362,7 +361,7 @@ describe('stores', () => {
     const own = await service.newStore();
     const poster = await newPoster(own);
     const join = new URL(poster.signup_url).pathname;
-    const { page } = await enrolWithPage(own, { rewards: [['Espresso', 5]] });
+    const { page } = await enrol(own, { rewards: [['Espresso', 5]] });
     const readPage = async (path: string) => (await fetch(service.running.baseUrl + path)).text();
     for (const [locale, address_form, expected] of [
       [

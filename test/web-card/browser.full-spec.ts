@@ -14,7 +14,7 @@ import {
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { measureFirstPaint, printTime, startWireBytes } from '../support/browser/wire-bytes.js';
 import { PHOTOGRAPHS } from '../support/fixtures/pictures.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -57,7 +57,7 @@ beforeAll(async () => {
   });
   browser.setDefaultTimeout(WITHIN_MS);
   pageErrors.watch(browser);
-  card = await enrolWithPage(store, {
+  card = await enrol(store, {
     card: {
       name: 'Coffee club',
       card_color: '#5B3A29',
@@ -154,7 +154,7 @@ describe('the web card in a browser', () => {
   });
 
   it('follows a card whose tag is lower after a restored backup', async () => {
-    const ownCard = await enrolWithPage(store);
+    const ownCard = await enrol(store);
     const page = await browser.newPage();
     await page.route(
       service.baseUrl + ownCard.page,
@@ -213,11 +213,11 @@ describe('the web card in a browser', () => {
   });
 
   it('is accessible on every screen size, also when it has expired or is archived', async () => {
-    const expiredCard = await enrolWithPage(store, { rewards: [['Tea', 3]] });
+    const expiredCard = await enrol(store, { rewards: [['Tea', 3]] });
     await expiredCard.stamp(4);
     const past = { card: { expires_at: '2025-01-31T10:00:00Z' } };
     await store.send('PATCH', `${store.store}/cards/${expiredCard.card.id}`, past);
-    const archivedCard = await enrolWithPage(store, { rewards: [['Tea', 3]] });
+    const archivedCard = await enrol(store, { rewards: [['Tea', 3]] });
     await archivedCard.stamp(4);
     await store.post(`${store.store}/cards/${archivedCard.card.id}/archive`);
     for (const [name, path] of Object.entries({
@@ -296,7 +296,7 @@ describe('the web card in a browser', () => {
     const logo = await sharp(Buffer.from(LOGO)).png().toBuffer();
     await shop.send('PUT', `${shop.store}/logo`, new Uint8Array(logo), headers);
     for (const [kind, paint] of Object.entries(PHOTOGRAPHS)) {
-      const card = await enrolWithPage(shop, { rewards: [['Espresso', 5]] });
+      const card = await enrol(shop, { rewards: [['Espresso', 5]] });
       const picture = await (await paint(1125, 432)).png().toBuffer();
       const at = `${shop.store}/cards/${card.card.id}/strip_image`;
       expect((await shop.send('PUT', at, new Uint8Array(picture), headers)).status).toBe(200);

@@ -5,7 +5,7 @@ import { EventStream } from '../support/http/event-stream.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
@@ -45,7 +45,7 @@ async function fetchPage(page: string): Promise<{ tag: number; text: string }> {
 
 describe('events of a web card', () => {
   it('WEBCARD-15 The event `changed` says that the card has changed, with a number that rises from change to change', async () => {
-    const { page, stamp, customerCard } = await enrolWithPage(store);
+    const { page, stamp, customerCard } = await enrol(store);
     const { tag } = await fetchPage(page);
     const stream = await open(`${page}/events?since=${tag}`);
     expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
@@ -66,7 +66,7 @@ describe('events of a web card', () => {
   });
 
   it('WEBCARD-16 The event `changed` reaches every open page, whichever process stamped', async () => {
-    const { page, stamp } = await enrolWithPage(store);
+    const { page, stamp } = await enrol(store);
     const { tag } = await fetchPage(page);
     const { program, second } = await startSecondApi(service.running, store);
     try {
@@ -88,7 +88,7 @@ describe('events of a web card', () => {
   });
 
   it('WEBCARD-17 A page that connects with an older number, as `since` or `Last-Event-ID`, with none, or with one that was never given out, is told at once', async () => {
-    const { page, stamp } = await enrolWithPage(store);
+    const { page, stamp } = await enrol(store);
     const { tag } = await fetchPage(page);
     await stamp(1);
     const { tag: newest } = await eventually(
@@ -102,7 +102,7 @@ describe('events of a web card', () => {
     await stamp(1);
     expect(await again.changed()).toBeGreaterThan(newest);
     expect(again.changes.every((change) => change > newest)).toBe(true);
-    const { page: unchanged } = await enrolWithPage(store);
+    const { page: unchanged } = await enrol(store);
     const { tag: first } = await fetchPage(unchanged);
     const never = ['999999999', '999999999999999', '-1', 'nonsense', '1e3', ''];
     for (const one of never) {
@@ -117,7 +117,7 @@ describe('events of a web card', () => {
   });
 
   it('WEBCARD-30 After a backup was restored, a page whose number lies ahead is told that the card has changed, and of every change from then on', async () => {
-    const { page, stamp } = await enrolWithPage(store);
+    const { page, stamp } = await enrol(store);
     await fetchPage(page);
     await stamp(1);
     const { tag: before } = await eventually(
@@ -142,7 +142,7 @@ describe('events of a web card', () => {
   });
 
   it('WEBCARD-18 One more open page than the operator allows for an address is 429, and one more in all 503, each with `Retry-After`', async () => {
-    const { page } = await enrolWithPage(store);
+    const { page } = await enrol(store);
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const refused = await startSecondApi(
       {
@@ -181,7 +181,7 @@ describe('events of a web card', () => {
   });
 
   it('WEBCARD-28 HEAD of `/events` keeps nothing open', async () => {
-    const { page } = await enrolWithPage(store);
+    const { page } = await enrol(store);
     for (let i = 0; i < 9; i++) {
       const answer = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });
       expect([answer.status, answer.headers.get('content-type')]).toEqual([

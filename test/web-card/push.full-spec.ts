@@ -4,7 +4,7 @@ import type { PushNotice } from '#web/web-card/push-notice.js';
 import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import {
   startPushService,
   type PushService,
@@ -58,8 +58,8 @@ async function subscribed({ page }: Enrolled): Promise<SubscribedBrowser> {
   return browser;
 }
 
-async function isInstalled({ api }: Enrolled): Promise<boolean> {
-  return (await store.get<CustomerCardDetailJson>(api)).body.pass_installed;
+async function isInstalled({ path }: Enrolled): Promise<boolean> {
+  return (await store.get<CustomerCardDetailJson>(path)).body.pass_installed;
 }
 
 async function stored({ customerCard }: Enrolled): Promise<number> {
@@ -83,7 +83,7 @@ async function messages(browser: SubscribedBrowser, count: number) {
 
 describe('notifications of a web card', () => {
   it('WEBCARD-20 A browser that subscribes counts as a place where the card is installed (`pass_installed`)', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     expect(await isInstalled(card)).toBe(false);
     const browser = await subscribed(card);
     expect(await isInstalled(card)).toBe(true);
@@ -95,7 +95,7 @@ describe('notifications of a web card', () => {
   it('WEBCARD-21 Each change that the holder should know of is notified once, in the language of the store: what happened, where the card stands, and a link to it', async () => {
     const german = await service.newStore();
     await german.patch(german.store, { account: { locale: 'de', store_name: 'Eck-Café' } });
-    const card = await enrolWithPage(german, {
+    const card = await enrol(german, {
       card: { name: 'Kaffee' },
       rewards: [['Kuchen', 3]],
     });
@@ -120,7 +120,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-38 A notification is a declarative message, which browsers that know it show without the service worker', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const browser = await subscribed(card);
     await card.stamp(1);
     expect(await messages(browser, 1)).toMatchObject([
@@ -137,7 +137,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-22 An action with `skip_notifications` sends no notification', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const browser = await subscribed(card);
     await card.stamp(1, { skip_notifications: true });
     const { customerCard } = card;
@@ -158,7 +158,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-23 A browser that unsubscribes, or whose push service responds with 404 or 410, is forgotten', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const [one, other] = [await subscribed(card), await subscribed(card)];
     const { endpoint } = one.subscription;
     expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
@@ -176,7 +176,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-24 Only the web card itself may subscribe a browser', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const { subscription } = pushes.subscribe('x');
     const { keys } = subscription;
     const refused = async (body: unknown, headers: Record<string, string> = {}) => {
@@ -211,7 +211,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-40 An `endpoint` that is not that of a push service is 422 `endpoint`, and one that was stored before is forgotten', async () => {
-    const { page } = await enrolWithPage(await strict.newStore());
+    const { page } = await enrol(await strict.newStore());
     const { subscription } = pushes.subscribe('x');
     const subscribe = async (endpoint: string) => {
       const { running } = strict;
@@ -247,7 +247,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-25 The ten browsers of a card that subscribed last are notified', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const browsers: SubscribedBrowser[] = [];
     for (let i = 0; i < 11; i++) browsers.push(await subscribed(card));
     expect(await stored(card)).toBe(10);
@@ -257,14 +257,14 @@ describe('notifications of a web card', () => {
   });
 
   it("WEBCARD-26 The addresses of subscribed browsers are sealed with the customer's key, and erasing the customer ends all of them", async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const browser = await subscribed(card);
     const { rows } = await service.running.database.query<{ sealed: Buffer }>(
       'select sealed from web_push_subscriptions where customer_card_id = $1',
       [card.customerCard.id],
     );
     expect(rows[0]?.sealed.includes('http')).toBe(false);
-    const erased = await store.post(`${store.store}/customers/${card.customerId}/erase`);
+    const erased = await store.post(`${store.store}/customers/${card.customer.id}/erase`);
     expect(erased.status).toBe(204);
     await eventually(
       () => stored(card),
@@ -274,7 +274,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-27 A push service that fails is asked again until it takes the message, for a day', async () => {
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     const browser = await subscribed(card);
     let requestCount = 0;
     pushes.respondWith(() =>

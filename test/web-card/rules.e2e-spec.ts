@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { PassLinks } from '#web/web-card/pass-links.service.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService();
 let store: ContractClient;
@@ -31,7 +31,7 @@ function words(page: string): string {
 
 describe('the page', () => {
   it("WEBCARD-01 The page of a card shows it with its stamps, its rewards with their progress, what the card's fields say, and its `code` as a QR code", async () => {
-    const { page, stamp, customerCard } = await enrolWithPage(store, {
+    const { page, stamp, customerCard } = await enrol(store, {
       customer: { first_name: 'Grace', last_name: 'Hopper' },
       rewards: [
         ['Cookie', 3],
@@ -60,7 +60,7 @@ describe('the page', () => {
   });
 
   it('WEBCARD-31 An unlocked reward is ready to redeem for what it takes on the card (REWARD-27), on the page and on every pass, and a pass says how many stamps that is', async () => {
-    const { page, stamp, card } = await enrolWithPage(store, {
+    const { page, stamp, card } = await enrol(store, {
       rewards: [
         ['Cookie', 3],
         ['Free coffee', 10],
@@ -80,7 +80,7 @@ describe('the page', () => {
   });
 
   it("WEBCARD-02 The web card's content security policy allows its own script, one style by its hash, and nothing else", async () => {
-    const { page } = await enrolWithPage(store);
+    const { page } = await enrol(store);
     const { headers, text } = await get(page);
     const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? [];
     const hash = createHash('sha256').update(style).digest('base64');
@@ -102,7 +102,7 @@ describe('the page', () => {
     const german = await service.newStore();
     const { status } = await german.patch(german.store, { account: { locale: 'de-AT' } });
     expect(status).toBe(200);
-    const { page, stamp } = await enrolWithPage(german, {
+    const { page, stamp } = await enrol(german, {
       rewards: [['Kuchen', 5]],
       card: { expires_at: '2199-05-31T10:00:00Z' },
     });
@@ -115,7 +115,7 @@ describe('the page', () => {
 
   it('WEBCARD-04 Names and texts on the web card are shown as they were typed, never as markup', async () => {
     const typed = `<script>alert(1)</script>"'&`;
-    const { page } = await enrolWithPage(store, {
+    const { page } = await enrol(store, {
       card: { name: typed, header_text: typed, auxiliary_fields: [{ label: typed, value: typed }] },
       customer: { first_name: typed },
       rewards: [[typed, 5]],
@@ -128,18 +128,18 @@ describe('the page', () => {
   });
 
   it('WEBCARD-05 The web card has the colours of the card', async () => {
-    const readable = await enrolWithPage(store, {
+    const readable = await enrol(store, {
       card: { card_color: '#004D40', text_color: '#FFE082' },
     });
     expect((await get(readable.page)).text).toContain('--card:#004D40;--on-card:#FFE082');
-    const faint = await enrolWithPage(store, {
+    const faint = await enrol(store, {
       card: { card_color: '#EEEEEE', text_color: '#FFFFFF' },
     });
     expect((await get(faint.page)).text).toContain('--card:#EEEEEE;--on-card:#000000');
   });
 
   it('WEBCARD-06 An expired card is shown in grey, and the page says why', async () => {
-    const expired = await enrolWithPage(store, {
+    const expired = await enrol(store, {
       card: { expires_at: '2199-01-01T00:00:00Z' },
       rewards: [
         ['Cookie', 3],
@@ -166,7 +166,7 @@ describe('the page', () => {
     for (const locale of ['en', 'de', 'es', 'fr']) {
       const own = await service.newStore();
       await own.patch(own.store, { account: { locale } });
-      const { page, card, stamp } = await enrolWithPage(own, { rewards: [['Cookie', 3]] });
+      const { page, card, stamp } = await enrol(own, { rewards: [['Cookie', 3]] });
       await stamp(3);
       const before = await get(page);
       expect((await own.post(`${own.store}/cards/${card.id}/archive`)).status).toBe(200);
@@ -181,11 +181,11 @@ describe('the page', () => {
   });
 
   it('WEBCARD-07 A link that leads to no card is a 404 with a page that says so, in a language that the browser asks for', async () => {
-    const { page, customerId } = await enrolWithPage(store, {
+    const { page, customer } = await enrol(store, {
       customer: { first_name: 'Wilhelmina' },
     });
     expect((await get(page)).text).toContain('Wilhelmina');
-    expect((await store.post(`${store.store}/customers/${customerId}/erase`)).status).toBe(204);
+    expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
     const erased = await get(page, { 'accept-language': 'es' });
     expect([erased.status, erased.headers.get('content-type')]).toEqual([
       404,
@@ -199,7 +199,7 @@ describe('the page', () => {
   });
 
   it('WEBCARD-08 The link of a card that was merged leads to the card that goes on for it (302)', async () => {
-    const currentCard = await enrolWithPage(store);
+    const currentCard = await enrol(store);
     const { body: other } = await store.post<{ id: number }>(`${store.store}/customers`, {
       customer: { first_name: 'Ada', email: 'same.person@mail.example' },
     });
@@ -208,7 +208,7 @@ describe('the page', () => {
       card_id: currentCard.card.id,
     });
     const { status } = await store.post(
-      `${store.store}/customers/${currentCard.customerId}/merge`,
+      `${store.store}/customers/${currentCard.customer.id}/merge`,
       {
         from_customer_id: other.id,
       },
@@ -223,13 +223,13 @@ describe('the page', () => {
 
   it('WEBCARD-09 The web card takes less than 30 KB', async () => {
     const rewards = Array.from({ length: 50 }, (_, i): [string, number] => [`Reward ${i}`, i + 1]);
-    const { page } = await enrolWithPage(store, { rewards: rewards.slice(0, 20) });
+    const { page } = await enrol(store, { rewards: rewards.slice(0, 20) });
     const { text } = await get(page);
     expect(Buffer.byteLength(text)).toBeLessThan(30_000);
   });
 
   it('WEBCARD-10 The web card can be put on a home screen: `/manifest.webmanifest` below it has its name, icons and colours, and starts at the card', async () => {
-    const { page, customerCard } = await enrolWithPage(store, { card: { name: 'Tea club' } });
+    const { page, customerCard } = await enrol(store, { card: { name: 'Tea club' } });
     const { text } = await get(page);
     expect(text).toContain(`<link rel="manifest" href="${page}/manifest.webmanifest" />`);
     const { headers, text: manifest } = await get(`${page}/manifest.webmanifest`);
@@ -253,7 +253,7 @@ describe('the page', () => {
   });
 
   it("WEBCARD-11 The web card's service worker, `/worker.js` below it, is there for this one link, and shows the card's last state without a connection", async () => {
-    const { page } = await enrolWithPage(store);
+    const { page } = await enrol(store);
     const { text } = await get(page);
     const worker = await get(`${page}/worker.js`);
     expect(worker.headers.get('content-type')).toMatch(/^text\/javascript/);
@@ -275,7 +275,7 @@ describe('the page', () => {
 
 describe('the wallet links', () => {
   it('WEBCARD-12 Without credentials of a vendor the wallet links lead to the page (302), which then names no wallet', async () => {
-    const { page, customerCard } = await enrolWithPage(store);
+    const { page, customerCard } = await enrol(store);
     for (const url of [customerCard.apple_wallet_url, customerCard.google_wallet_url]) {
       const { status, headers } = await get(new URL(url).pathname, { 'user-agent': IPHONE });
       expect([status, headers.get('location')]).toEqual([302, `https://cards.example${page}`]);
@@ -285,7 +285,7 @@ describe('the wallet links', () => {
   });
 
   it("WEBCARD-13 With a vendor's credentials `/apple` gives Apple devices the signed pass, and `/google` leads others to Google's page", async () => {
-    const { page } = await enrolWithPage(store);
+    const { page } = await enrol(store);
     const links = service.running.app.get(PassLinks, { strict: false });
     const changedAt = new Date('2026-11-01T10:00:00Z');
     const vendors = {

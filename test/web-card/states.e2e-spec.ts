@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Passes } from '#outbound/passes/passes.service.js';
 import { PassLinks } from '#web/web-card/pass-links.service.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { plainPng } from '../support/fixtures/pictures.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 import { PassFollower } from '../support/services/pass-dispatcher.js';
@@ -47,7 +47,7 @@ const words = (page: string) =>
 
 describe('the states of the card', () => {
   it('WEBCARD-32 A full card says that it is full, and more stamps read as full cards and the rest, such as "1 full card and 3 of 10"', async () => {
-    const { page, stamp } = await enrolWithPage(store, { card: { max_stamps_per_request: 10 } });
+    const { page, stamp } = await enrol(store, { card: { max_stamps_per_request: 10 } });
     for (const [stamps, count, note] of [
       [9, '9 / 10', undefined],
       [1, '10 / 10', 'Your card is full'],
@@ -63,7 +63,7 @@ describe('the states of the card', () => {
   });
 
   it('WEBCARD-33 Rewards that can be redeemed stand first, with how many stamps each uses and how to redeem it', async () => {
-    const { page, stamp } = await enrolWithPage(store, {
+    const { page, stamp } = await enrol(store, {
       rewards: [
         ['Espresso', 5],
         ['Cake', 10],
@@ -82,7 +82,7 @@ describe('the states of the card', () => {
   });
 
   it('WEBCARD-34 For a quarter of an hour after a redemption the web card says so, until the balance changes again', async () => {
-    const { page, stamp, api, card } = await enrolWithPage(store, { rewards: [['Espresso', 5]] });
+    const { page, stamp, path, card } = await enrol(store, { rewards: [['Espresso', 5]] });
     await get(page);
     const follower = new PassFollower(service.running);
     try {
@@ -91,7 +91,7 @@ describe('the states of the card', () => {
       const { body: rewards } = await store.get<{ id: number }[]>(
         `${store.store}/rewards?card_id=${card.id}`,
       );
-      expect((await store.post(`${api}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
+      expect((await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
       await follower.waitUntilCaughtUp();
       expect(words((await get(page)).text)).toContain('Enjoy! Espresso: redeemed just now.');
       await service.running.database.query(
@@ -110,7 +110,7 @@ describe('the states of the card', () => {
   });
 
   it('WEBCARD-35 A link to the web card shows a title, a description and a picture in messages', async () => {
-    const { page } = await enrolWithPage(store, { card: { name: 'Coffee & cake' } });
+    const { page } = await enrol(store, { card: { name: 'Coffee & cake' } });
     const { text } = await get(page);
     expect(text).toContain('<meta property="og:title" content="Coffee &amp; cake · Corner Café">');
     expect(text).toContain('<meta property="og:description" content="Stamp card of Corner Café">');
@@ -122,7 +122,7 @@ describe('the states of the card', () => {
 
 describe('the button of the wallet', () => {
   it("WEBCARD-36 After signing up the button of the device's wallet comes first", async () => {
-    const { page, customerCard } = await enrolWithPage(store);
+    const { page, customerCard } = await enrol(store);
     const isFirst = (text: string) => text.indexOf('class="wallet') < text.indexOf('<article');
     expect(isFirst((await get(`${page}?joined=1`)).text)).toBe(true);
     const usual = (await get(page)).text;
@@ -136,7 +136,7 @@ describe('the button of the wallet', () => {
   });
 
   it("WEBCARD-37 With `WALLET_BUTTONS_DIR` the web card shows the vendor's own picture for a button, in the language of the store or else in English", async () => {
-    const english = (await get((await enrolWithPage(store)).page)).text;
+    const english = (await get((await enrol(store)).page)).text;
     const [, dark, light] =
       /<source media="\(prefers-color-scheme: dark\)" srcset="([^"]+)"><img src="([^"]+)" alt="Add to Apple Wallet">/.exec(
         english,
@@ -147,11 +147,11 @@ describe('the button of the wallet', () => {
       expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*sandbox/);
     }
     const german = await service.newStore({ locale: 'de' });
-    const page = (await get((await enrolWithPage(german)).page)).text;
+    const page = (await get((await enrol(german)).page)).text;
     expect(page).toMatch(/<img src="\/img\/wallet-button\/apple-de\.[0-9a-f]{16}\.png"/);
     expect(page).not.toContain('<source');
     const french = await service.newStore({ locale: 'fr' });
-    expect((await get((await enrolWithPage(french)).page)).text).toContain(light);
+    expect((await get((await enrol(french)).page)).text).toContain(light);
     expect((await get('/img/wallet-button/apple-en.svg')).status).toBe(404);
     await writeFile(join(folder, 'google-en.svg'), 'no picture');
     await expect(startService({ WALLET_BUTTONS_DIR: folder })).rejects.toThrow(
@@ -170,7 +170,7 @@ describe('the button of the wallet', () => {
         /<svg class="qr" role="img" aria-label="QR code of the card \w{8}" viewBox="0 0 29 29"/,
       ],
     ] as const) {
-      const { page } = await enrolWithPage(store, { card: { barcode_format } });
+      const { page } = await enrol(store, { card: { barcode_format } });
       expect((await get(page)).text).toMatch(expected);
     }
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { useWebhooks } from '../support/services/webhook-dispatcher.js';
@@ -77,7 +77,7 @@ describe('the pages about webhooks', () => {
     const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
       location: { name: 'Kröner Bahnhof', address: 'Am Markt 1, Hamburg' },
     });
-    const enrolled = await enrolWithPage(store, {
+    const enrolled = await enrol(store, {
       card: { name: 'Coffee card with a rather long name for a form' },
     });
     const receiver = await receive((_, nth) =>

@@ -5,7 +5,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
 import { runAtTime } from '../support/services/clock.js';
 import { Browser, readFormKey } from '../support/browser/browser.js';
-import { enrolWithPage } from '../support/browser/web-card.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
@@ -95,7 +95,7 @@ describe('the webhooks of the console', () => {
   });
 
   it('are edited, with filters, headers and personal data', async () => {
-    const { card } = await enrolWithPage(store);
+    const { card } = await enrol(store);
     const id = await create(await receive(), { headers: 'X-Key: first' });
     const page = `${list}/${id}`;
     expect((await owner.get(`${page}/edit`)).text).toContain('X-Key: •••');
@@ -214,7 +214,7 @@ describe('the webhooks of the console', () => {
     );
     const { id } = await subscribe(store, receiver);
     await shareDispatcher();
-    const enrolled = await enrolWithPage(store);
+    const enrolled = await enrol(store);
     await enrolled.stamp(1);
     const deliveries = `${list}/${id}/deliveries`;
     const { text } = await eventually(
@@ -248,7 +248,7 @@ describe('the webhooks of the console', () => {
     const receiver = await receive();
     const { id } = await subscribe(store, receiver);
     await shareDispatcher();
-    const enrolled = await enrolWithPage(store);
+    const enrolled = await enrol(store);
     await enrolled.stamp(1);
     await eventually(
       () => receiver.received,

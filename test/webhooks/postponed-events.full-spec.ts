@@ -5,7 +5,7 @@ import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { ReplayJson } from '#outbound/subscriptions/webhook-delivery.dto.js';
 import { GeocoderEmulator } from '../support/emulators/geocoders/server.js';
 import type { Receiver } from '../support/emulators/webhook-receiver.js';
-import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { testConfig } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
@@ -85,7 +85,7 @@ class Shop {
 
   static async open(): Promise<Shop> {
     const store = await service.newStore();
-    const card = await enrolWithPage(store);
+    const card = await enrol(store);
     await (await fetch(service.baseUrl + card.page)).text();
     const receiver = await receive();
     const { id } = await subscribe(store, receiver);
@@ -108,7 +108,7 @@ class Shop {
   async act(): Promise<void> {
     const count = ++this.acts;
     await this.card.stamp(count);
-    await enrolWithPage(this.store, { links: true });
+    await enrol(this.store, { links: true });
     const address = `Marktplatz ${count}, store ${this.store.accountId}`;
     geocoder.places.set(address, { latitude: 53.55, longitude: 9.99, as: 'house' });
     const path = `${this.store.store}/locations`;

@@ -82,6 +82,11 @@ export class Client {
   post<T>(path: string, body?: unknown): Promise<ApiResponse<T>> {
     return this.send<T>('POST', path, body);
   }
+
+  /** Reads how many stamps a customer card has. @param path of the customer card */
+  async readBalance(path: string): Promise<number> {
+    return (await this.get<{ stamps_count: number }>(path)).body.stamps_count;
+  }
 }
 
 function isBytes(body: unknown): body is string | Uint8Array<ArrayBuffer> | ReadableStream {
