@@ -2,7 +2,7 @@
 # Validates both compose files against the Compose schema and tests deploy/Caddyfile in Caddy, with the Debian
 # packages docker-compose and caddy. Needs no Docker engine.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 for program in docker-compose caddy; do
   if ! command -v "$program" >/dev/null; then
