@@ -28,10 +28,13 @@ import { ISSUES } from '#translations/issues.js';
 /** Limits the open invitations of a store. */
 const MAX_INVITATIONS = 50;
 
-/** Holds an invitation right after its creation. Only the hash of the secret is stored. */
+/** Holds an invitation right after its creation. The secret is stored as a hash. */
 export type CreatedInvitation = { invitationId: number; email: string; secret: string };
 
-export class InviteUser extends Command<CreatedInvitation> {
+/** Holds what the inviter gets, sealed for 24 hours. @property secret null: the person got it by e-mail */
+export type InvitationResult = { invitationId: number; email: string; secret: string | null };
+
+export class InviteUser extends Command<InvitationResult> {
   constructor(
     readonly by: AuditedWriter,
     readonly inviterId: number,
@@ -58,18 +61,19 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
     role,
     send,
     ...input
-  }: InviteUser): Promise<CreatedInvitation> {
+  }: InviteUser): Promise<InvitationResult> {
     const email = parseInvitedAddress(input.email);
     const emailKey = getEmailKey(email);
     const secret = createSecret();
     const sha256 = hashToken(secret);
+    const resultSecret = send === null ? secret : null;
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [existing] = await query<{ id: number }>(manager, {
         text: 'select id from invitations where sha256 = $1',
         values: [sha256],
       });
-      if (existing) return { invitationId: existing.id, email, secret };
+      if (existing) return { invitationId: existing.id, email, secret: resultSecret };
       await replaceInvitation(manager, accountId, emailKey);
       const [created] = await query<{ id: number }>(manager, {
         text: `insert into invitations
@@ -93,7 +97,7 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
       await send?.(manager, invitation);
       const subject = { invitation_id: invitation.invitationId, role };
       await auditChange(transaction, 'user.invited', [accountId], subject);
-      return invitation;
+      return { ...invitation, secret: resultSecret };
     });
   }
 }

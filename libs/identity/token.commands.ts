@@ -26,7 +26,7 @@ import {
 import { auditChange, listStoreIds } from './user-audit.service.js';
 import { ISSUES } from '#translations/issues.js';
 
-/** Holds a token right after its creation. Only its hash is stored. */
+/** Holds a token right after its creation. It is stored as a hash, and sealed for 24 hours for whoever sends the form again. */
 type CreatedToken = { tokenId: number; token: string; expiresAt: string | null };
 
 export class CreateToken extends Command<CreatedToken> {

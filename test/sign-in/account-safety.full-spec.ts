@@ -98,16 +98,20 @@ describe('a password that is easy to guess', () => {
     }
 
     const email = `${randomUUID()}@new.example`;
-    const { secret } = await service.execute(
+    let secret = '';
+    const invited = await service.execute(
       new InviteUser(
         cli,
         await getUserId(own.email),
         own.accountId,
         email,
         'staff',
-        async () => undefined,
+        async (_, invitation) => {
+          secret = invitation.secret;
+        },
       ),
     );
+    expect(invited).toMatchObject({ email, secret: null });
     const newcomer = new Browser(service);
     await newcomer.get(`/app/invitations/${secret}`);
     for (const password of [...weakPasswords, 'Ada-Lovelace']) {

@@ -10,6 +10,7 @@ import {
   InviteUser,
   WithdrawInvitation,
   type CreatedInvitation,
+  type InvitationResult,
 } from '#identity/invitation.commands.js';
 import { INVITATION_DAYS } from '#identity/links.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
@@ -111,7 +112,7 @@ export class StoreUsersController {
       const seconds = await this.outbox.addForStranger(manager, mail);
       if (seconds !== null) throw new RateLimitedError(seconds);
     };
-    let invited: CreatedInvitation;
+    let invited: InvitationResult;
     try {
       const field = 'current_password';
       await this.reauthentication.assertPassword(user, form[field], field, request);
