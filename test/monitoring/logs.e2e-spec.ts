@@ -145,6 +145,9 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       const browser = new Browser(client);
       expect((await browser.signIn('staff@x.example', PASSWORD)).status).toBe(303);
       expect((await browser.get(`/app/stores/${client.accountId}/audit`)).status).toBe(403);
+      const ownRole = `/app/stores/${client.accountId}/users/${staff.userId}/role`;
+      const promotion = { role: 'owner', sure: 'yes' };
+      expect((await browser.post(ownRole, promotion)).status).toBe(303);
       expect((await browser.post('/app/sign-out', { _csrf: 'x' })).status).toBe(403);
       const elsewhere = new Browser(client, 'https://evil.example');
       expect((await elsewhere.signIn('staff@x.example', PASSWORD)).status).toBe(403);
@@ -205,6 +208,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
         { message: `GET ${client.store}/audit 403`, token_id: expect.any(Number), ...store },
         { message: `GET /app/stores/${client.accountId}/audit 403`, ...user, ...store },
+        { message: `POST ${ownRole} 303`, ...user, ...store },
         { message: 'POST /app/sign-out 403', ...user, refusal: 'csrf_token' },
         { message: 'POST /app/sign-in 403', refusal: 'cross_site', ip: '127.0.0.1' },
       ]);

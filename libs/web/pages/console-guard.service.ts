@@ -118,10 +118,10 @@ export class ConsoleGuard {
     // The page of a refusal has the menu of the store too.
     request.store = store;
     if (!isAllowed(store.role, operation)) {
+      request.refusal = 'role';
       if (isAboutOwnRole(request)) {
         return reply.redirect(`${this.root}/app/stores/${store.id}`, 303);
       }
-      request.refusal = 'role';
       const { errors } = localizeRequest(request).t.console;
       throw new PageError(403, errors.forbidden, errors.forbiddenWhy);
     }
