@@ -82,4 +82,10 @@ describe('a message in the outbox', () => {
       expect(explainState({ ...entry, ...abroad }, minute, localization)).toContain(country);
     }
   });
+
+  it('is shown with the words of another version of the service', () => {
+    const unsent = { state: 'held', reason: 'the moon is full' } as const;
+    expect(explain(unsent)).toContain('the moon is full');
+    expect(explain({ ...unsent, reason: null })).toBeTruthy();
+  });
 });

@@ -106,10 +106,12 @@ export function explainState(
   }
 }
 
-/** Says why a message was not sent. */
+/** Says why a message was not sent, in its own words where another version of the service has written them. */
 function describeReason(reason: string, { t, locale }: Localization): string {
+  const reasons: Partial<typeof t.outbox.reasons> = t.outbox.reasons;
   const [code = '', country = ''] = reason.split(' ');
-  const text = t.outbox.reasons[code as keyof typeof t.outbox.reasons];
+  const text = reasons[code as keyof typeof reasons];
+  if (text === undefined) return reason;
   if (typeof text === 'string') return text;
   return text({
     country: new Intl.DisplayNames(locale, { type: 'region' }).of(country) ?? country,
