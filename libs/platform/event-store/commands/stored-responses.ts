@@ -299,7 +299,8 @@ export class StoredResponses implements OnModuleDestroy {
       () => new InProgressError(),
     );
     if (claimed.state === 'done') return { body: claimed.body as R };
-    if (claimed.state !== 'ours') return undefined;
+    if (claimed.state === 'erased') return undefined;
+    if (claimed.state === 'other') throw new Error('the key is of another request');
     try {
       const body = await execute();
       if (!keyed.isStored) await this.save(keyed, { status: keyed.status, body });
