@@ -1,4 +1,4 @@
-/** Lines of `npm start` and the other scripts in the format of LOG_FORMAT; kernel/log-lines.ts has the same for programs. */
+/** Lines of `npm start` and of commands in the format of LOG_FORMAT; kernel/log-lines.ts has the same for programs. */
 
 /** Tells whether each line has to be a JSON object. Settings of .env count once they are read. */
 export function logsJson() {

@@ -108,7 +108,7 @@ function parseOptions(args: string[]): {
   try {
     const { values, positionals } = parseArgs({
       args,
-      // Both are for restore.mjs, which starts the database of a data folder between the two.
+      // Both are for launcher.mjs, which starts the database of a data folder between the two.
       options: { check: { type: 'boolean' }, 'into-data-folder': { type: 'boolean' } },
       allowPositionals: true,
     });
