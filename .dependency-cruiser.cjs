@@ -29,7 +29,7 @@ const LADDER = [
   'outbound/passes',
   'outbound/google-wallet',
   'outbound/apple-wallet',
-  'outbound/announcements',
+  'outbound/campaigns',
   'outbound/geocoding',
   'web/pages',
   'web/sign-in',

@@ -22,7 +22,7 @@ import { GoogleObjectSender } from '#outbound/google-wallet/google-object.sender
 import { GoogleSendingModule } from '#outbound/google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#outbound/apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#outbound/apple-wallet/apple-wallet.module.js';
-import { AnnouncementDispatchModule } from '#outbound/announcements/announcement-dispatch.module.js';
+import { AnnouncementDispatchModule } from '#outbound/campaigns/announcement-dispatch.module.js';
 import { GeocodingModule } from '#outbound/geocoding/geocoding.module.js';
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { plainTables, readModels } from '../read-models.js';

@@ -34,9 +34,9 @@ import { DecoyCardCleanup } from '#outbound/passes/decoy-card-cleanup.service.js
 import { CheckpointSigning } from '#outbound/transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#outbound/transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#outbound/apple-wallet/apple-certificate.service.js';
-import { AnnouncementDispatch } from '#outbound/announcements/announcement-dispatch.service.js';
-import { CustomerMessageRetention } from '#outbound/announcements/customer-message-retention.service.js';
-import { RuleChecks } from '#outbound/announcements/rule-checks.service.js';
+import { AnnouncementDispatch } from '#outbound/campaigns/announcement-dispatch.service.js';
+import { CustomerMessageRetention } from '#outbound/campaigns/customer-message-retention.service.js';
+import { RuleChecks } from '#outbound/campaigns/rule-checks.service.js';
 import { GeocodingSubscription } from '#outbound/geocoding/geocoding.subscription.js';
 import { createNodeAgents } from '#outbound/sending/outbound-node-agent.client.js';
 import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js';

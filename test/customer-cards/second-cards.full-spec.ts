@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { Audiences } from '#outbound/announcements/audiences.service.js';
-import type { ReachJson } from '#outbound/announcements/message-fields.dto.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
+import type { ReachJson } from '#outbound/campaigns/message-fields.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { LeaderLock } from '#platform/database/leader-lock.js';
-import { CustomerMessageRetention } from '#outbound/announcements/customer-message-retention.service.js';
+import { CustomerMessageRetention } from '#outbound/campaigns/customer-message-retention.service.js';
 import { ImportRetention } from '#loyalty/imports/import-retention.service.js';
 import { MessageRetention } from '#outbound/messages/message-retention.service.js';
 import { testConfig } from '../support/database/database.js';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { Audiences } from '#outbound/announcements/audiences.service.js';
-import { CHANNELS } from '#outbound/announcements/message-channel.js';
-import type { MessageRulesService } from '#outbound/announcements/message-rules.service.js';
-import type { MessageRule, RuleKind } from '#outbound/announcements/message-rule.js';
-import { RuleReaches } from '#outbound/announcements/rule-reaches.service.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
+import { CHANNELS } from '#outbound/campaigns/message-channel.js';
+import type { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
+import type { MessageRule, RuleKind } from '#outbound/campaigns/message-rule.js';
+import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
-import type { ReachJson } from '#outbound/announcements/message-fields.dto.js';
+import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
+import type { ReachJson } from '#outbound/campaigns/message-fields.dto.js';
 import type {
   MessageRuleJson,
   RuleOccasionJson,
   RuleReachJson,
-} from '#outbound/announcements/message-rule.dto.js';
+} from '#outbound/campaigns/message-rule.dto.js';
 import { eventually } from '../support/jest/eventually.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';

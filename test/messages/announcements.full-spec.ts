@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { clock } from '#platform/kernel/clock.js';
-import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
-import type { MessageRecipientJson } from '#outbound/announcements/message-recipient.dto.js';
-import type { MessageRuleJson } from '#outbound/announcements/message-rule.dto.js';
+import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
+import type { MessageRecipientJson } from '#outbound/campaigns/message-recipient.dto.js';
+import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
-import type { MessageRuleJson } from '#outbound/announcements/message-rule.dto.js';
+import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
+import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { Audiences } from '#outbound/announcements/audiences.service.js';
-import { MessageSettingsService } from '#outbound/announcements/message-settings.service.js';
-import { RuleChecks } from '#outbound/announcements/rule-checks.service.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
+import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
+import { RuleChecks } from '#outbound/campaigns/rule-checks.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import { LeaderLock } from '#platform/database/leader-lock.js';
 import { ProcessLink } from '#platform/database/process-link.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '#loyalty/accounts/accounts.module.js';
-import { AnnouncementsModule } from '#outbound/announcements/announcements.module.js';
+import { AnnouncementsModule } from '#outbound/campaigns/announcements.module.js';
 import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
 import { CardsModule } from '#loyalty/cards/cards.module.js';
 import { CustomersModule } from '#loyalty/customers/customers.module.js';

@@ -7,16 +7,16 @@ import { Throttle } from '#platform/http/throttle.js';
 import {
   CreateAnnouncement,
   UpdateAnnouncement,
-} from '#outbound/announcements/announcement.commands.js';
+} from '#outbound/campaigns/announcement.commands.js';
 import {
   CreateAnnouncementDto,
   PreviewAnnouncementDto,
   toAnnouncementAttributes,
   toAudience,
   type AnnouncementJson,
-} from '#outbound/announcements/announcement.dto.js';
-import { AnnouncementsService } from '#outbound/announcements/announcements.service.js';
-import { Audiences } from '#outbound/announcements/audiences.service.js';
+} from '#outbound/campaigns/announcement.dto.js';
+import { AnnouncementsService } from '#outbound/campaigns/announcements.service.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { loadAsset } from '#web/pages/assets.js';
 import {
   ConsoleContext,

@@ -5,13 +5,10 @@ import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { ISSUES } from '#translations/issues.js';
 import { Throttle } from '#platform/http/throttle.js';
-import {
-  CancelAnnouncement,
-  SendAnnouncement,
-} from '#outbound/announcements/announcement.commands.js';
-import type { AnnouncementJson } from '#outbound/announcements/announcement.dto.js';
-import { AnnouncementsService } from '#outbound/announcements/announcements.service.js';
-import { Audiences } from '#outbound/announcements/audiences.service.js';
+import { CancelAnnouncement, SendAnnouncement } from '#outbound/campaigns/announcement.commands.js';
+import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
+import { AnnouncementsService } from '#outbound/campaigns/announcements.service.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import {
   ConsoleContext,
   CurrentStore,

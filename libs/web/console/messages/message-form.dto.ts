@@ -1,5 +1,5 @@
-import { CreateAnnouncementDto } from '#outbound/announcements/announcement.dto.js';
-import { CreateMessageRuleDto } from '#outbound/announcements/message-rule.dto.js';
+import { CreateAnnouncementDto } from '#outbound/campaigns/announcement.dto.js';
+import { CreateMessageRuleDto } from '#outbound/campaigns/message-rule.dto.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 
 export const announcementForm = defineForm(CreateAnnouncementDto, [

@@ -2,9 +2,9 @@ import { Body, Controller, Query } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { readFields } from '#platform/http/dtos.js';
 import type { Form } from '#platform/http/body-kinds.js';
-import { UpdateMessageSettings } from '#outbound/announcements/message-settings.commands.js';
-import { UpdateMessageSettingsDto } from '#outbound/announcements/message-settings.dto.js';
-import { MessageSettingsService } from '#outbound/announcements/message-settings.service.js';
+import { UpdateMessageSettings } from '#outbound/campaigns/message-settings.commands.js';
+import { UpdateMessageSettingsDto } from '#outbound/campaigns/message-settings.dto.js';
+import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import {
   ConsoleContext,
   CurrentStore,

@@ -1,16 +1,13 @@
 import { UnavailableError } from '#platform/kernel/errors.js';
-import type { AnnouncementState } from '#outbound/announcements/announcement.js';
+import type { AnnouncementState } from '#outbound/campaigns/announcement.js';
 import {
   CHANNELS,
   isChannel,
   type HolderChannel,
   type Reach,
-} from '#outbound/announcements/message-channel.js';
-import type {
-  MessageRecipient,
-  RecipientState,
-} from '#outbound/announcements/message-recipient.js';
-import type { MessageRule } from '#outbound/announcements/message-rule.js';
+} from '#outbound/campaigns/message-channel.js';
+import type { MessageRecipient, RecipientState } from '#outbound/campaigns/message-recipient.js';
+import type { MessageRule } from '#outbound/campaigns/message-rule.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';
 

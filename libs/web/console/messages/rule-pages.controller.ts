@@ -3,18 +3,15 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { readFields } from '#platform/http/dtos.js';
 import { parsePathId } from '#platform/http/path.js';
-import {
-  CreateMessageRule,
-  UpdateMessageRule,
-} from '#outbound/announcements/message-rule.commands.js';
+import { CreateMessageRule, UpdateMessageRule } from '#outbound/campaigns/message-rule.commands.js';
 import {
   CreateMessageRuleDto,
   toRuleAttributes,
   UpdateMessageRuleDto,
   type MessageRuleJson,
-} from '#outbound/announcements/message-rule.dto.js';
-import { RULE_KINDS, type RuleKind } from '#outbound/announcements/message-rule.js';
-import { MessageRulesService } from '#outbound/announcements/message-rules.service.js';
+} from '#outbound/campaigns/message-rule.dto.js';
+import { RULE_KINDS, type RuleKind } from '#outbound/campaigns/message-rule.js';
+import { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
 import {
   ConsoleContext,
   CurrentStore,

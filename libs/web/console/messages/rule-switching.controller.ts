@@ -3,13 +3,10 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
-import {
-  DeleteMessageRule,
-  UpdateMessageRule,
-} from '#outbound/announcements/message-rule.commands.js';
-import type { RuleOccasion } from '#outbound/announcements/message-rule.dto.js';
-import { MessageRulesService } from '#outbound/announcements/message-rules.service.js';
-import { RuleReaches } from '#outbound/announcements/rule-reaches.service.js';
+import { DeleteMessageRule, UpdateMessageRule } from '#outbound/campaigns/message-rule.commands.js';
+import type { RuleOccasion } from '#outbound/campaigns/message-rule.dto.js';
+import { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
+import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import {
   ConsoleContext,
   CurrentStore,
