@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ProcessSession } from '#platform/database/process-session.js';
 import { Pool } from 'pg';
 import { EventStore } from '#platform/event-store/port/event-store.js';
-import { createLogStep, readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { createLogStep, readPosition } from '#platform/event-store/port/subscription-position.js';
 import { PassContents } from '#outbound/passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#outbound/passes/pass-table.service.js';
 import { PassUpdates } from '#outbound/passes/pass-updates.service.js';
@@ -33,7 +33,7 @@ function createPassTable({ app }: LocalService): PassTable {
 
 /** Processes what was committed since the last time. */
 async function advance(table: PassTable): Promise<void> {
-  const from = await readCheckpoint(service.app.get(Pool, { strict: false }), PASS_CHANGES);
+  const from = await readPosition(service.app.get(Pool, { strict: false }), PASS_CHANGES);
   await waitUntilReadable(service.database);
   const eventStore = service.app.get(EventStore, { strict: false });
   const events = await eventStore.readAll(from, 500);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { event } from '#platform/event-store/port/event-store.contract.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { isAfter, parsePosition } from '#platform/event-store/port/position.js';
-import { FAN_OUT_CHECKPOINT } from '#outbound/subscriptions/delivery-requests.service.js';
+import { FAN_OUT_SUBSCRIPTION } from '#outbound/subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
@@ -58,14 +58,14 @@ describe('an event of an unknown type', () => {
     const second = await startDispatcher();
     await waitForReport(second);
     expect(receiver.events).toHaveLength(2);
-    const [checkpoint] = (
+    const [row] = (
       await service.database.query<{ position: string }>(
         'select position from es.checkpoints where subscription = $1',
-        [FAN_OUT_CHECKPOINT],
+        [FAN_OUT_SUBSCRIPTION],
       )
     ).rows;
     const [storedEvent] = await events.readEvents([{ stream, revision: 0 }]);
-    const checkpointPosition = parsePosition(checkpoint?.position ?? '');
-    expect(storedEvent && isAfter(storedEvent.position, checkpointPosition)).toBe(true);
+    const position = parsePosition(row?.position ?? '');
+    expect(storedEvent && isAfter(storedEvent.position, position)).toBe(true);
   });
 });

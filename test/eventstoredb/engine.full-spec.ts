@@ -56,7 +56,7 @@ if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstore
 }
 
 describe('a subscription whose filter matches no event', () => {
-  it('still advances its checkpoint', async () => {
+  it('still advances its position', async () => {
     const { store, source, config, close } = await open(streamKinds('nobody'));
     const pool = getPool(source);
     const keys = await readKeys(pool, config);

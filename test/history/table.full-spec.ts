@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { event } from '#platform/event-store/port/event-store.contract.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { formatPosition } from '#platform/event-store/port/position.js';

@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#platform/kernel/aggregate.js';
 import { event } from '#platform/event-store/port/event-store.contract.js';
-import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import {
+  READ_MODELS_SUBSCRIPTION,
+  readPosition,
+} from '#platform/event-store/port/subscription-position.js';
 import { BEGINNING, type Head } from '#platform/event-store/port/event-store.js';
 import { isAfter } from '#platform/event-store/port/position.js';
 import { ReadModelCatchUp } from '#platform/event-store/eventstoredb/read-model-catch-up.js';
@@ -104,7 +107,7 @@ describe('read model catch-up', () => {
         (count) => count === expected.length,
       );
       await eventually(
-        () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
+        () => readPosition(pool, READ_MODELS_SUBSCRIPTION),
         (reached) => !isAfter(last, reached),
       );
     } finally {
@@ -187,7 +190,7 @@ describe('read model catch-up', () => {
     for (const { id, head } of created) await commitWithReadModel(id, head);
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
-      () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
+      () => readPosition(pool, READ_MODELS_SUBSCRIPTION),
       (reached) => !isAfter(last, reached),
     );
     stop.abort();

@@ -4,7 +4,7 @@ import { CustomerVisits } from '#loyalty/statistics/customer-visits.service.js';
 import { StatisticsTable } from '#loyalty/statistics/statistics-table.service.js';
 import { StoreRecounts } from '#loyalty/statistics/store-recounts.service.js';
 import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { testConfig } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';

@@ -33,7 +33,7 @@ import {
 import { formatPosition, parsePosition } from '#platform/event-store/port/position.js';
 import { PostgresEventStore } from '#platform/event-store/postgres/postgres-event-store.js';
 import { PostgresHistoryWriter } from '#platform/event-store/postgres/postgres-history-writer.js';
-import { READ_MODELS_SUBSCRIPTION } from '#platform/event-store/port/checkpoint.js';
+import { READ_MODELS_SUBSCRIPTION } from '#platform/event-store/port/subscription-position.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { readModels } from '../../read-models.js';

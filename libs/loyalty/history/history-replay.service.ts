@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { DamagedHistoryError } from '#platform/kernel/errors.js';
 import { retryUntilAvailable } from '#platform/kernel/retry-until.js';
 import { inTransaction } from '#platform/database/connection.js';
-import { OvertakenError, readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError, readPosition } from '#platform/event-store/port/subscription-position.js';
 import type { EventStore, StoredEvent } from '#platform/event-store/port/event-store.js';
 import { UnknownEventTypeError, type EventTypes } from '#platform/event-store/port/event-types.js';
 import { isAfter, type Position } from '#platform/event-store/port/position.js';
@@ -139,7 +139,7 @@ export class HistoryReplay {
   }
 
   /**
-   * Where the table does not end with its checkpoint, removes what comes after, sets the checkpoint back and adds it
+   * Where the table does not end with its position, removes what comes after, sets the position back and adds it
    * again, as the dispatcher does. Readers miss only what they missed before, and what came since the replay began.
    */
   private async replaceEnd(): Promise<void> {
@@ -167,7 +167,7 @@ export class HistoryReplay {
 
   private async refill(): Promise<void> {
     const table = new HistoryTable(this.pool, this.types, this.eventStore);
-    while (isAfter(this.until, await readCheckpoint(this.pool, HISTORY_SUBSCRIPTION))) {
+    while (isAfter(this.until, await readPosition(this.pool, HISTORY_SUBSCRIPTION))) {
       const { position, end } = await table.getProgress();
       const events = await retryUntilAvailable(() => this.eventStore.readAll(position, PAGE));
       const last = events.at(-1);

@@ -4,9 +4,9 @@ import { DamagedHistoryError, getErrorMessage } from '#platform/kernel/errors.js
 import { ThrottledNotify } from '#platform/database/throttled-notify.js';
 import {
   toMoveArguments,
-  createMoveCheckpointSql,
+  createMovePositionSql,
   OvertakenError,
-} from '#platform/event-store/port/checkpoint.js';
+} from '#platform/event-store/port/subscription-position.js';
 import {
   BEGINNING,
   EventStore,
@@ -28,7 +28,7 @@ export const HISTORY_SUBSCRIPTION = 'history';
 /** The channel that is notified of new entries. */
 export const HISTORY_CHANNEL = 'inkpad_history';
 
-/** One statement, so that the checkpoint and the last entry are of one moment. */
+/** One statement, so that the position and the last entry are of one moment. */
 const PROGRESS = {
   name: 'history_progress',
   text: `select c.position, h.seq, h.latest_recorded_at
@@ -92,13 +92,13 @@ export const createInsertSql = (first: number): string =>
 
 /**
  * One statement is one transaction: a process that was overtaken writes nothing. A repair may have removed entries
- * after the last event of the log, so that the numbers go on from elsewhere although the checkpoint is the same.
+ * after the last event of the log, so that the numbers go on from elsewhere although the position is the same.
  */
 const CONTINUES = 'coalesce((select max(seq) from history), -1) = $5';
 const ADD = {
   name: 'history_add',
   text: `
-    with moved as (${createMoveCheckpointSql(CONTINUES)}), added as (
+    with moved as (${createMovePositionSql(CONTINUES)}), added as (
       ${createInsertSql(6)} where exists (select from moved)
     )
     select from moved`,
@@ -212,7 +212,7 @@ export class HistoryTable {
   /**
    * Adds entries, and notifies whoever counts them.
    * @param end what they follow
-   * @throws OvertakenError when another process has moved the checkpoint, and then nothing is written
+   * @throws OvertakenError when another process has moved the position, and then nothing is written
    */
   async add(from: Position, to: Position, entries: HistoryEntry[], end: End): Promise<void> {
     const moved = await this.pool.query({

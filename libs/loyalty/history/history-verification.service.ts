@@ -13,7 +13,7 @@ const PAGE = 5_000;
 /** Limits the output: a table that has nothing to do with the log need not be described row by row. */
 const MAX_ERRORS = 1_000;
 
-/** Reads rows and checkpoint in one statement, so that they are of one moment. */
+/** Reads rows and position in one statement, so that they are of one moment. */
 const PROGRESS = `
   select c.position, coalesce((select max(seq) from history), -1) as last
   from es.checkpoints c where c.subscription = $1`;
@@ -91,7 +91,7 @@ export type VerifiedHistory = {
 };
 
 /**
- * Compares the table of the history with the log, up to the table's checkpoint and while both grow: each event must be
+ * Compares the table of the history with the log, up to the table's position and while both grow: each event must be
  * there once, in the order of the log. What an entry says about its event beyond that is compared by a rebuild.
  */
 export class HistoryVerification {

@@ -4,8 +4,8 @@ import { Followers } from '#platform/event-store/log/followers.service.js';
 import { HistoryTable } from './history-table.service.js';
 
 /**
- * Adds every event of the log to the history, in order and once: the entries and the checkpoint are written in one
- * statement that compares the checkpoint first.
+ * Adds every event of the log to the history, in order and once: the entries and the position are written in one
+ * statement that compares the position first.
  */
 @Injectable()
 export class HistorySubscription {

@@ -1,7 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
 import { inTransaction, isDatabaseUnavailable } from '#platform/database/connection.js';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { IS_VISIT } from '#loyalty/history/redemption-query.js';
 import { CustomerVisits, findUserId } from './customer-visits.service.js';
 import { renderAddition, toHourParameters, toHourRows } from './hour-rows.js';

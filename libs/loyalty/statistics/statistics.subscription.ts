@@ -5,7 +5,7 @@ import { WakeSignal } from '#platform/kernel/wake-signal.js';
 import { LeaderLock } from '#platform/database/leader-lock.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { ProcessLink } from '#platform/database/process-link.js';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
 import { HISTORY_CHANNEL } from '#loyalty/history/history-table.service.js';
 import { StatisticsTable } from './statistics-table.service.js';

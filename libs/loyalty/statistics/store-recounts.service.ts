@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Pool } from 'pg';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import { isDatabaseUnavailable } from '#platform/database/connection.js';
-import { renderRetryDelay } from '#platform/event-store/port/checkpoint.js';
+import { renderRetryDelay } from '#platform/event-store/port/subscription-position.js';
 import { CustomerVisits } from './customer-visits.service.js';
 import { removeUnusedHours, StoreRecount, type RecountTarget } from './store-recount.service.js';
 

@@ -7,7 +7,7 @@ import { pause } from '#platform/kernel/pause.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { inTransaction, isTransient } from '#platform/database/connection.js';
 import { auditBySystem } from '#platform/database/audit-log.js';
-import { FAN_OUT_CHECKPOINT } from '#outbound/subscriptions/delivery-requests.service.js';
+import { FAN_OUT_SUBSCRIPTION } from '#outbound/subscriptions/delivery-requests.service.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { getFailingBounds } from './failing-notice.js';
@@ -211,7 +211,7 @@ export class DispatcherMaintenance {
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     this.worker.announce(ids);
-    await this.pool.query({ ...FORGET_SPANS, values: [FAN_OUT_CHECKPOINT] });
+    await this.pool.query({ ...FORGET_SPANS, values: [FAN_OUT_SUBSCRIPTION] });
   }
 
   /** The planner's statistics hold a sample of what customers are searched by, until they are made anew. */

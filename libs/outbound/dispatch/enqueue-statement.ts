@@ -1,4 +1,4 @@
-import { createStepSql, type Step } from '#platform/event-store/port/checkpoint.js';
+import { createStepSql, type Step } from '#platform/event-store/port/subscription-position.js';
 import type { Position, StoredEvent } from '#platform/event-store/port/event-store.js';
 import { isAfter, parsePosition } from '#platform/event-store/port/position.js';
 import {
@@ -46,7 +46,7 @@ export type PublicEvent = {
 type EnqueuedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
 
 /**
- * No row at all: the checkpoint had moved. `subscription_id` is null when nothing was claimed, `subscriptionId` when nothing
+ * No row at all: the position had moved. `subscription_id` is null when nothing was claimed, `subscriptionId` when nothing
  * was read of the claimed queue.
  */
 export type EnqueueRow = { subscription_id: number | null; tier: Tier } & (
@@ -69,7 +69,7 @@ export const FIND_LISTENERS = { name: 'webhook_listeners', text: renderListeners
 
 /**
  * One statement is one transaction. Everything depends on `moved`: a process that loses the race waits there for the
- * winner's commit, and then writes nothing. Ids are drawn after the checkpoint was read and before its move is committed,
+ * winner's commit, and then writes nothing. Ids are drawn after the position was read and before its move is committed,
  * each kind in the order of the log, so they rise in that order from batch to batch, whichever process leads. First
  * attempts and the feed follow it. Those of deliveries are drawn once their queues are locked: a replay may enqueue into
  * one at the same time, and its owner, who reads on from the last id that it knows, would pass over a lower one that comes

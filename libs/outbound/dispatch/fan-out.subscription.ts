@@ -8,11 +8,11 @@ import { runInSpan } from '#platform/kernel/tracing.js';
 import { inTransaction } from '#platform/database/connection.js';
 import { LOCKS } from '#platform/database/locks.js';
 import {
-  lockCheckpoint,
+  lockPosition,
   OvertakenError,
   toStepValues,
   type Step,
-} from '#platform/event-store/port/checkpoint.js';
+} from '#platform/event-store/port/subscription-position.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { EventTypes } from '#platform/event-store/port/event-types.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
@@ -24,7 +24,7 @@ import {
 import { EventSubjects } from '#outbound/public-events/event-subjects.service.js';
 import { findPublicType } from '#outbound/public-events/public-events.js';
 import { withPartitions } from '#outbound/public-events/webhook-partitions.service.js';
-import { FAN_OUT_CHECKPOINT } from '#outbound/subscriptions/delivery-requests.service.js';
+import { FAN_OUT_SUBSCRIPTION } from '#outbound/subscriptions/delivery-requests.service.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
@@ -50,7 +50,7 @@ type StoreListeners = { text: string; listeners: Listener[] };
 
 /**
  * Turns the log into deliveries, each exactly once: a delivery of each public event for each subscription that listens to
- * it and the checkpoint are written in one statement that compares the checkpoint first. What can be prepared is in that
+ * it and the position are written in one statement that compares the position first. What can be prepared is in that
  * statement too: the bodies of a few events, and the leases of their queues.
  */
 @Injectable()
@@ -82,7 +82,7 @@ export class FanOut {
       {
         name: NAME,
         lock: LOCKS.fanOut,
-        subscription: FAN_OUT_CHECKPOINT,
+        subscription: FAN_OUT_SUBSCRIPTION,
         batch: 500,
         effect: 'no webhook is enqueued',
         advance: (step, events) =>
@@ -105,7 +105,7 @@ export class FanOut {
     );
   }
 
-  /** @throws OvertakenError when another process has moved the checkpoint, or what was cached is out of date */
+  /** @throws OvertakenError when another process has moved the position, or what was cached is out of date */
   private async enqueue(step: Step, stored: StoredEvent[]): Promise<void> {
     const { claimingDispatcherId: dispatcherId } = this.worker;
     const startedAt = performance.now();
@@ -160,7 +160,7 @@ export class FanOut {
   /** Enqueues a postponed event. Waits for locks and runs for less time than those who follow the log wait for it. */
   private enqueuePostponed(values: unknown[]): Promise<QueryResult<EnqueueRow>> {
     return inTransaction(this.pool, async (client) => {
-      await lockCheckpoint(client, FAN_OUT_CHECKPOINT);
+      await lockPosition(client, FAN_OUT_SUBSCRIPTION);
       await client.query(`set local statement_timeout = '5s'`);
       return client.query<EnqueueRow>({ ...ENQUEUE.postponed, values });
     });

@@ -5,12 +5,15 @@ import { drawPollMs } from '#platform/kernel/poll-interval.js';
 import { WakeSignal } from '#platform/kernel/wake-signal.js';
 import { isDatabaseUnavailable, isTransient } from '#platform/database/connection.js';
 import { ProcessSession } from '#platform/database/process-session.js';
-import { readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { readPosition } from '#platform/event-store/port/subscription-position.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { parsePosition } from '#platform/event-store/port/position.js';
 import { renderSubjectCondition } from '#outbound/public-events/event-subject.js';
 import { withPartitions } from '#outbound/public-events/webhook-partitions.service.js';
-import { FAN_OUT_CHECKPOINT, REPLAYS } from '#outbound/subscriptions/delivery-requests.service.js';
+import {
+  FAN_OUT_SUBSCRIPTION,
+  REPLAYS,
+} from '#outbound/subscriptions/delivery-requests.service.js';
 import { armQueues } from '#outbound/subscriptions/webhook-delivery.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
@@ -158,16 +161,16 @@ export class Replays {
   private async startWaiting(rows: OpenRow[]): Promise<void> {
     const waiting = rows.flatMap(({ id, log_head }) => (log_head === null ? [] : { id, log_head }));
     if (waiting.length === 0) return;
-    const checkpoint = await readCheckpoint(this.pool, FAN_OUT_CHECKPOINT);
+    const position = await readPosition(this.pool, FAN_OUT_SUBSCRIPTION);
     const ready: number[] = [];
     for (const { id, log_head } of waiting) {
-      const notYetEnqueued = await this.events.readUntil(parsePosition(log_head), checkpoint, 1);
+      const notYetEnqueued = await this.events.readUntil(parsePosition(log_head), position, 1);
       // The others were requested later.
       if (notYetEnqueued.length > 0) break;
       ready.push(id);
     }
     if (ready.length === 0) return;
-    const started = await this.pool.query({ ...START, values: [ready, FAN_OUT_CHECKPOINT] });
+    const started = await this.pool.query({ ...START, values: [ready, FAN_OUT_SUBSCRIPTION] });
     if (started.rowCount) this.requests.wake();
   }
 

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { inTransaction } from '#platform/database/connection.js';
 import { LOCKS } from '#platform/database/locks.js';
-import { takeStep, type Step } from '#platform/event-store/port/checkpoint.js';
+import { takeStep, type Step } from '#platform/event-store/port/subscription-position.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
 import { location } from '#loyalty/locations/location.js';

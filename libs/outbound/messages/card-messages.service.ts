@@ -10,7 +10,7 @@ import {
   type JobTable,
 } from '#platform/database/job-queue.js';
 import { ProcessSession } from '#platform/database/process-session.js';
-import { takeStep, type Step } from '#platform/event-store/port/checkpoint.js';
+import { takeStep, type Step } from '#platform/event-store/port/subscription-position.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import type { MessageTable } from '#loyalty/accounts/message-counts.js';
 import { SAME_REQUEST_MS } from '#loyalty/customers/card-links.js';

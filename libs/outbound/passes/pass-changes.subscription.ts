@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { drawPollMs } from '#platform/kernel/poll-interval.js';
 import { WakeSignal } from '#platform/kernel/wake-signal.js';
 import { LOCKS } from '#platform/database/locks.js';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
 import { PASS_CHANGES, PassTable } from './pass-table.service.js';

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { query } from '#platform/database/connection.js';
-import { lockCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { lockPosition } from '#platform/event-store/port/subscription-position.js';
 import { PASS_SENDERS, type PassChannel, type PassSender } from './pass-sender.js';
 import { PASS_CHANGES } from './pass-table.service.js';
 import { PassUpdates } from './pass-updates.service.js';
@@ -68,7 +68,7 @@ export class PassMessageWriter {
     client: pg.ClientBase,
     messages: { customerCardId: number; accountId: number; message: PassMessage }[],
   ): Promise<void> {
-    await lockCheckpoint(client, PASS_CHANGES);
+    await lockPosition(client, PASS_CHANGES);
     const ids = messages.map(({ customerCardId }) => customerCardId);
     const texts = messages.map(({ message }) => JSON.stringify(message));
     await client.query({ ...WRITE, values: [ids, texts] });

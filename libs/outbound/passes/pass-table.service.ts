@@ -2,11 +2,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { inTransaction } from '#platform/database/connection.js';
 import {
-  lockCheckpoint,
+  lockPosition,
   OvertakenError,
   takeStep,
   type Step,
-} from '#platform/event-store/port/checkpoint.js';
+} from '#platform/event-store/port/subscription-position.js';
 import { toRecorded } from '#platform/event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { isAboutEvents } from '#platform/event-store/log/follow-log.js';
@@ -57,7 +57,7 @@ const FOLLOWERS = {
          where o.issued_to = any (array(select id from person)) and o.customer_card_id = any ($1) and o.confirmed`,
 };
 
-/** Tags follow the order of the log, since only the holder of the checkpoint takes them. */
+/** Tags follow the order of the log, since only the holder of the position takes them. */
 const CHANGE = {
   name: 'passes_change',
   text: `
@@ -139,7 +139,7 @@ type Change = {
 
 /**
  * Compares what passes show with what they showed before, and requests the updates. Compares before the transaction, which
- * must not wait for a second connection. It holds the lock of the checkpoint's row, and writes nothing if another process
+ * must not wait for a second connection. It holds the lock of the position's row, and writes nothing if another process
  * that believes to lead has changed one of these passes meanwhile.
  */
 @Injectable()
@@ -223,7 +223,7 @@ export class PassTable {
     );
     const changes = await this.compare(rows, new Map());
     await inTransaction(this.pool, async (client) => {
-      await lockCheckpoint(client, PASS_CHANGES);
+      await lockPosition(client, PASS_CHANGES);
       const { rowCount } = await client.query({
         ...LOCK_REFRESH,
         values: [accountId, cardId, next.version],

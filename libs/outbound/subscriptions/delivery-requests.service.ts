@@ -11,7 +11,7 @@ import {
   type StoredEvent,
 } from '#platform/event-store/port/event-store.js';
 import { EventTypes } from '#platform/event-store/port/event-types.js';
-import { readPostponed } from '#platform/event-store/port/checkpoint.js';
+import { readPostponed } from '#platform/event-store/port/subscription-position.js';
 import { formatPosition, parsePosition } from '#platform/event-store/port/position.js';
 import {
   matchesSubject,
@@ -25,8 +25,8 @@ import { armQueues } from './webhook-delivery.js';
 import { WorkHints } from './work-hints.service.js';
 import { ISSUES } from '#translations/issues.js';
 
-/** The name of the checkpoint up to which the log has been enqueued. */
-export const FAN_OUT_CHECKPOINT = 'webhooks';
+/** The subscription that enqueues the deliveries of each event. */
+export const FAN_OUT_SUBSCRIPTION = 'webhooks';
 
 /** The table of replays, of which new ones are announced. */
 export const REPLAYS = 'webhook_replays';
@@ -85,7 +85,7 @@ const CAN_BE_SENT = `
 const COUNT_MATCHING = {
   name: 'webhook_replay_matched',
   text: `
-    select count(*) as n, (select position from es.checkpoints where subscription = $5) as checkpoint
+    select count(*) as n, (select position from es.checkpoints where subscription = $5) as position
     from webhook_events e
     where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day')
       and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))
@@ -185,20 +185,20 @@ export class DeliveryRequests {
    */
   async countMatching(replay: Matching): Promise<number> {
     const { accountId, from, to, types, head, cardIds, locationIds } = replay;
-    const postponed = await readPostponed(this.pool, FAN_OUT_CHECKPOINT, {
+    const postponed = await readPostponed(this.pool, FAN_OUT_SUBSCRIPTION, {
       accountId,
       limit: UNREAD.total,
     });
-    const [row] = await query<{ n: number; checkpoint: string | null }>(this.pool, {
+    const [row] = await query<{ n: number; position: string | null }>(this.pool, {
       ...COUNT_MATCHING,
-      values: [accountId, from, to, types, FAN_OUT_CHECKPOINT, cardIds, locationIds],
+      values: [accountId, from, to, types, FAN_OUT_SUBSCRIPTION, cardIds, locationIds],
     });
     let matchingCount = row?.n ?? 0;
     for (let first = 0; first < postponed.length; first += UNREAD.pageSize) {
       const page = postponed.slice(first, first + UNREAD.pageSize);
       matchingCount += await this.countAmong(await this.eventStore.readEvents(page), replay);
     }
-    let after = row?.checkpoint ? parsePosition(row.checkpoint) : BEGINNING;
+    let after = row?.position ? parsePosition(row.position) : BEGINNING;
     for (let read = postponed.length; read < UNREAD.total; read += UNREAD.pageSize) {
       const events = await this.eventStore.readUntil(head, after, UNREAD.pageSize);
       matchingCount += await this.countAmong(events, replay);

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep } from '#platform/kernel/kept-bytes.js';
 import { query } from '#platform/database/connection.js';
-import { OvertakenError } from '#platform/event-store/port/checkpoint.js';
+import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { BEGINNING, type Position } from '#platform/event-store/port/event-store.js';
 import { formatPosition, parsePosition } from '#platform/event-store/port/position.js';
 import type { TreeHead } from './checkpoint.js';

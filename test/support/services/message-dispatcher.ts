@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { readPosition } from '#platform/event-store/port/subscription-position.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { CapOverrides } from '#platform/event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
@@ -84,7 +84,7 @@ export class MessageFollower {
   async waitUntilEnqueued(): Promise<void> {
     await waitUntilReadable(this.service.database);
     await eventually(
-      async () => this.store.readAll(await readCheckpoint(this.pool, CARD_MESSAGES), 1),
+      async () => this.store.readAll(await readPosition(this.pool, CARD_MESSAGES), 1),
       (left) => left.length === 0 || this.stopping.signal.aborted,
     );
   }

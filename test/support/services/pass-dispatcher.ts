@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { readCheckpoint } from '#platform/event-store/port/checkpoint.js';
+import { readPosition } from '#platform/event-store/port/subscription-position.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
 import { PassChanges } from '#outbound/passes/pass-changes.subscription.js';
@@ -80,7 +80,7 @@ export class PassFollower {
     await waitUntilReadable(this.service.database);
     await eventually(
       async () => {
-        const reached = await readCheckpoint(this.pool, PASS_CHANGES);
+        const reached = await readPosition(this.pool, PASS_CHANGES);
         const refreshes = await this.pool.query('select 1 from pass_refreshes');
         const left = await this.store.readAll(reached, 1);
         return left.length === 0 && refreshes.rowCount === 0;

@@ -61,7 +61,7 @@ import { ReadModelWriter } from './read-model-writer.js';
 const READ_MODELS_STUCK_MS = 100;
 
 /**
- * Writes and reads events in EventStoreDB; claims, read models and checkpoints stay in PostgreSQL. A commit of one
+ * Writes and reads events in EventStoreDB; claims, read models and positions stay in PostgreSQL. A commit of one
  * stream is one append, and its read model follows. A commit that claims something, writes several streams or has a
  * response is first recorded as an intent, which any process finishes if this one dies.
  */

@@ -14,7 +14,7 @@ export class SubscriptionReader {
   /** Why the subscription ended; undefined while it runs. */
   endReason: string | undefined;
   /** The position up to which the server has read, including events that are filtered out. */
-  checkpoint: Position | undefined;
+  position: Position | undefined;
   private wakeUp: () => void = () => undefined;
   private readonly subscription: AllStreamSubscription;
 
@@ -72,7 +72,7 @@ export class SubscriptionReader {
   }
 
   private pass(position: Position): void {
-    if (isAfter(position, this.checkpoint ?? BEGINNING)) this.checkpoint = position;
+    if (isAfter(position, this.position ?? BEGINNING)) this.position = position;
   }
 
   close(): Promise<void> {

@@ -146,8 +146,8 @@ export class EventStoreDbSubscription {
         if (last) {
           position = last.position;
           await deliver(events, position);
-        } else if (following.checkpoint && isAfter(following.checkpoint, position)) {
-          position = following.checkpoint;
+        } else if (following.position && isAfter(following.position, position)) {
+          position = following.position;
           await deliver([], position);
         } else if (following.endReason !== undefined) {
           return following.endReason;

@@ -6,7 +6,7 @@ import type { EventStore } from '../port/event-store.js';
 import type { LogMeasures } from '../port/log-measures.js';
 import { parsePosition } from '../port/position.js';
 
-const CHECKPOINTS = `
+const POSITIONS = `
   select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
 
 /** Read from the end of an index. */
@@ -26,7 +26,7 @@ export async function measureLog(pool: Pool, eventStore: EventStore): Promise<Lo
 }
 
 async function measureLag(pool: Pool, eventStore: EventStore): Promise<Map<string, number>> {
-  const { rows } = await pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
+  const { rows } = await pool.query<{ subscription: string; position: string }>(POSITIONS);
   const lagSeconds = new Map<string, number>();
   for (const { subscription, position } of rows) {
     const [next] = await eventStore.readAll(parsePosition(position), 1);

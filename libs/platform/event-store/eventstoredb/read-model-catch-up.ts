@@ -4,7 +4,7 @@ import { Pool, type PoolClient } from 'pg';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import { pause } from '#platform/kernel/pause.js';
 import { isTransient, withConnection } from '#platform/database/connection.js';
-import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '../port/checkpoint.js';
+import { READ_MODELS_SUBSCRIPTION, readPosition } from '../port/subscription-position.js';
 import type {
   EventStore,
   Position,
@@ -75,7 +75,7 @@ export class ReadModelCatchUp {
     const failure = new AbortController();
     const either = AbortSignal.any([signal, failure.signal]);
     const queue = new OverdueQueue(either);
-    const after = await readCheckpoint(this.pool, READ_MODELS_SUBSCRIPTION);
+    const after = await readPosition(this.pool, READ_MODELS_SUBSCRIPTION);
     const results = await Promise.allSettled(
       [
         this.eventStore.subscribe({
@@ -109,7 +109,7 @@ export class ReadModelCatchUp {
         (await client.query<{ id: number }>(statement)).rows;
       for (const stream of await this.callbacks.findBehind(refs, read))
         await this.catchUpOne(stream);
-      await this.saveCheckpoint(client, position);
+      await this.savePosition(client, position);
     });
   }
 
@@ -131,7 +131,7 @@ export class ReadModelCatchUp {
     return callbacks;
   }
 
-  private async saveCheckpoint(client: PoolClient, position: Position): Promise<void> {
+  private async savePosition(client: PoolClient, position: Position): Promise<void> {
     await client.query(
       `insert into es.checkpoints (subscription, position) values ($1, $2)
        on conflict (subscription) do update

@@ -5,10 +5,10 @@ import { pause } from '#platform/kernel/pause.js';
 import {
   createLogStep,
   OvertakenError,
-  readCheckpoint,
+  readPosition,
   renderRetryDelay,
   type Step,
-} from '../port/checkpoint.js';
+} from '../port/subscription-position.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { followLog, isAboutEvents, type LogFollower } from './follow-log.js';
 
@@ -17,7 +17,7 @@ const POLL_MS = 2_000;
 const MAX_EVENTS_PER_ACCOUNT = 500;
 
 export type AccountFollower = Pick<LogFollower, 'batch' | 'gatherMs' | 'shouldStepDown'> & {
-  /** The name of its checkpoint. */
+  /** The name of its position. */
   subscription: string;
   /** Writes what follows from the events, and takes the step in the same transaction. @throws OvertakenError */
   advance: (step: Step, events: StoredEvent[]) => Promise<void>;
@@ -92,8 +92,8 @@ class PostponedAccounts {
     return {
       ...this.follower,
       readPosition: async () => {
-        // First, so that an account that another process postpones after that is not overlooked: its checkpoint has moved.
-        const position = await readCheckpoint(this.pool, this.follower.subscription);
+        // First, so that an account that another process postpones after that is not overlooked: its position has moved.
+        const position = await readPosition(this.pool, this.follower.subscription);
         this.ids = await this.findAccounts(ACCOUNTS);
         return position;
       },

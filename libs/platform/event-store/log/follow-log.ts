@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 import { getErrorMessage, getMessageWithCause } from '#platform/kernel/errors.js';
 import { pause } from '#platform/kernel/pause.js';
 import { isDatabaseUnavailable, isTransient } from '#platform/database/connection.js';
-import { OvertakenError } from '../port/checkpoint.js';
+import { OvertakenError } from '../port/subscription-position.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { UnknownEventTypeError } from '../port/event-types.js';
 
@@ -22,9 +22,9 @@ export type LogFollower = {
   gatherMs?: number;
   /** Reads where to continue, at the start and after every failure. */
   readPosition: () => Promise<Position>;
-  /** Writes what follows from the events, and moves the checkpoint from `from` to `to` with it. */
+  /** Writes what follows from the events, and moves the position from `from` to `to` with it. */
   advance: (from: Position, events: StoredEvent[], to: Position) => Promise<void>;
-  /** Moves the checkpoint past an event that fails. By default it blocks what comes after it. */
+  /** Moves the position past an event that fails. By default it blocks what comes after it. */
   postpone?: (from: Position, event: StoredEvent, to: Position, error: unknown) => Promise<void>;
   /** Tells whether to leave an event of an unknown type to another process; by default yes. */
   shouldStepDown?: () => boolean;

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { LeaderLock, type Leadership } from '#platform/database/leader-lock.js';
-import type { Step } from '../port/checkpoint.js';
+import type { Step } from '../port/subscription-position.js';
 import { EventStore, type StoredEvent } from '../port/event-store.js';
 import { EventTypes } from '../port/event-types.js';
 import { followAccounts, type AccountFollower } from './follow-accounts.js';

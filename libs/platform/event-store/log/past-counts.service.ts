@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#platform/kernel/errors.js';
 import { query, awaitQuery } from '#platform/database/connection.js';
 import type { PointInTime } from './past-states.service.js';
-import { readCheckpoint } from '../port/checkpoint.js';
+import { readPosition } from '../port/subscription-position.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from '../port/event-store.js';
 import { EventTypes } from '../port/event-types.js';
 import { formatPosition, isAfter, parsePosition } from '../port/position.js';
@@ -50,7 +50,7 @@ export class PastCounts {
    */
   async readBeyondHistory({ position }: PointInTime): Promise<StoredEvent[]> {
     return awaitQuery(
-      readCheckpoint(this.pool, 'history').then((reached) => this.readTail(reached, position)),
+      readPosition(this.pool, 'history').then((reached) => this.readTail(reached, position)),
     );
   }
 

@@ -3,9 +3,9 @@ import { ConfigError } from '#platform/kernel/config-error.js';
 import { queryAtStartup } from '#platform/database/connection.js';
 import type { PlainTable } from '../read-models/read-models.js';
 
-/** Marker among the checkpoints: all positions are those of EventStoreDB's log. */
+/** Marks, in the table of positions, that all positions are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
-/** Marker among the checkpoints: the history was moved from EventStoreDB back to PostgreSQL. */
+/** Marks, in the table of positions, that the history was moved from EventStoreDB back to PostgreSQL. */
 export const MOVED_TO_POSTGRES = 'positions:postgres';
 
 const selectForeignPositions = (plainTables: PlainTable[]) => `

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { parseStreamName, type DomainEvent } from '#platform/kernel/aggregate.js';
 import { ConfigError } from '#platform/kernel/config-error.js';
 import { findMaxId, raiseSequence } from '#platform/database/ids.js';
-import { READ_MODELS_SUBSCRIPTION, readCheckpoint } from '../port/checkpoint.js';
+import { READ_MODELS_SUBSCRIPTION, readPosition } from '../port/subscription-position.js';
 import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
 import { toRecorded } from '../port/codec.js';
@@ -19,7 +19,7 @@ const BATCH = 500;
 const BATCH_SIZE = 20_000;
 
 /**
- * Checks at every start for what a restore or a failover can leave behind: checkpoints past the end of the
+ * Checks at every start for what a restore or a failover can leave behind: positions past the end of the
  * log, and sequences below ids that are in use. What needs a log outside the database is checked once it can be read.
  */
 @Injectable()
@@ -83,7 +83,7 @@ export class StartCheck implements OnModuleInit {
   }
 
   /**
-   * Checks that the log has no less than was processed already. Not needed for PostgreSQL, where checkpoints are
+   * Checks that the log has no less than was processed already. Not needed for PostgreSQL, where positions are
    * restored together with the events.
    * @throws ConfigError
    */
@@ -91,7 +91,7 @@ export class StartCheck implements OnModuleInit {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(
       'select subscription, position from es.checkpoints order by 1',
     );
-    // The head is read after the checkpoints, because other processes move them meanwhile.
+    // The head is read after the positions, because other processes move them meanwhile.
     const head = formatPosition(await this.eventStore.head());
     const beyond = rows.filter(({ position }) => position > head);
     if (beyond.length === 0) return;
@@ -114,7 +114,7 @@ export class StartCheck implements OnModuleInit {
     const greatestIds = new Map<string, number>();
     const noteId = (table: string, id: number) =>
       greatestIds.set(table, Math.max(id, greatestIds.get(table) ?? 0));
-    for (let after = await readCheckpoint(this.pool, READ_MODELS_SUBSCRIPTION); ;) {
+    for (let after = await readPosition(this.pool, READ_MODELS_SUBSCRIPTION); ;) {
       const events = await this.eventStore.readAll(after, BATCH);
       const last = events.at(-1);
       if (!last) return greatestIds;

@@ -622,7 +622,7 @@ export function eventStoreContract(
     });
 
     describe('subscribe', () => {
-      it('delivers existing and new events from its checkpoint in order', async () => {
+      it('delivers existing and new events from its position in order', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'));

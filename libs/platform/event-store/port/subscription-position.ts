@@ -7,8 +7,8 @@ import { formatPosition, parsePosition } from './position.js';
 /** The subscription up to which every read model is written, where that comes after the events. */
 export const READ_MODELS_SUBSCRIPTION = 'read_models';
 
-/** Reads where a subscription resumes: without a checkpoint, at the beginning of the log. */
-export async function readCheckpoint(pool: pg.Pool, subscription: string): Promise<Position> {
+/** Reads where a subscription resumes: without a position, at the beginning of the log. */
+export async function readPosition(pool: pg.Pool, subscription: string): Promise<Position> {
   const { rows } = await pool.query<{ position: string }>(
     'select position from es.checkpoints where subscription = $1',
     [subscription],
@@ -32,19 +32,19 @@ export async function readPostponed(
   return rows;
 }
 
-/** Reports that another process has moved the checkpoint, and so has already done what was prepared here. */
+/** Reports that another process has moved the position, and so has already done what was prepared here. */
 export class OvertakenError extends Error {
   constructor() {
-    super('another process has moved the checkpoint');
+    super('another process has moved the position');
   }
 }
 
 /**
- * Creates the SQL, over `toMoveArguments`, that moves a checkpoint and returns a row, or no row when the checkpoint has
+ * Creates the SQL, over `toMoveArguments`, that moves a position and returns a row, or no row when the position has
  * moved meanwhile. A process that loses that race waits here for the winner's commit, and must then write nothing.
  * @param condition SQL for what else must be as expected
  */
-export const createMoveCheckpointSql = (condition: string): string => `
+export const createMovePositionSql = (condition: string): string => `
   insert into es.checkpoints as c (subscription, position)
   select $1, $3
   where ($4::boolean or exists (select from es.checkpoints where subscription = $1)) and (${condition})
@@ -59,7 +59,7 @@ export function toMoveArguments(subscription: string, from: Position, to: Positi
 }
 
 /**
- * Ends the processing of events in the transaction of what follows from them: either moves the checkpoint past them, or
+ * Ends the processing of events in the transaction of what follows from them: either moves the position past them, or
  * removes one from those that were postponed. Without a row as its result, nothing else may be written.
  * @property values of $1 to $4
  */
@@ -97,7 +97,7 @@ const createPostponeSql = (parameter: number): string => `
   where exists (select from moved)
   order by x.ordinality`;
 
-/** Takes the lock of the checkpoint as well, so that the effects of all steps come one after the other. */
+/** Takes the lock of the position as well, so that the effects of all steps come one after the other. */
 const createRemoveSql = (condition: string): string => `
   delete from es.postponed_events
   where subscription = $1 and account_id = $2 and seq = $3 and failures = $4 and (${condition})
@@ -111,7 +111,7 @@ const createRemoveSql = (condition: string): string => `
  */
 export const createStepSql = (kind: Step['kind'], condition: string, parameter: number): string =>
   kind === 'log'
-    ? `moved as (${createMoveCheckpointSql(condition)}), postponed as (${createPostponeSql(parameter)})`
+    ? `moved as (${createMovePositionSql(condition)}), postponed as (${createPostponeSql(parameter)})`
     : `moved as (${createRemoveSql(condition)})`;
 
 /** Builds the values of a step: $1 to $4, then the others, then the last parameter. */
@@ -123,13 +123,13 @@ export function toStepValues(step: Step, others: unknown[] = []): unknown[] {
   ];
 }
 
-/** Limits how long work that holds a checkpoint's lock besides the follower of the log waits for other locks. */
+/** Limits how long work that holds a position's lock besides the follower of the log waits for other locks. */
 const SHORT_LOCK_TIMEOUT = `set_config('lock_timeout', '1s', true)`;
 
-/** Takes a step. @throws OvertakenError; UnavailableError when somebody holds the lock of the checkpoint */
+/** Takes a step. @throws OvertakenError; UnavailableError when somebody holds the lock of the position */
 export async function takeStep(client: pg.Pool | pg.ClientBase, step: Step): Promise<void> {
   const columns = step.kind === 'log' ? '' : SHORT_LOCK_TIMEOUT;
-  const { rowCount } = await withCheckpointLock(() =>
+  const { rowCount } = await withPositionLock(() =>
     client.query({
       name: `subscription_step_${step.kind}`,
       text: `with ${createStepSql(step.kind, 'true', 5)} select ${columns} from moved`,
@@ -139,23 +139,23 @@ export async function takeStep(client: pg.Pool | pg.ClientBase, step: Step): Pro
   if (rowCount !== 1) throw new OvertakenError();
 }
 
-/** Locks a checkpoint until the end of the transaction. @throws UnavailableError when somebody else holds the lock */
-export async function lockCheckpoint(client: pg.ClientBase, subscription: string): Promise<void> {
-  await withCheckpointLock(() =>
+/** Locks a position until the end of the transaction. @throws UnavailableError when somebody else holds the lock */
+export async function lockPosition(client: pg.ClientBase, subscription: string): Promise<void> {
+  await withPositionLock(() =>
     client.query({
-      name: 'checkpoints_lock',
+      name: 'position_lock',
       text: `select ${SHORT_LOCK_TIMEOUT} from es.checkpoints where subscription = $1 for update`,
       values: [subscription],
     }),
   );
 }
 
-/** Tells apart that the checkpoint itself is locked, which no event is the reason for. */
-async function withCheckpointLock<R>(takeLock: () => Promise<R>): Promise<R> {
+/** Tells apart that the position itself is locked, which no event is the reason for. */
+async function withPositionLock<R>(takeLock: () => Promise<R>): Promise<R> {
   try {
     return await takeLock();
   } catch (cause) {
     if (findDatabaseError(cause)?.code !== SQLSTATE.lockNotAvailable) throw cause;
-    throw new UnavailableError('The checkpoint is locked', { cause });
+    throw new UnavailableError('The position is locked', { cause });
   }
 }
