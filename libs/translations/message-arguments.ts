@@ -137,6 +137,7 @@ export type MessageArguments = {
   'customerPages.person.stamps': { count: number };
   'customerPages.person.ready': { rewards: string };
   'customerPages.person.erasedNotice': { day: string };
+  'customerPages.person.bounced': { day: string; reason: string };
   'customerPages.timeline.at': { location: string };
   'customerPages.timeline.receipt': { number: string };
   'customerPages.timeline.undone': { when: string };

@@ -112,6 +112,19 @@ export type CustomerMessaged = {
   };
 };
 
+/**
+ * An e-mail to them came back, so nothing more is sent to their address. Webhooks do not send it.
+ * @property messageId of the e-mail
+ * @property status why, as an enhanced status code such as 5.1.1 (RFC 3463)
+ */
+export type CustomerEmailBounced = {
+  type: 'CustomerEmailBounced';
+  data: { customerId: number; messageId: string; status: string; bouncedAt: string };
+};
+
+/** Somebody wants the address that bounced to be tried again. Webhooks do not send it. */
+export type CustomerEmailRetried = { type: 'CustomerEmailRetried'; data: { customerId: number } };
+
 /** Says nothing about the person. Their key is destroyed with it, and so all that other events say of them. */
 export type CustomerErased = { type: 'CustomerErased'; data: { customerId: number } };
 
@@ -205,6 +218,8 @@ export type CustomerEvent =
   | CustomerReferencesUpdated
   | CardLinksRequested
   | CustomerMessaged
+  | CustomerEmailBounced
+  | CustomerEmailRetried
   | CustomerErased
   | CustomerMerged
   | CustomerMergedAway
@@ -223,6 +238,8 @@ export const customerEvents = {
   CustomerReferencesUpdated: { name: 'customer.references_updated', publishedAs: null },
   CardLinksRequested: { name: 'customer.card_links_requested', publishedAs: null },
   CustomerMessaged: { name: 'customer.messaged', publishedAs: null },
+  CustomerEmailBounced: { name: 'customer.email_bounced', publishedAs: null },
+  CustomerEmailRetried: { name: 'customer.email_retried', publishedAs: null },
   // So that receivers learn of it.
   CustomerErased: { name: 'customer.updated', publishedAs: 'customer.updated' },
   CustomerMerged: { name: 'customer.merged', publishedAs: 'customer.updated' },

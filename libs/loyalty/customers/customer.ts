@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
+import {
+  requireState,
+  assertNever,
+  defineAggregate,
+  type RecordedEvent,
+} from '#platform/kernel/aggregate.js';
 import { getLocalDay } from '#platform/kernel/zoned-time.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { mergeMetadata, findMetadataIssue } from '#platform/kernel/metadata.js';
@@ -14,6 +19,7 @@ import {
 } from './external-references.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { rememberMessage } from './customer-messages.js';
+import { withoutBounce, withoutFormerBounce, type EmailState } from './email-bounces.js';
 import {
   createEmailKey,
   NO_SEARCH_KEYS,
@@ -36,7 +42,8 @@ import type { FieldIssues } from '#platform/kernel/issues.js';
 /** A member of a store's loyalty program. */
 export type Customer = { id: number; accountId: number } & PersonalFields &
   Consents &
-  SearchKeys & {
+  SearchKeys &
+  Omit<EmailState, 'email'> & {
     createdAt: string;
     updatedAt: string;
     erasedAt: string | null;
@@ -91,57 +98,65 @@ export const customer = defineAggregate<Customer, CustomerEvent>({
   name: 'customer',
   table: 'customers',
   events: customerEvents,
-  evolve(state, event) {
-    const at = event.meta.recordedAt;
-    switch (event.type) {
-      case 'CustomerCreated':
-        return createState(event.data, at);
-      case 'CustomerUpdated':
-      case 'CustomerReferencesUpdated': {
-        const { customerId: _, personal, ...consents } = event.data;
-        return withPersonal({ ...requireState(state), ...consents }, personal, at);
-      }
-      case 'CustomerPhoneNormalized':
-        return withPersonal(requireState(state), event.data.personal, at);
-      case 'CardLinksRequested':
-        return withCardLinkRequest(requireState(state), event.data.customerCardId, at);
-      case 'CustomerMessaged':
-        return rememberMessage(requireState(state), event.data.messageId);
-      case 'CustomerErased':
-        return { ...redact(requireState(state)), updatedAt: at, erasedAt: at };
-      case 'CustomerMerged': {
-        const { customerId: _, fromCustomerId, cards, personal, ...consents } = event.data;
-        const before = requireState(state);
-        const additions = findAdditions(before, personal ?? {});
-        const merge = { customerId: fromCustomerId, cards, ...additions };
-        const merges = [...(before.merges ?? []), merge];
-        const holds = addId(before.holds, fromCustomerId);
-        const after = { ...before, ...consents, ...personal, merges, holds, updatedAt: at };
-        return { ...after, ...createSearchKeys(after) };
-      }
-      case 'CustomerMergedAway': {
-        const { intoCustomerId: customerId, personal } = event.data;
-        const before = requireState(state);
-        const names = Object.keys(personal ?? {}) as (keyof PersonalFields)[];
-        const mergedInto = { customerId, given: pickFields(before, names) };
-        return { ...before, ...personal, ...NO_SEARCH_KEYS, mergedInto, updatedAt: at };
-      }
-      case 'CustomerUnmerged': {
-        const { merges = [], ...before } = requireState(state);
-        return withPersonal({ ...before, merges: merges.slice(0, -1) }, event.data.personal, at);
-      }
-      case 'CustomerRestored': {
-        const { mergedInto: _, ...before } = requireState(state);
-        const formerlyIn = addId(before.formerlyIn, event.data.fromCustomerId);
-        return withPersonal({ ...before, formerlyIn }, event.data.personal, at);
-      }
-      case 'CustomerResealed':
-        return reseal(requireState(state), event.data.personal);
-      default:
-        return assertNever(event);
-    }
-  },
+  evolve: (state, event) => withoutFormerBounce(state, applyEvent(state, event)),
 });
+
+function applyEvent(state: Customer | undefined, event: RecordedEvent<CustomerEvent>): Customer {
+  const at = event.meta.recordedAt;
+  switch (event.type) {
+    case 'CustomerCreated':
+      return createState(event.data, at);
+    case 'CustomerUpdated':
+    case 'CustomerReferencesUpdated': {
+      const { customerId: _, personal, ...consents } = event.data;
+      return withPersonal({ ...requireState(state), ...consents }, personal, at);
+    }
+    case 'CustomerPhoneNormalized':
+      return withPersonal(requireState(state), event.data.personal, at);
+    case 'CardLinksRequested':
+      return withCardLinkRequest(requireState(state), event.data.customerCardId, at);
+    case 'CustomerMessaged':
+      return rememberMessage(requireState(state), event.data.messageId);
+    case 'CustomerEmailBounced': {
+      const { customerId: _, ...emailBounce } = event.data;
+      return { ...requireState(state), emailBounce };
+    }
+    case 'CustomerEmailRetried':
+      return { ...withoutBounce(requireState(state)), emailRetriedAt: at };
+    case 'CustomerErased':
+      return { ...redact(requireState(state)), updatedAt: at, erasedAt: at };
+    case 'CustomerMerged': {
+      const { customerId: _, fromCustomerId, cards, personal, ...consents } = event.data;
+      const before = requireState(state);
+      const additions = findAdditions(before, personal ?? {});
+      const merge = { customerId: fromCustomerId, cards, ...additions };
+      const merges = [...(before.merges ?? []), merge];
+      const holds = addId(before.holds, fromCustomerId);
+      const after = { ...before, ...consents, ...personal, merges, holds, updatedAt: at };
+      return { ...after, ...createSearchKeys(after) };
+    }
+    case 'CustomerMergedAway': {
+      const { intoCustomerId: customerId, personal } = event.data;
+      const before = requireState(state);
+      const names = Object.keys(personal ?? {}) as (keyof PersonalFields)[];
+      const mergedInto = { customerId, given: pickFields(before, names) };
+      return { ...before, ...personal, ...NO_SEARCH_KEYS, mergedInto, updatedAt: at };
+    }
+    case 'CustomerUnmerged': {
+      const { merges = [], ...before } = requireState(state);
+      return withPersonal({ ...before, merges: merges.slice(0, -1) }, event.data.personal, at);
+    }
+    case 'CustomerRestored': {
+      const { mergedInto: _, ...before } = requireState(state);
+      const formerlyIn = addId(before.formerlyIn, event.data.fromCustomerId);
+      return withPersonal({ ...before, formerlyIn }, event.data.personal, at);
+    }
+    case 'CustomerResealed':
+      return reseal(requireState(state), event.data.personal);
+    default:
+      return assertNever(event);
+  }
+}
 
 function createState(data: CustomerCreated['data'], at: string): Customer {
   const { customerId, accountId, marketingConsent, smsConsent, signup, personal } = data;
@@ -165,9 +180,9 @@ function createState(data: CustomerCreated['data'], at: string): Customer {
  */
 export function redact(state: Customer): Customer {
   const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };
-  const { mergedInto, merges } = state;
+  const { mergedInto, merges, emailRetriedAt: _, ...others } = withoutBounce(state);
   return {
-    ...state,
+    ...others,
     ...ERASED,
     ...nothing,
     ...(mergedInto && { mergedInto: { ...mergedInto, given: {} } }),
@@ -183,8 +198,12 @@ function withPersonal(before: Customer, some: Partial<Customer> | null, at: stri
   return { ...after, ...(before.mergedInto ? NO_SEARCH_KEYS : createSearchKeys(after)) };
 }
 
-/** Replaces all personal data, because the events before it cannot be decrypted any more. */
-function reseal(state: Customer, personal: ResealedPerson | null): Customer {
+/**
+ * Replaces all personal data, because the events before it cannot be decrypted any more. Nor can be told whose address
+ * bounced, so the next event says so again.
+ */
+function reseal(before: Customer, personal: ResealedPerson | null): Customer {
+  const state = withoutBounce(before);
   const { mergedInto, merges } = state;
   const holds = merges?.map(({ customerId }) => customerId) ?? [];
   if (!personal) return { ...state, holds };

@@ -4,6 +4,7 @@ import { RequestCardLinksHandler } from './card-links.commands.js';
 import { CustomerQuota } from './customer-quota.service.js';
 import { customerHandlers } from './customer.commands.js';
 import { EraseCustomerHandler } from './erasing.commands.js';
+import { RetryEmailHandler } from './email-bounces.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
 import { CustomerExport } from './customer-export.service.js';
 import { FindOrCreateCustomerHandler } from './find-or-create.commands.js';
@@ -30,6 +31,7 @@ import { StoreRegions } from './store-regions.service.js';
     EraseCustomerHandler,
     FindOrCreateCustomerHandler,
     RequestCardLinksHandler,
+    RetryEmailHandler,
   ],
   exports: [CustomerExport, CustomerQuota, CustomersService, MergePreviews],
 })

@@ -20,6 +20,7 @@ import {
   type SearchTerm,
 } from './customer-list.dto.js';
 import { normalizePhone } from './contact.js';
+import type { EmailBounce } from './email-bounces.js';
 import { extractDigits, createEmailKey, foldCase } from './search-keys.js';
 import { StoreRegions } from './store-regions.service.js';
 
@@ -110,14 +111,23 @@ export class CustomersService {
 
   /** @throws NotFoundError */
   async get(accountId: number, id: number): Promise<CustomerJson> {
-    const rows = await query<CustomerRow>(this.pool, {
+    const [customer] = await this.addCards(await this.findRow(accountId, id));
+    if (!customer) throw new NotFoundError('Customer');
+    return customer;
+  }
+
+  /** Finds why and since when nothing is sent to the customer's e-mail address. */
+  async findEmailBounce(accountId: number, id: number): Promise<EmailBounce | undefined> {
+    const [customer] = await this.findRow(accountId, id);
+    return customer?.state.emailBounce;
+  }
+
+  private findRow(accountId: number, id: number): Promise<CustomerRow[]> {
+    return query<CustomerRow>(this.pool, {
       name: 'customers_find',
       text: 'select state from customers where id = $1 and account_id = $2',
       values: [id, accountId],
     });
-    const [customer] = await this.addCards(rows);
-    if (!customer) throw new NotFoundError('Customer');
-    return customer;
   }
 
   /** Finds the customer as they were, with their cards. @throws NotFoundError when there was no such customer yet */

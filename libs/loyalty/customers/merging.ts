@@ -13,6 +13,7 @@ import {
 } from './customer.js';
 import { createReferenceKey, findReferencesIssue, sortReferences } from './external-references.js';
 import { isSamePhone, normalizePhone } from './contact.js';
+import { moveBounce } from './email-bounces.js';
 import { createEmailKey } from './search-keys.js';
 import type {
   CustomerEvent,
@@ -60,6 +61,7 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
           personal,
         },
       },
+      ...moveBounce(customerId, personal.email === undefined ? undefined : other.emailBounce),
     ],
     other: [
       {
@@ -196,6 +198,7 @@ export function unmergeCustomers(
           ),
         },
       },
+      ...moveBounce(other.id, back.survivor.email === null ? survivor.emailBounce : undefined),
     ],
   };
 }
@@ -279,7 +282,8 @@ export function decideMergedAway({
   earlierEvents: DomainEvent[];
 }): CustomerEvent[] {
   const [event] = plannedEvents;
-  if (event?.type === 'CustomerRestored' || event?.type === 'CustomerErased') return [event];
+  if (event?.type === 'CustomerRestored') return plannedEvents;
+  if (event?.type === 'CustomerErased') return [event];
   if (event?.type !== 'CustomerMergedAway')
     throw new Error(`${event?.type} is never decided again`);
   const merged = (earlierEvents as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');

@@ -1,5 +1,6 @@
 import { NotFoundError } from '#platform/kernel/errors.js';
 import type { Customer } from './customer.js';
+import { moveBounce } from './email-bounces.js';
 import type { CustomerEvent, PersonalFields } from './customer.events.js';
 
 /** Says all that is known of the person again. Of somebody who was erased there is nothing to say. */
@@ -13,7 +14,10 @@ export function resealCustomer(state: Customer | undefined): CustomerEvent[] {
     references,
   }));
   const personal = { ...pickPerson(state), given: mergedInto?.given ?? {}, taken: additions };
-  return [{ type: 'CustomerResealed', data: { customerId, personal } }];
+  return [
+    { type: 'CustomerResealed', data: { customerId, personal } },
+    ...moveBounce(customerId, state.emailBounce),
+  ];
 }
 
 /**

@@ -215,6 +215,13 @@ export const SAMPLES: Samples[] = [
       channel: 'wallet',
       personal: { title: 'Closed on Monday', text: 'We are back on Tuesday at eight.' },
     },
+    CustomerEmailBounced: {
+      customerId: CUSTOMER_ID,
+      messageId: '0199b2a4-5c1e-7d3f-8a6b-9c0d1e2f3a4b',
+      status: '5.1.1',
+      bouncedAt: '2026-03-01T10:00:00.000Z',
+    },
+    CustomerEmailRetried: { customerId: CUSTOMER_ID },
     CustomerPhoneNormalized: {
       customerId: CUSTOMER_ID,
       country: 'FR',

@@ -36,7 +36,13 @@ const PARTIAL = new Set([
   'RewardUpdated',
 ]);
 /** Events that do not change `updatedAt`. */
-const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested', 'CustomerMessaged']);
+const UNSEEN = new Set([
+  'CustomerResealed',
+  'CardLinksRequested',
+  'CustomerMessaged',
+  'CustomerEmailBounced',
+  'CustomerEmailRetried',
+]);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
 
 function createKeys(): PersonalKeys {

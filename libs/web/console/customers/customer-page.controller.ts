@@ -13,6 +13,7 @@ import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { CustomerExport } from '#loyalty/customers/customer-export.service.js';
 import { toCustomerChanges, UpdateCustomerDto } from '#loyalty/customers/customer-input.dto.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
+import { RetryEmail } from '#loyalty/customers/email-bounces.commands.js';
 import { EraseCustomer } from '#loyalty/customers/erasing.commands.js';
 import { ExplanationService } from '#loyalty/history/explanation.service.js';
 import {
@@ -153,6 +154,23 @@ export class CustomerPageController {
       return this.showRejection(localization, { store, user, id: ids.customerId, error });
     }
     return this.redirect(store, ids.customerId, 'sent');
+  }
+
+  @PostForm('updateCustomer', 'retry_email')
+  async retryEmail(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param('id') path: string,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const id = parsePathId(path);
+    try {
+      await this.commands.execute(new RetryEmail(context, id));
+    } catch (error) {
+      return this.showRejection(localization, { store, user, id, error });
+    }
+    return this.redirect(store, id, 'retried');
   }
 
   @GetPage('explainCustomerCard', 'cards/:customer_card_id/explain')

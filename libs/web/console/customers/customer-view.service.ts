@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CustomersService } from '#loyalty/customers/customers.service.js';
+import type { EmailBounce } from '#loyalty/customers/email-bounces.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#web/pages/current-user.js';
@@ -38,6 +40,8 @@ type PersonView = {
   base: string;
   name: string;
   contact: string[];
+  /** Why nothing is sent to the e-mail address; empty: nothing is known against it. */
+  bounce: string;
   flash: string;
   isErased: boolean;
   erasedNotice: string;
@@ -59,6 +63,16 @@ type PersonView = {
 const view = loadView<PersonView>(import.meta.url, './views/customer.eta');
 
 const TIMELINE_SIZE = 20;
+const BOUNCE_REASONS: Readonly<
+  Record<string, keyof Localization['t']['customerPages']['person']['bounceReasons']>
+> = {
+  '5.1.1': 'noMailbox',
+  '5.1.2': 'noDomain',
+  '5.1.3': 'noAddress',
+  '5.1.6': 'moved',
+  '5.1.10': 'noDomain',
+  '5.2.1': 'switchedOff',
+};
 /** The results of forms that the page tells of. */
 export type CustomerFlashName = keyof Localization['t']['customerPages']['person']['done'];
 
@@ -74,6 +88,7 @@ export type CustomerPage = Rejectable & {
 @Injectable()
 export class CustomerView {
   constructor(
+    private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly cards: CardsService,
     private readonly timeline: Timeline,
@@ -85,6 +100,7 @@ export class CustomerView {
     const t = localization.t.customerPages.person;
     const base = buildCustomerPath(store, customer.id);
     const cards = await this.loadCards(customer);
+    const bounce = await this.customers.findEmailBounce(store.id, customer.id);
     const designs = await listCards(this.cards, store.id, 'active');
     const reader = { store, userId: user.userId, localization };
     const { day } = await this.times.createFormats(store.id, localization.locale);
@@ -96,6 +112,7 @@ export class CustomerView {
       data: {
         base,
         ...describeCustomer(customer, localization, day),
+        bounce: bounce === undefined ? '' : describeBounce(bounce, t, day),
         flash: findFlashMessage(done, t.done),
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
@@ -180,6 +197,16 @@ function describeCustomer(
       ({ source, external_id }) => `${source}: ${external_id}`,
     ),
   };
+}
+
+/** Describes why an address gets no e-mails (RFC 3463). */
+function describeBounce(
+  { status, bouncedAt }: EmailBounce,
+  t: Localization['t']['customerPages']['person'],
+  day: (time: Date) => string,
+): string {
+  const reason = BOUNCE_REASONS[status] ?? 'refused';
+  return t.bounced({ day: day(new Date(bouncedAt)), reason: t.bounceReasons[reason] });
 }
 
 function toCardPanel(
