@@ -3,7 +3,7 @@ import {
   isAllowed,
   limitRole,
   OPERATIONS,
-  findRefusal,
+  findDenial,
   findRequiredRoles,
   ROLES,
   type Role,
@@ -21,24 +21,24 @@ describe('roles', () => {
   it('let staff serve customers, but not manage them or the store', () => {
     const counter = ['listCustomers', 'createCustomer', 'enrolCustomer', 'stampCustomerCard'];
     for (const operation of [...counter, 'redeemReward']) {
-      expect([operation, findRefusal('staff', operation)]).toEqual([operation, null]);
+      expect([operation, findDenial('staff', operation)]).toEqual([operation, null]);
     }
     const rest = ['exportCustomer', 'eraseCustomer', 'createWebhookSubscription', 'listHistory'];
     for (const operation of [...rest, 'tokens.create', 'store.settings', 'users.invite']) {
-      expect([operation, findRefusal('staff', operation)]).toEqual([operation, 'forbidden']);
+      expect([operation, findDenial('staff', operation)]).toEqual([operation, 'forbidden']);
     }
   });
 
   it('reserve operations that the table does not list to owners', () => {
     for (const operation of ['sellStore', 'toString', '__proto__', undefined]) {
-      expect(findRefusal('owner', operation)).toBeNull();
-      expect(findRefusal('manager', operation)).toBe('forbidden');
-      expect(findRefusal('staff', operation)).toBe('forbidden');
+      expect(findDenial('owner', operation)).toBeNull();
+      expect(findDenial('manager', operation)).toBe('forbidden');
+      expect(findDenial('staff', operation)).toBe('forbidden');
     }
   });
 
   it('hide the store from users who are not members', () => {
-    for (const operation of OPERATIONS) expect(findRefusal(null, operation)).toBe('not_found');
+    for (const operation of OPERATIONS) expect(findDenial(null, operation)).toBe('not_found');
   });
 
   it('are limited to a maximum, which raises none', () => {

@@ -146,7 +146,7 @@ export type Operation = keyof typeof MIN_ROLE;
 export const OPERATIONS = Object.keys(MIN_ROLE) as Operation[];
 
 /** Names the error of a refused request; the error catalogue has its status. */
-export type RefusalCode = Extract<ErrorCode, 'forbidden' | 'not_found'>;
+export type DenialCode = Extract<ErrorCode, 'forbidden' | 'not_found'>;
 
 export function isRole(text: string): text is Role {
   return (ROLES as readonly string[]).includes(text);
@@ -166,7 +166,7 @@ export function limitRole(role: Role, max: Role | null): Role {
  * @param operation by name: what the table does not have is only for owners, who have full access
  * @returns null when it is allowed
  */
-export function findRefusal(role: Role | null, operation: string | undefined): RefusalCode | null {
+export function findDenial(role: Role | null, operation: string | undefined): DenialCode | null {
   if (role === null) return 'not_found';
   if (role === 'owner') return null;
   return isOperation(operation) && isAllowed(role, operation) ? null : 'forbidden';
@@ -174,7 +174,7 @@ export function findRefusal(role: Role | null, operation: string | undefined): R
 
 /** Finds the roles that may call an operation. @returns null when all of them may */
 export function findRequiredRoles(operation: string): Role[] | null {
-  const allowed = ROLES.filter((role) => findRefusal(role, operation) === null);
+  const allowed = ROLES.filter((role) => findDenial(role, operation) === null);
   return allowed.length === ROLES.length ? null : allowed;
 }
 

@@ -8,7 +8,7 @@ import { query } from '#platform/database/connection.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { ProcessLink } from '#platform/database/process-link.js';
 import { Authenticator, type Caller } from '#platform/http/caller.js';
-import { findRefusal, limitRole, type RefusalCode, type Role } from './roles.js';
+import { findDenial, limitRole, type DenialCode, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 import { IDENTITY_CHANNEL } from './user-audit.service.js';
@@ -100,25 +100,25 @@ export class TokensService extends Authenticator implements OnModuleInit {
     return cachedCaller === undefined ? this.load(token, key) : this.useCaller(cachedCaller);
   }
 
-  override findKnownRefusal(
+  override findKnownDenial(
     caller: TokenCaller,
     accountId: number,
     operation: string | undefined,
-  ): RefusalCode | null | undefined {
-    if (!canReach(caller, accountId)) return findRefusal(null, operation);
+  ): DenialCode | null | undefined {
+    if (!canReach(caller, accountId)) return findDenial(null, operation);
     const role = this.findCached(this.roles, createRoleKey(caller.principalId, accountId));
-    return role && findRefusal(limitRole(role, caller.maxRole), operation);
+    return role && findDenial(limitRole(role, caller.maxRole), operation);
   }
 
-  override async findRefusal(
+  override async findDenial(
     caller: TokenCaller,
     accountId: number,
     operation: string | undefined,
-  ): Promise<RefusalCode | null> {
-    const refusal = this.findKnownRefusal(caller, accountId, operation);
-    if (refusal !== undefined) return refusal;
+  ): Promise<DenialCode | null> {
+    const denial = this.findKnownDenial(caller, accountId, operation);
+    if (denial !== undefined) return denial;
     const role = await this.loadRole(caller.principalId, accountId);
-    return findRefusal(role && limitRole(role, caller.maxRole), operation);
+    return findDenial(role && limitRole(role, caller.maxRole), operation);
   }
 
   private async load(token: string, key: string): Promise<TokenCaller | undefined> {

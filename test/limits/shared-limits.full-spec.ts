@@ -130,7 +130,7 @@ describe('two apis that share a Redis', () => {
         async () => {
           const store = await limited.newStore();
           // As on a busy machine, where no process knows for some moments whether rights have changed.
-          jest.spyOn(authenticator, 'findKnownRefusal').mockReturnValueOnce(undefined);
+          jest.spyOn(authenticator, 'findKnownDenial').mockReturnValueOnce(undefined);
           const statuses = [];
           for (let i = 0; i < 3; i++) statuses.push((await store.get(store.store)).status);
           return statuses.join(' ');

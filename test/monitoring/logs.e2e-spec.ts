@@ -23,7 +23,7 @@ type Line = {
   message: string;
   context?: string;
   request_id?: string;
-  refusal?: string;
+  denial?: string;
   idempotency_key?: string;
   bytes?: number;
   database_ms?: number;
@@ -95,7 +95,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
   }, SLOW);
 
   it(
-    'log lines of requests and refusals have ids, and no secrets or personal data',
+    'log lines of requests and denials have ids, and no secrets or personal data',
     async () => {
       const subscription = await client.post<{ secret: string }>(
         `${client.store}/webhook_subscriptions`,
@@ -124,13 +124,13 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       expect(card.status).toBe(201);
       const repeated = await client.send('POST', `${client.store}/cards`, newCard, key);
       expect(repeated.status).toBe(201);
-      const refusal = await client.send(
+      const rejection = await client.send(
         'POST',
         `${client.store}/customers?q=${PLANTED.query}`,
         { customer: { email: `not-an-address ${PLANTED.email}` } },
         { 'x-request-id': 'till-9' },
       );
-      expect(refusal.status).toBe(422);
+      expect(rejection.status).toBe(422);
       expect((await client.get(`${client.store}/customers/${PLANTED.email}`)).status).toBe(404);
       expect((await client.get(`/${PLANTED.email}/${PLANTED.phone}`)).status).toBe(404);
       const malformed = await client.send('POST', `${client.store}/customers`, `{"${PLANTED.note}`);
@@ -204,13 +204,13 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
         expect(database_ms).toBeLessThanOrEqual(milliseconds + 1);
       }
       const user = { user_id: staff.userId, ip: '127.0.0.1' };
-      const store = { account_id: client.accountId, refusal: 'role', ip: '127.0.0.1' };
-      expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
+      const store = { account_id: client.accountId, denial: 'role', ip: '127.0.0.1' };
+      expect(all.filter(({ denial }) => denial !== undefined)).toMatchObject([
         { message: `GET ${client.store}/audit 403`, token_id: expect.any(Number), ...store },
         { message: `GET /app/stores/${client.accountId}/audit 403`, ...user, ...store },
         { message: `POST ${ownRole} 303`, ...user, ...store },
-        { message: 'POST /app/sign-out 403', ...user, refusal: 'csrf_token' },
-        { message: 'POST /app/sign-in 403', refusal: 'cross_site', ip: '127.0.0.1' },
+        { message: 'POST /app/sign-out 403', ...user, denial: 'csrf_token' },
+        { message: 'POST /app/sign-in 403', denial: 'cross_site', ip: '127.0.0.1' },
       ]);
       const failure = all.find(({ level }) => level === 'error');
       expect(failure?.request_id).toMatch(/^[\da-f-]{36}$/);

@@ -71,7 +71,7 @@ describe('API tokens', () => {
     const caller = await tokens.authenticate(store.token ?? '');
     if (!caller) throw new Error('the token is unknown');
     await service.running.execute(new RemoveUser(cli, store.email));
-    await expect(tokens.findRefusal(caller, otherAccountId, 'getAccount')).rejects.toBeInstanceOf(
+    await expect(tokens.findDenial(caller, otherAccountId, 'getAccount')).rejects.toBeInstanceOf(
       UnauthorizedError,
     );
   });

@@ -76,8 +76,8 @@ export class CorrectionsController {
     @Body() { reason }: ReverseDto,
   ): Promise<ChangedCustomerCardJson> {
     const { accountId } = context;
-    const refusal = await this.authenticator.findRefusal(caller, accountId, 'reverseCardEvent.any');
-    const staffId = refusal === null ? undefined : caller.principalId;
+    const denial = await this.authenticator.findDenial(caller, accountId, 'reverseCardEvent.any');
+    const staffId = denial === null ? undefined : caller.principalId;
     return this.commands.execute(
       new ReverseCardEvent(context, parseCardPath(path), eventId, reason, staffId),
     );

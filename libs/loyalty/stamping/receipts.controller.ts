@@ -35,8 +35,8 @@ export class ReceiptsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReversedReceiptJson> {
     const { accountId } = context;
-    const refusal = await this.authenticator.findRefusal(caller, accountId, 'reverseCardEvent.any');
-    const staffId = refusal === null ? undefined : caller.principalId;
+    const denial = await this.authenticator.findDenial(caller, accountId, 'reverseCardEvent.any');
+    const staffId = denial === null ? undefined : caller.principalId;
     const command = new ReverseReceipt(context, externalRef, reason, staffId);
     return unwrapResult(await this.commands.execute(command), reply);
   }

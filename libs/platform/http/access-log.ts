@@ -31,7 +31,7 @@ export function logAccess(
       admin_token_id: request.adminCaller?.tokenId,
       ...request.sessionIds,
       account_id: request.accountId,
-      refusal: request.refusal,
+      denial: request.denial,
       actor: renderActor(request),
       idempotency_key: request.idempotencyKey && abbreviateKey(request.idempotencyKey),
       bytes: sentBefore === undefined ? undefined : raw.socket.bytesWritten - sentBefore,

@@ -29,7 +29,7 @@ export type AuthenticatedRequest = FastifyRequest &
     sessionIds?: Record<string, number>;
     accountId?: number;
     /** Reason for refusing an authenticated caller, for the access log. */
-    refusal?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token' | 'unencrypted';
+    denial?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token' | 'unencrypted';
     keyed?: KeyedRequest;
     /** HMAC of the Idempotency-Key, for the access log, also when the stored response is replayed. */
     idempotencyKey?: Buffer;
@@ -50,7 +50,7 @@ export function assertMayWrite(
   { isReadOnly }: { isReadOnly: boolean },
 ): void {
   if (!isReadOnly || SAFE_METHODS.has(request.method) || request.is404) return;
-  request.refusal = 'read_only';
+  request.denial = 'read_only';
   throw new ForbiddenError('This token may only read', 'Use a token that is not read-only.');
 }
 
@@ -64,7 +64,7 @@ export function readSource({ requestId, ipAddress }: AuthenticatedRequest): Requ
   return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
 }
 
-export type AccountRefusal = 'not_found' | 'forbidden';
+export type AccountDenial = 'not_found' | 'forbidden';
 
 /** Authenticates callers for the request guard; implemented by identity. */
 export abstract class Authenticator {
@@ -78,20 +78,20 @@ export abstract class Authenticator {
    * @param operation the id of its `@Endpoint`
    * @returns null: allowed; not_found: the caller may not know that the account exists; undefined: has to be looked up
    */
-  abstract findKnownRefusal(
+  abstract findKnownDenial(
     caller: Caller,
     accountId: number,
     operation: string | undefined,
-  ): AccountRefusal | null | undefined;
+  ): AccountDenial | null | undefined;
   /**
    * Checks the same, with a lookup where it takes one.
    * @throws UnauthorizedError when the caller has been removed in the meantime
    */
-  abstract findRefusal(
+  abstract findDenial(
     caller: Caller,
     accountId: number,
     operation: string | undefined,
-  ): Promise<AccountRefusal | null>;
+  ): Promise<AccountDenial | null>;
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {

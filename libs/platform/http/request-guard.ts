@@ -21,7 +21,7 @@ import {
   assertMayWrite,
   readBearerToken,
   SAFE_METHODS,
-  type AccountRefusal,
+  type AccountDenial,
   type Authenticator,
   type Caller,
   type AuthenticatedRequest,
@@ -126,7 +126,7 @@ export class RequestGuard {
     if (countFields(raw, 'authorization') > 1) delete headers.authorization;
     const isForPrograms = access.area !== 'page' || headers.authorization !== undefined;
     if (isForPrograms && isUnencrypted(headers, this.config)) {
-      request.refusal = 'unencrypted';
+      request.denial = 'unencrypted';
       const error = createUnencryptedError(this.config);
       if (access.area !== 'api') throw error;
       return this.refuseCounted(request, reply, error);
@@ -214,34 +214,33 @@ export class RequestGuard {
     const { ownLimit: own, operation } = access;
     const { account_id: id } = (request.params ?? {}) as { account_id?: string };
     const accountId = id === undefined ? undefined : (findPathId(id) ?? null);
-    const refusal = this.findKnownRefusal(caller, accountId, operation);
-    const isKnown =
-      typeof accountId === 'number' && refusal !== undefined && refusal !== 'not_found';
+    const denial = this.findKnownDenial(caller, accountId, operation);
+    const isKnown = typeof accountId === 'number' && denial !== undefined && denial !== 'not_found';
     const usage = caller
       ? this.limits.countToken(caller, isKnown ? { own, accountId } : { own })
       : this.limits.countAddress(request.ip, { own });
     if (!(usage instanceof Promise)) {
-      return this.admit(request, reply, access, usage, accountId, refusal);
+      return this.admit(request, reply, access, usage, accountId, denial);
     }
     return usage.then((remote) => {
       // Rights may have changed meanwhile. What was unknown is looked up, because the account is still to be counted.
-      const current = isKnown ? this.findKnownRefusal(caller, accountId, operation) : undefined;
+      const current = isKnown ? this.findKnownDenial(caller, accountId, operation) : undefined;
       return this.admit(request, reply, access, remote, accountId, current);
     });
   }
 
-  private findKnownRefusal(
+  private findKnownDenial(
     caller: Caller | undefined,
     accountId: number | null | undefined,
     operation: string | undefined,
-  ): AccountRefusal | null | undefined {
+  ): AccountDenial | null | undefined {
     if (!caller || typeof accountId !== 'number') return undefined;
-    return this.parts.authenticator.findKnownRefusal(caller, accountId, operation);
+    return this.parts.authenticator.findKnownDenial(caller, accountId, operation);
   }
 
   /**
    * @param accountId of the path; undefined: it names none; null: none can have that id
-   * @param refusal undefined: not known without a lookup
+   * @param denial undefined: not known without a lookup
    */
   private admit(
     request: AuthenticatedRequest,
@@ -249,7 +248,7 @@ export class RequestGuard {
     { isStatus, operation }: RouteAccess,
     usage: Usage,
     accountId: number | null | undefined,
-    refusal: AccountRefusal | null | undefined,
+    denial: AccountDenial | null | undefined,
   ): Awaitable<void> {
     reply.headers(renderLimitHeaders(usage));
     this.assertWithinLimit(usage);
@@ -261,8 +260,8 @@ export class RequestGuard {
       return assertMayWrite(request, caller);
     }
     if (accountId === null) throw new NotFoundError(this.parts.authenticator.accountName);
-    if (refusal !== undefined) return this.enter(request, caller, accountId, refusal);
-    const lookup = this.parts.authenticator.findRefusal(caller, accountId, operation);
+    if (denial !== undefined) return this.enter(request, caller, accountId, denial);
+    const lookup = this.parts.authenticator.findDenial(caller, accountId, operation);
     return this.enterNew(request, reply, caller, accountId, lookup);
   }
 
@@ -272,28 +271,28 @@ export class RequestGuard {
     reply: FastifyReply,
     caller: Caller,
     accountId: number,
-    lookup: Promise<AccountRefusal | null>,
+    lookup: Promise<AccountDenial | null>,
   ): Promise<void> {
-    const refusal = await lookup;
-    if (refusal !== 'not_found') {
+    const denial = await lookup;
+    if (denial !== 'not_found') {
       const usage = await this.limits.countAccount(accountId);
       if (usage.isExceeded) reply.headers(renderLimitHeaders(usage));
       this.assertWithinLimit(usage);
     }
-    this.enter(request, caller, accountId, refusal);
+    this.enter(request, caller, accountId, denial);
   }
 
   private enter(
     request: AuthenticatedRequest,
     caller: Caller,
     accountId: number,
-    refusal: AccountRefusal | null,
+    denial: AccountDenial | null,
   ): void {
-    if (refusal === 'not_found') throw new NotFoundError(this.parts.authenticator.accountName);
+    if (denial === 'not_found') throw new NotFoundError(this.parts.authenticator.accountName);
     request.accountId = accountId;
     shareDatabase(request, accountId);
-    if (refusal === null) return assertMayWrite(request, caller);
-    request.refusal = 'role';
+    if (denial === null) return assertMayWrite(request, caller);
+    request.denial = 'role';
     throw new ForbiddenError();
   }
 

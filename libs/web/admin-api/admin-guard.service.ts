@@ -49,7 +49,7 @@ export class AdminGuard {
     }
     if (isOpen) return;
     if (!isAllowed) {
-      request.refusal = 'admin_address';
+      request.denial = 'admin_address';
       throw new NotFoundException();
     }
     if (!caller) {

@@ -115,10 +115,10 @@ export class ConsoleGuard {
         : { ...membership, role: limitRole(membership.role, 'staff') };
     request.accountId = store.id;
     shareDatabase(request, store.id);
-    // The page of a refusal has the menu of the store too.
+    // The page of a denial has the menu of the store too.
     request.store = store;
     if (!isAllowed(store.role, operation)) {
-      request.refusal = 'role';
+      request.denial = 'role';
       if (isAboutOwnRole(request)) {
         return reply.redirect(`${this.root}/app/stores/${store.id}`, 303);
       }
@@ -150,7 +150,7 @@ export class ConsoleGuard {
     const received = Buffer.from(String(token ?? ''));
     const expected = Buffer.from(signedIn.csrfToken);
     if (received.length === expected.length && timingSafeEqual(received, expected)) return;
-    request.refusal = 'csrf_token';
+    request.denial = 'csrf_token';
     const { errors } = localizeRequest(request).t.console;
     throw new PageError(403, errors.expired, errors.expiredWhy);
   }

@@ -8,7 +8,7 @@ import { PageError } from './page-error.js';
  * @throws PageError
  */
 export function assertOwnSite(
-  request: Pick<AuthenticatedRequest, 'headers' | 'refusal'>,
+  request: Pick<AuthenticatedRequest, 'headers' | 'denial'>,
   publicUrl: string,
 ): void {
   const { headers } = request;
@@ -16,7 +16,7 @@ export function assertOwnSite(
   // Browsers send the first with every form; the second only over https and to this machine.
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   if (headers.origin === origin && site === 'same-origin') return;
-  request.refusal = 'cross_site';
+  request.denial = 'cross_site';
   const { errors } = localizeRequest(request).t.console;
   throw new PageError(403, errors.otherSite, errors.otherSiteWhy({ site: origin }));
 }
