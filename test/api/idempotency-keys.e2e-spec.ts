@@ -396,7 +396,7 @@ describe('idempotency keys', () => {
     const { query } = service.running.database;
     const once = key();
     const redeem = () => store.send('POST', `${path}/redeem`, { reward_id: rewards[0]?.id }, once);
-    // The refusal cannot be stored, as when the database dies after the request was judged.
+    // The rejection cannot be stored, as when the database dies after the request was judged.
     await query(`create function is_lost() returns trigger language plpgsql as $$
       begin raise exception 'lost' using errcode = 'lock_not_available'; end $$`);
     await query(`create trigger is_lost before update on es.stored_responses

@@ -105,7 +105,7 @@ describe('a request with an Idempotency-Key', () => {
     await eventually(listKeys, ({ length }) => length === 0);
   });
 
-  it('gets 409 instead of its refusal when another request has taken over its key', async () => {
+  it('gets 409 instead of its rejection when another request has taken over its key', async () => {
     const store = await service.newStore();
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const body = { reward_id: rewards[0]?.id };

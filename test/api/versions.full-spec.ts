@@ -47,7 +47,7 @@ const retired = useService(
 );
 
 /** Reads the message of an api that does not start. */
-function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
+function readStartFailure(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
   const { status, output } = runNode(
     ['dist/apps/api/main.js'],
     createTestEnvironment(database.url, settings),
@@ -198,11 +198,11 @@ describe('a version', () => {
       API_V1_DEPRECATION_DATE: '2020-01-01',
       API_V1_SUNSET_DATE: sunset,
     });
-    expect(refusalOf(database, settings('2021-01-01'))).toMatch(
+    expect(readStartFailure(database, settings('2021-01-01'))).toMatch(
       /^API_V1_SUNSET_DATE: must be \d{4}-\d\d-\d\d or later, because this start is the first to announce .*\n$/,
     );
     const first = await startService(settings(inDays(367)), database);
-    expect(refusalOf(database, { ...first.environment, ...settings(inDays(364)) })).toMatch(
+    expect(readStartFailure(database, { ...first.environment, ...settings(inDays(364)) })).toMatch(
       /twelve months after the retirement of v1 was announced on /,
     );
     const shared = { ...database, close: async () => undefined };
@@ -213,7 +213,7 @@ describe('a version', () => {
 
   it('VER-14 Once a retirement was announced, a start without its dates is rejected until the announcement is withdrawn', async () => {
     const database = await announcedDatabase(DEPRECATED, SUNSET);
-    expect(refusalOf(database, {})).toBe(
+    expect(readStartFailure(database, {})).toBe(
       'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with inkpad retirement:withdraw.\n',
     );
     await database.close();

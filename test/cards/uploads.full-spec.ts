@@ -83,13 +83,13 @@ const untilStatus = (client: ContractClient, status: number) =>
 
 const LOGO_HEADER: Upload = { method: 'PUT', type: 'image/png', length: 1_000 };
 
-/** Lets two uploads of the store be under way: by default a file of 20 MiB and a logo. @returns the refusal of a third */
+/** Lets two uploads of the store be under way: by default a file of 20 MiB and a logo. @returns the response to a third */
 async function fill(
   client: ContractClient,
   both: [Upload, Upload] = [{}, { ...LOGO_HEADER, path: `${client.store}/logo` }],
-): Promise<{ uploads: Socket[]; refusal: ApiResponse<Failure> }> {
+): Promise<{ uploads: Socket[]; response: ApiResponse<Failure> }> {
   const uploads = both.map((upload) => hold(client, upload));
-  const refusal = await eventually(
+  const response = await eventually(
     () => {
       // While the probe was under way, there was no room for one of them.
       for (const [i, upload] of both.entries()) {
@@ -99,7 +99,7 @@ async function fill(
     },
     ({ status }) => status === 503,
   );
-  return { uploads, refusal };
+  return { uploads, response };
 }
 
 const sendFile = (client: ContractClient) =>
@@ -110,11 +110,11 @@ const sendFile = (client: ContractClient) =>
 describe('uploads', () => {
   it('UPLOAD-01 At most two files of a store are uploaded at a time, pictures included: one more is 503 `unavailable` with `Retry-After`', async () => {
     const store = await service.newStore();
-    const { refusal } = await fill(store);
-    expectFailure(refusal, 503, 'unavailable');
-    expect(refusal.body.error).toBe('2 uploads of this account are still under way');
-    expect(refusal.body.resolution).toMatch(/Send the request again/);
-    expect(refusal.headers.get('retry-after')).toBe('5');
+    const { response } = await fill(store);
+    expectFailure(response, 503, 'unavailable');
+    expect(response.body.error).toBe('2 uploads of this account are still under way');
+    expect(response.body.resolution).toMatch(/Send the request again/);
+    expect(response.headers.get('retry-after')).toBe('5');
     expect((await sendFile(store)).status).toBe(503);
     expect((await store.post(`${store.store}/cards`, { card: { name: 'Tea' } })).status).toBe(201);
   });

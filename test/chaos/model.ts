@@ -1,9 +1,9 @@
 /**
  * Models what the service must show and send, written from docs/api.md alone: nothing here comes from the code under test.
- * Every function does to the model what a request does to the service, and returns the expected refusal.
+ * Every function does to the model what a request does to the service, and returns the expected rejection.
  */
 
-export type Refusal = { status: 404 | 422; code: string };
+export type Rejection = { status: 404 | 422; code: string };
 
 export type Reward = {
   id: number;
@@ -82,11 +82,11 @@ export type Customer = {
   events: { type: 'customer.created' | 'customer.updated'; firstName: string }[];
 };
 
-const refuse = (code = 'validation_failed'): Refusal => ({ status: 422, code });
-const NOT_FOUND: Refusal = { status: 404, code: 'not_found' };
+const refuse = (code = 'validation_failed'): Rejection => ({ status: 422, code });
+const NOT_FOUND: Rejection = { status: 404, code: 'not_found' };
 
 /** CCARD-22, CCARD-26 */
-export function findEnrolmentRefusal(customer: Customer, card: Card): Refusal | undefined {
+export function findEnrolmentRejection(customer: Customer, card: Card): Rejection | undefined {
   if (card.archived || card.expired) return refuse();
   return customer.cards.some((own) => own.card === card) ? refuse('taken') : undefined;
 }
@@ -118,13 +118,13 @@ export function stamp(
   customerCard: CustomerCard,
   stamps: number,
   source: string,
-): Refusal | undefined {
+): Rejection | undefined {
   if (customerCard.card.expired) return refuse('card_expired');
   addStamps(customerCard, stamps, source);
   return undefined;
 }
 
-export function redeem(customerCard: CustomerCard, reward: Reward): Refusal | undefined {
+export function redeem(customerCard: CustomerCard, reward: Reward): Rejection | undefined {
   if (reward.deleted || !customerCard.card.rewards.includes(reward)) return NOT_FOUND;
   if (customerCard.card.expired) return refuse('card_expired');
   if (!reward.active) return refuse('reward_inactive');
@@ -150,7 +150,7 @@ export function redeem(customerCard: CustomerCard, reward: Reward): Refusal | un
   return undefined;
 }
 
-export function adjust(customerCard: CustomerCard, stamps: number): Refusal | undefined {
+export function adjust(customerCard: CustomerCard, stamps: number): Rejection | undefined {
   if (stamps > 0) addStamps(customerCard, stamps, 'adjustment');
   else if (customerCard.count < -stamps) return refuse('insufficient_stamps');
   else removeStamps(customerCard, -stamps);
@@ -158,7 +158,7 @@ export function adjust(customerCard: CustomerCard, stamps: number): Refusal | un
 }
 
 /** @param sequence of the event */
-export function reverse(customerCard: CustomerCard, sequence: number): Refusal | undefined {
+export function reverse(customerCard: CustomerCard, sequence: number): Rejection | undefined {
   const event = customerCard.events[sequence];
   if (!event) return NOT_FOUND;
   if (event.type === 'customer_card.created' || event.type === 'reward.unlocked') return refuse();
@@ -204,7 +204,7 @@ export function isReversed({ customerCard, sequence }: ReceiptUse): boolean {
 }
 
 /** RECEIPT-16, RECEIPT-17, RECEIPT-21, RECEIPT-27 */
-export function reverseReceipt(receipt: ReceiptNumber): Refusal | undefined {
+export function reverseReceipt(receipt: ReceiptNumber): Rejection | undefined {
   const uses = listStandingUses(receipt);
   for (const customerCard of new Set(uses.map((use) => use.customerCard))) {
     if (customerCard.closedInto) return refuse('customer_merged');
@@ -214,8 +214,8 @@ export function reverseReceipt(receipt: ReceiptNumber): Refusal | undefined {
   }
   const isCovered = uses.every((use) => use.customerCard.count >= getChange(use));
   for (const { customerCard, sequence } of isCovered ? uses : uses.toReversed()) {
-    const refusal = reverse(customerCard, sequence);
-    if (refusal) throw new Error(`event ${sequence} cannot be reversed: ${refusal.code}`);
+    const rejection = reverse(customerCard, sequence);
+    if (rejection) throw new Error(`event ${sequence} cannot be reversed: ${rejection.code}`);
   }
   return undefined;
 }
@@ -228,7 +228,7 @@ function getChange({ customerCard, sequence }: ReceiptUse): number {
 }
 
 /** Refuses changes of erased (ERASE-07) and merged (MERGE-21) customers. */
-export function findChangeRefusal(customer: Customer): Refusal | undefined {
+export function findChangeRejection(customer: Customer): Rejection | undefined {
   if (customer.erased) return refuse('customer_erased');
   return customer.mergedInto && refuse('customer_merged');
 }
@@ -352,7 +352,7 @@ function moveStamps(
 }
 
 /** REWARD-24 */
-export function deleteReward(reward: Reward): Refusal | undefined {
+export function deleteReward(reward: Reward): Rejection | undefined {
   if (reward.redeemed) return refuse();
   reward.deleted = true;
   return undefined;

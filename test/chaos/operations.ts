@@ -7,8 +7,8 @@ import {
   listPerson,
   findOpenCard,
   redeem,
-  findChangeRefusal,
-  findEnrolmentRefusal,
+  findChangeRejection,
+  findEnrolmentRejection,
   isReversed,
   listStandingUses,
   reverse,
@@ -20,7 +20,7 @@ import {
   type Customer,
   type CustomerCard,
   type ReceiptNumber,
-  type Refusal,
+  type Rejection,
   type Reward,
 } from './model.js';
 import { RECENT_EVENTS, toCardJson, type Json, type SimpleRecord, type Worker } from './worker.js';
@@ -39,9 +39,9 @@ const PAST = '2020-01-01T00:00:00.000Z';
 const MAX_RECORDS = { cards: 6, rewards: 6, simple: 12 };
 /** RECEIPT-15 */
 const MAX_RECEIPT_USES = 10;
-const INVALID: Refusal = { status: 422, code: 'validation_failed' };
-const ALREADY_USED: Refusal = { status: 422, code: 'taken' };
-const NOT_FOUND: Refusal = { status: 404, code: 'not_found' };
+const INVALID: Rejection = { status: 422, code: 'validation_failed' };
+const ALREADY_USED: Rejection = { status: 422, code: 'taken' };
+const NOT_FOUND: Rejection = { status: 404, code: 'not_found' };
 
 /** A new operation of the API is added here, with its rules in the model. */
 export const OPERATIONS: Operation[] = [
@@ -218,14 +218,14 @@ async function createCustomer(worker: Worker): Promise<boolean> {
     events: [{ type: 'customer.created', firstName }],
   };
   const card = worker.random.chance(0.5) ? worker.random.pick(worker.cards) : undefined;
-  const refusal = card && findEnrolmentRefusal(customer, card);
+  const rejection = card && findEnrolmentRejection(customer, card);
   const { body } = await worker.write(
     'POST',
     `${worker.store}/customers`,
     { customer: { first_name: firstName, email }, ...(card && { card_id: card.id }) },
-    refusal,
+    rejection,
   );
-  if (refusal) return true;
+  if (rejection) return true;
   customer.id = Number(body['id']);
   worker.customers.push(customer);
   if (card) {
@@ -265,9 +265,9 @@ async function enrolCustomer(worker: Worker): Promise<boolean> {
   const card = worker.random.pick(worker.cards);
   if (!customer || !card) return false;
   const path = `${worker.store}/customers/${customer.id}/customer_cards`;
-  const refusal = findEnrolmentRefusal(customer, card);
-  const { body } = await worker.write('POST', path, { card_id: card.id }, refusal);
-  if (!refusal) worker.expectCard(enrol(customer, card, Number(body['id'])), body, path);
+  const rejection = findEnrolmentRejection(customer, card);
+  const { body } = await worker.write('POST', path, { card_id: card.id }, rejection);
+  if (!rejection) worker.expectCard(enrol(customer, card, Number(body['id'])), body, path);
   return true;
 }
 
@@ -282,10 +282,10 @@ async function stampCard(worker: Worker): Promise<boolean> {
   if (!customerCard) return false;
   const stamps = worker.random.between(1, 4);
   const source = worker.random.chance(0.2) ? 'pos' : 'api';
-  const refusal = stamp(customerCard, stamps, source);
+  const rejection = stamp(customerCard, stamps, source);
   const path = `${worker.getPath(customerCard)}/stamp`;
-  const { body } = await worker.write('POST', path, { stamps, source }, refusal);
-  if (!refusal) worker.expectCard(customerCard, body, path);
+  const { body } = await worker.write('POST', path, { stamps, source }, rejection);
+  if (!rejection) worker.expectCard(customerCard, body, path);
   return true;
 }
 
@@ -315,9 +315,9 @@ async function stampWithReceipt(
   const body = { stamps, external_ref: receipt.number };
   const request = { method: 'POST', path: `${worker.getPath(customerCard)}/stamp`, body };
   const sequence = customerCard.events.length;
-  const refusal = stamp(customerCard, stamps, 'api');
-  const response = (await worker.send(request, refusal)).body as Json;
-  if (refusal) return false;
+  const rejection = stamp(customerCard, stamps, 'api');
+  const response = (await worker.send(request, rejection)).body as Json;
+  if (rejection) return false;
   worker.expectCard(customerCard, response, request.path);
   addReceipt(worker, { request, response, card: customerCard.id });
   receipt.stamping = { customerCard, sequence };
@@ -364,9 +364,9 @@ async function reverseOneReceipt(worker: Worker): Promise<boolean> {
       worker.expect(request, summarizeReversal(repeated as Json), summarizeReversal(first));
     return true;
   }
-  const refusal = reverseReceipt(receipt);
-  const response = (await worker.send(request, refusal)).body as Json;
-  if (refusal) return true;
+  const rejection = reverseReceipt(receipt);
+  const response = (await worker.send(request, rejection)).body as Json;
+  if (rejection) return true;
   worker.expect(request, (response['reversed'] as string[]).length, cards.length);
   worker.reversedReceipts.set(receipt, response);
   const [first] = cards;
@@ -388,9 +388,9 @@ async function adjustByReceipt(worker: Worker): Promise<boolean> {
   const stamps = worker.random.between(1, 5) * (worker.random.chance(0.5) ? 1 : -1);
   const body = { stamps, reason: 'counted again', external_ref: worker.createName('receipt') };
   const request = { method: 'POST', path: `${worker.getPath(customerCard)}/adjust`, body };
-  const refusal = adjust(customerCard, stamps);
-  const response = (await worker.send(request, refusal)).body as Json;
-  if (refusal) return true;
+  const rejection = adjust(customerCard, stamps);
+  const response = (await worker.send(request, rejection)).body as Json;
+  if (rejection) return true;
   worker.expectCard(customerCard, response, request.path);
   addReceipt(worker, { request, response, card: customerCard.id });
   return true;
@@ -418,10 +418,10 @@ async function redeemReward(worker: Worker): Promise<boolean> {
   const reward = customerCard && worker.random.pick(customerCard.card.rewards);
   if (!customerCard || !reward) return false;
   const path = `${worker.getPath(customerCard)}/redeem`;
-  const refusal = redeem(customerCard, reward);
+  const rejection = redeem(customerCard, reward);
   if (worker.random.chance(0.7)) {
-    const { body } = await worker.write('POST', path, { reward_id: reward.id }, refusal);
-    if (!refusal) expectRedemption(worker, customerCard, reward, body);
+    const { body } = await worker.write('POST', path, { reward_id: reward.id }, rejection);
+    if (!rejection) expectRedemption(worker, customerCard, reward, body);
     return true;
   }
   // A receipt that stamps were given for, on this card or another one, or a new one.
@@ -430,8 +430,8 @@ async function redeemReward(worker: Worker): Promise<boolean> {
     : undefined;
   const external_ref = receipt?.number ?? worker.createName('receipt');
   const request = { method: 'POST', path, body: { reward_id: reward.id, external_ref } };
-  const response = (await worker.send(request, refusal)).body as Json;
-  if (refusal) return true;
+  const response = (await worker.send(request, rejection)).body as Json;
+  if (rejection) return true;
   expectRedemption(worker, customerCard, reward, response);
   addReceipt(worker, { request, response, card: customerCard.id });
   if (!receipt) return true;
@@ -460,9 +460,9 @@ async function adjustCard(worker: Worker): Promise<boolean> {
   if (!customerCard) return false;
   const stamps = worker.random.between(1, 5) * (worker.random.chance(0.5) ? 1 : -1);
   const path = `${worker.getPath(customerCard)}/adjust`;
-  const refusal = adjust(customerCard, stamps);
-  const { body } = await worker.write('POST', path, { stamps, reason: 'counted again' }, refusal);
-  if (!refusal) worker.expectCard(customerCard, body, path);
+  const rejection = adjust(customerCard, stamps);
+  const { body } = await worker.write('POST', path, { stamps, reason: 'counted again' }, rejection);
+  if (!rejection) worker.expectCard(customerCard, body, path);
   return true;
 }
 
@@ -485,8 +485,8 @@ async function reverseEvent(worker: Worker): Promise<boolean> {
   const event = await pickEvent(worker);
   if (!event) return false;
   const { customerCard, sequence, path } = event;
-  const refusal = reverse(customerCard, sequence);
-  await worker.write('POST', path, { reason: 'a mistake' }, refusal, INVALID);
+  const rejection = reverse(customerCard, sequence);
+  await worker.write('POST', path, { reason: 'a mistake' }, rejection, INVALID);
   await worker.expectFields(worker.getPath(customerCard), toCardJson(customerCard));
   return true;
 }
@@ -591,8 +591,8 @@ async function repeatTogether(worker: Worker): Promise<boolean> {
   if (!customerCard) return false;
   const path = `${worker.getPath(customerCard)}/stamp`;
   const request = { method: 'POST', path, body: { stamps: 1 }, key: worker.createName('key') };
-  const refusal = stamp(customerCard, 1, 'api');
-  const responses = await Promise.all([1, 2, 3].map(() => worker.send(request, refusal)));
+  const rejection = stamp(customerCard, 1, 'api');
+  const responses = await Promise.all([1, 2, 3].map(() => worker.send(request, rejection)));
   const texts = responses.map(({ text }) => text);
   worker.expect(request, [...new Set(texts)], texts.slice(0, 1));
   return true;
@@ -666,9 +666,9 @@ async function stampUnderOldPath(worker: Worker): Promise<boolean> {
   if (!old) return false;
   const customerCard = findOpenCard(old);
   const path = `${getCustomerPath(worker, lastMerge.from)}/customer_cards/${old.id}`;
-  const refusal = stamp(customerCard, 1, 'api');
-  const { body } = await worker.write('POST', `${path}/stamp`, { stamps: 1 }, refusal);
-  if (!refusal) worker.expectCard(customerCard, body, path);
+  const rejection = stamp(customerCard, 1, 'api');
+  const { body } = await worker.write('POST', `${path}/stamp`, { stamps: 1 }, rejection);
+  if (!rejection) worker.expectCard(customerCard, body, path);
   await worker.expectFields(path, toCardJson(customerCard));
   return true;
 }
@@ -698,23 +698,23 @@ async function eraseCustomer(worker: Worker): Promise<boolean> {
 /** ERASE-07, MERGE-21, MERGE-39 */
 async function changeUnchangeable(worker: Worker): Promise<boolean> {
   const customer = worker.random.pick(
-    worker.customers.filter((one) => findChangeRefusal(one) !== undefined),
+    worker.customers.filter((one) => findChangeRejection(one) !== undefined),
   );
   const other = worker.random.pick(worker.changeableCustomers);
   if (!customer || !other) return false;
-  const refusal = findChangeRefusal(customer);
+  const rejection = findChangeRejection(customer);
   const path = getCustomerPath(worker, customer);
   const changes = { customer: { first_name: worker.createName('Nobody') } };
-  await worker.write('PATCH', path, changes, refusal);
+  await worker.write('PATCH', path, changes, rejection);
   const both = { from_customer_id: customer.id };
-  await worker.write('POST', `${getCustomerPath(worker, other)}/merge`, both, refusal);
+  await worker.write('POST', `${getCustomerPath(worker, other)}/merge`, both, rejection);
   const customerCard = worker.random.pick(customer.erased ? customer.cards : []);
   if (customerCard && !customerCard.card.expired) {
     await worker.write(
       'POST',
       `${path}/customer_cards/${customerCard.id}/stamp`,
       { stamps: 1 },
-      refusal,
+      rejection,
     );
     await worker.expectFields(
       `${path}/customer_cards/${customerCard.id}`,

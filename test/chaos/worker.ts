@@ -8,13 +8,13 @@ import {
 } from './retrying-client.js';
 import {
   availableRewards,
-  findChangeRefusal,
+  findChangeRejection,
   getStatus,
   type Card,
   type Customer,
   type CustomerCard,
   type ReceiptNumber,
-  type Refusal,
+  type Rejection,
 } from './model.js';
 import type { Random } from './random.js';
 
@@ -68,7 +68,7 @@ export class Worker {
 
   /** The customers who are neither erased nor merged. */
   get changeableCustomers(): Customer[] {
-    return this.customers.filter((customer) => findChangeRefusal(customer) === undefined);
+    return this.customers.filter((customer) => findChangeRejection(customer) === undefined);
   }
 
   get customerCards(): CustomerCard[] {
@@ -93,19 +93,21 @@ export class Worker {
 
   /**
    * Sends a write with an Idempotency-Key, now and then twice.
-   * @param refusal the expected refusal
-   * @param refusalWhenDone the refusal of a repetition, for a write that cannot be done twice; it is sent without a key now and then
+   * @param rejection the expected rejection
+   * @param rejectionWhenDone the rejection of a repetition, for a write that cannot be done twice; it is sent without a key now and then
    */
   async write(
     method: string,
     path: string,
     body?: unknown,
-    refusal?: Refusal,
-    refusalWhenDone?: Refusal | 'done',
+    rejection?: Rejection,
+    rejectionWhenDone?: Rejection | 'done',
   ): Promise<FinalResponse & { body: Json }> {
-    if (refusalWhenDone && this.random.chance(0.4)) {
+    if (rejectionWhenDone && this.random.chance(0.4)) {
       const request = { method, path, ...(body !== undefined && { body }) };
-      return (await this.send(request, refusal, refusalWhenDone)) as FinalResponse & { body: Json };
+      return (await this.send(request, rejection, rejectionWhenDone)) as FinalResponse & {
+        body: Json;
+      };
     }
     const request = {
       method,
@@ -113,9 +115,9 @@ export class Worker {
       key: this.createName('key'),
       ...(body !== undefined && { body }),
     };
-    const response = await this.send(request, refusal);
-    if (this.random.chance(0.05) && refusal?.status !== 404) {
-      const { replayed, text } = await this.send(request, refusal);
+    const response = await this.send(request, rejection);
+    if (this.random.chance(0.05) && rejection?.status !== 404) {
+      const { replayed, text } = await this.send(request, rejection);
       this.expect(request, [replayed, text], [true, response.text]);
     }
     return response as FinalResponse & { body: Json };
@@ -123,8 +125,8 @@ export class Worker {
 
   async send(
     request: Request,
-    refusal?: Refusal,
-    refusalWhenDone?: Refusal | 'done',
+    rejection?: Rejection,
+    rejectionWhenDone?: Rejection | 'done',
   ): Promise<FinalResponse> {
     this.recentRequests.push(renderRequest(request));
     if (this.recentRequests.length > 40) this.recentRequests.shift();
@@ -133,9 +135,10 @@ export class Worker {
     const outcome = response.status < 300 ? 'done' : `${response.status} ${String(code)}`;
     const wasDone =
       response.hasUnknownAttempt &&
-      refusalWhenDone !== undefined &&
-      outcome === renderRefusal(refusalWhenDone);
-    if (!wasDone) this.expect(request, outcome, renderRefusal(refusal ?? 'done'), response.text);
+      rejectionWhenDone !== undefined &&
+      outcome === renderRejection(rejectionWhenDone);
+    if (!wasDone)
+      this.expect(request, outcome, renderRejection(rejection ?? 'done'), response.text);
     return response;
   }
 
@@ -211,8 +214,8 @@ function toHistoryEntry(event: Json): Json {
   return type === 'customer_card.created' ? { type } : { type, balance };
 }
 
-const renderRefusal = (refusal: Refusal | 'done'): string =>
-  refusal === 'done' ? refusal : `${refusal.status} ${refusal.code}`;
+const renderRejection = (rejection: Rejection | 'done'): string =>
+  rejection === 'done' ? rejection : `${rejection.status} ${rejection.code}`;
 
 /** Predicts the API's response. */
 export function toCardJson(customerCard: CustomerCard): Json {

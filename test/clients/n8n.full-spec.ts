@@ -55,8 +55,8 @@ print((await execute('card', 'getAll', { returnAll: false, limit: 2 })).length);
 print((await execute('card', 'getAll', { returnAll: true })).length);
 print((await execute('customer', 'getAll', { returnAll: true, filters: { email: 'BEN@example.com' } })).length);
 print((await loadOptions(credentials, 'getAccounts')).length);
-const refusal = await execute('customerCard', 'stamp', { stamps: 0 }).catch((error) => error);
-print([refusal.name, refusal.httpCode, refusal.message, refusal.description.includes('Read more: ')]);
+const rejection = await execute('customerCard', 'stamp', { stamps: 0 }).catch((error) => error);
+print([rejection.name, rejection.httpCode, rejection.message, rejection.description.includes('Read more: ')]);
 `;
 
 let folder: string;

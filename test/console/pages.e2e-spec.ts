@@ -139,8 +139,16 @@ describe('the console’s API tokens', () => {
   it('are refused with 422 for a role or a reach that the form does not have', async () => {
     await owner.get(`${page}/tokens`);
     for (const wrong of [{ role: 'admin' }, { reach: '7' }]) {
-      const refusal = await owner.post(`${page}/tokens`, { name: 'till', lifetime: '', ...wrong });
-      expect([wrong, refusal.status, refusal.text.includes('ink_')]).toEqual([wrong, 422, false]);
+      const rejection = await owner.post(`${page}/tokens`, {
+        name: 'till',
+        lifetime: '',
+        ...wrong,
+      });
+      expect([wrong, rejection.status, rejection.text.includes('ink_')]).toEqual([
+        wrong,
+        422,
+        false,
+      ]);
     }
   });
 
@@ -178,12 +186,12 @@ describe('the console’s API tokens', () => {
   it('are refused with 422 without a visible name', async () => {
     await owner.get(`${page}/tokens`);
     for (const name of [' ', '\u200B', '\u3164 \u2800']) {
-      const refusal = await owner.post(`${page}/tokens`, {
+      const rejection = await owner.post(`${page}/tokens`, {
         name,
         lifetime: '',
         current_password: PASSWORD,
       });
-      expect([refusal.status, refusal.text.includes('between 1 and 255')]).toEqual([422, true]);
+      expect([rejection.status, rejection.text.includes('between 1 and 255')]).toEqual([422, true]);
     }
   });
 
@@ -201,8 +209,8 @@ describe('the console’s API tokens', () => {
     const other = await service.newStore();
     const elsewhere = new AddMember(cli, other.accountId, email, 'staff');
     await service.execute(elsewhere);
-    const refusal = await owner.post(`${page}/tokens/${id}/revoke`);
-    expect([refusal.status, refusal.text.includes('other stores')]).toEqual([422, true]);
+    const rejection = await owner.post(`${page}/tokens/${id}/revoke`);
+    expect([rejection.status, rejection.text.includes('other stores')]).toEqual([422, true]);
     // A manager sees and revokes no more than their own.
     const own = await manager.get(`${page}/tokens`);
     expect(own.text).not.toContain('&lt;till');
@@ -240,8 +248,8 @@ describe('the users of a store', () => {
     const weak = await newcomer.post(link, { name: 'Ada', password: 'short' });
     expect([weak.status, weak.text.includes('at least 10')]).toEqual([422, true]);
     const nameless = { name: '\u3164', password: 'twelve gre\u0301en bottles' };
-    const refusal = await newcomer.post(link, nameless);
-    expect([refusal.status, refusal.text.includes('1 and 255')]).toEqual([422, true]);
+    const rejection = await newcomer.post(link, nameless);
+    expect([rejection.status, rejection.text.includes('1 and 255')]).toEqual([422, true]);
     const acceptance = await newcomer.post(link, { ...nameless, name: '\u200BAda' });
     expect([acceptance.status, acceptance.location]).toEqual([303, `/counter/${store.accountId}`]);
     expect((await newcomer.get(page)).status).toBe(200);
@@ -325,8 +333,8 @@ describe('the users of a store', () => {
       ['remove', {}],
       ['role', { role: 'staff', sure: 'yes' }],
     ] as const) {
-      const refusal = await browser.post(`${self}/${action}`, fields);
-      expect([refusal.status, refusal.text.includes('only owner')]).toEqual([422, true]);
+      const rejection = await browser.post(`${self}/${action}`, fields);
+      expect([rejection.status, rejection.text.includes('only owner')]).toEqual([422, true]);
     }
     const { browser: manager, id } = await addMember('manager');
     expect((await manager.get(`${page}/settings`)).status).toBe(200);

@@ -216,7 +216,7 @@ describe('the counter in a browser', () => {
     expect(await refused.isHidden()).toBe(true);
   });
 
-  it('keeps the name in a refusal for a day, and no longer than until somebody signs out', async () => {
+  it('keeps the name in a rejection for a day, and no longer than until somebody signs out', async () => {
     const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
     await store.post(`${limited.path}/stamp`, { stamps: 1 });
     const page = await openCounter((await newStaff('Mira')).email);

@@ -132,7 +132,7 @@ describe('a value that another record has', () => {
     expect(answer.headers.get('content-type')).toContain('application/problem+json');
     expectTaken(answer, 'email', { type: 'customer', id });
     expect(answer.body).toMatchObject({ status: 422, type: expect.stringMatching(/#taken$/) });
-    // The refusal that is stored under a key has it as well.
+    // The rejection that is stored under a key has it as well.
     const key = { 'idempotency-key': `taken ${email}` };
     const keyed = [
       await store.send('POST', path, body, key),

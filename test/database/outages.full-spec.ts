@@ -197,7 +197,7 @@ describe.each([
   });
 
   it('GET /health/ready of the api responds 503, and GET /health/live 200', async () => {
-    // A refusal counts for some seconds.
+    // Such an error counts for some seconds.
     const readiness = await eventually(
       async () => {
         await store.post(`${path}/stamp`, { stamps: 1 });

@@ -148,11 +148,11 @@ describe('a database in another encoding', () => {
   it.each(['LATIN1', 'SQL_ASCII'])('is refused by clients and pools: %s', async (encoding) => {
     const database = await createTestDatabase();
     const url = await databaseIn(encoding, database);
-    const refusal = `has the encoding ${encoding}, which does not hold every text`;
+    const message = `has the encoding ${encoding}, which does not hold every text`;
     const client = createDatabaseClient(url, 'test');
-    await expect(client.connect()).rejects.toThrow(refusal);
+    await expect(client.connect()).rejects.toThrow(message);
     const source = createDataSource(testConfig(url), 'test');
-    await expect(source.initialize()).rejects.toThrow(refusal);
+    await expect(source.initialize()).rejects.toThrow(message);
     await eventually(
       () => database.query(`select from pg_stat_activity where datname = $1`, [nameIn(url)]),
       ({ rowCount }) => rowCount === 0,

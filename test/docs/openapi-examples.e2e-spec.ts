@@ -140,11 +140,11 @@ describe('the TypeScript client', () => {
       names.push(card.name);
     }
     expect(names).toEqual(['One', 'Two', 'Three']);
-    const refusal = await inkpad
+    const rejection = await inkpad
       .createCard({ path, body: { card: { name: ' ' } } })
       .catch((error: unknown) => error);
-    expect(refusal).toBeInstanceOf(InkpadError);
-    expect(refusal).toMatchObject({
+    expect(rejection).toBeInstanceOf(InkpadError);
+    expect(rejection).toMatchObject({
       status: 422,
       code: 'validation_failed',
       errors: { name: ['must not be blank'] },

@@ -269,11 +269,11 @@ describe('handleCommand', () => {
       claims: [here.keys.createClaim(1, 'name', 'other', `counter-${fourth}`)],
     });
     const claims = [here.keys.createClaim(1, 'name', 'other', `counter-${third}`)];
-    const refusal = count(third, 1, {
+    const rejection = count(third, 1, {
       claims,
       newStreams: [startStream(counter, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
     });
-    await expect(refusal).rejects.toThrow(ClaimTakenError);
+    await expect(rejection).rejects.toThrow(ClaimTakenError);
     expect(await here.rows.load(counter, third)).toBeUndefined();
     expect(await here.rows.load(counter, ids)).toBeUndefined();
   });

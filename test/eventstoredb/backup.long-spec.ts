@@ -116,8 +116,8 @@ describe('inkpad backup with events in KurrentDB', () => {
   );
 
   it('refuses to restore into KurrentDB under a prefix that has a history', async () => {
-    const refusal = await run('restore', await createInstallation('original_'), backup);
-    expect(refusal).toEqual({
+    const failure = await run('restore', await createInstallation('original_'), backup);
+    expect(failure).toEqual({
       status: 1,
       output: expect.stringContaining(
         'KurrentDB (streams original_*) holds a history already. Restore into an empty server',
@@ -138,8 +138,8 @@ describe('inkpad backup with events in KurrentDB', () => {
       );
       await killed.kill('SIGKILL');
       await server.control('clear');
-      const refusal = await run('verify', restored);
-      expect(refusal).toEqual({
+      const failure = await run('verify', restored);
+      expect(failure).toEqual({
         status: 1,
         output: expect.stringContaining('A restore into this database was not finished'),
       });

@@ -139,10 +139,10 @@ describe('while the event store is unavailable', () => {
       const before = (await readAllEvents(other.store)).length;
       await server.stopListening();
       for (let i = 0; i < 20; i++) {
-        const refusal = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
-        expect([refusal.status, refusal.body.code]).toEqual([503, 'unavailable']);
-        expect(refusal.headers.get('retry-after')).toBe('1');
-        expect(refusal.body.resolution).toContain('Nothing was written');
+        const response = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
+        expect([response.status, response.body.code]).toEqual([503, 'unavailable']);
+        expect(response.headers.get('retry-after')).toBe('1');
+        expect(response.body.resolution).toContain('Nothing was written');
       }
       const person = { first_name: 'Cy', email: 'cy@example.com' };
       const creation = await store.post(`${store.store}/customers`, {

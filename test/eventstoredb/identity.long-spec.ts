@@ -36,7 +36,7 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-/** Opens the event store as a process does when it starts. @returns 'started', or the message of the refusal */
+/** Opens the event store as a process does when it starts. @returns 'started', or the message of the failure */
 async function start(
   database: TestDatabase,
   EVENT_STORE_URL: string | undefined,

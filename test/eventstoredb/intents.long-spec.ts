@@ -243,7 +243,7 @@ describe('with a second api', () => {
   /*
    * second api: claims the e-mail, opens its intent, reads whether the card's stream is new, and is paused
    * recovery, after the lease: appends both streams and closes the intent
-   * second api: sees that the card's stream exists       it wrote it: no refusal, and nothing is done twice
+   * second api: sees that the card's stream exists       it wrote it: no rejection, and nothing is done twice
    */
   it(
     'an api that was paused for longer than its lease responds with what another process did for it',

@@ -201,7 +201,7 @@ describe('inkpad checkpoint:consistency', () => {
 
 describe('the dispatcher signs no checkpoint', () => {
   /** Waits until a dispatcher refuses to sign. @returns its output */
-  async function waitForRefusal(sentence: string): Promise<string> {
+  async function waitForContradiction(sentence: string): Promise<string> {
     const before = key.files();
     const port = await findFreePort();
     const { dispatcher, requestCheckpoint } = await start({ HEALTH_PORT: String(port) });
@@ -233,7 +233,9 @@ describe('the dispatcher signs no checkpoint', () => {
            where index = 0 and level = (select max(level) from transparency_tiles)`,
         );
       await flip();
-      expect(await waitForRefusal('the history was changed')).toContain('no checkpoint was signed');
+      expect(await waitForContradiction('the history was changed')).toContain(
+        'no checkpoint was signed',
+      );
       await stopAll();
       await flip();
       await (await start()).waitForCheckpoint();
@@ -246,9 +248,9 @@ describe('the dispatcher signs no checkpoint', () => {
     async () => {
       const note = signCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer);
       await new CheckpointFiles(key.dir).write(1_000_000, note);
-      expect(await waitForRefusal('covers 1000000 events, and the history has only')).toContain(
-        'events are missing, or a backup was restored',
-      );
+      expect(
+        await waitForContradiction('covers 1000000 events, and the history has only'),
+      ).toContain('events are missing, or a backup was restored');
     },
     SLOW,
   );

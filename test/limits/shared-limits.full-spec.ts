@@ -229,7 +229,7 @@ describe('an api with REDIS_URL', () => {
       countInOutput(program, UNAVAILABLE_MESSAGE),
       countInOutput(program, AVAILABLE_MESSAGE),
     ];
-    const countRefusals = async () => {
+    const countErrors = async () => {
       const errors = await redis.query((client) => client.info('errorstats'));
       return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
     };
@@ -237,10 +237,10 @@ describe('an api with REDIS_URL', () => {
     const [count = 0] = countMessages();
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     expect(await requestRemaining()).toBe(LIMIT - 1);
-    const before = await countRefusals();
+    const before = await countErrors();
     // The api checks again and again, and Redis responds each time.
     await eventually(
-      async () => (countMessages()[1] ?? 0) > count || (await countRefusals()) >= before + 3,
+      async () => (countMessages()[1] ?? 0) > count || (await countErrors()) >= before + 3,
       (isOver) => isOver,
     );
     expect(countMessages()).toEqual([count + 1, count]);

@@ -237,12 +237,12 @@ describe('inkpad backup and inkpad restore', () => {
     const target = join(files, 'other key');
     const other = randomBytes(32).toString('base64');
     for (const key of ['', other]) {
-      const refusal = run('apps/cli/inkpad.cjs', ['restore', backup], {
+      const failure = run('apps/cli/inkpad.cjs', ['restore', backup], {
         ...settings(target),
         MASTER_KEY: key,
       });
-      expect(refusal.status).toBe(1);
-      expect(refusal.output).toMatch(
+      expect(failure.status).toBe(1);
+      expect(failure.output).toMatch(
         /This backup can be opened with the master key [0-9a-f]{8} alone/,
       );
       expect(existsSync(target)).toBe(false);
@@ -277,21 +277,21 @@ describe('inkpad backup and inkpad restore', () => {
     const [damaged, target] = [join(files, what), join(files, `into ${what}`)];
     cpSync(backup, damaged, { recursive: true });
     change(damaged);
-    const refusal = run('apps/cli/inkpad.cjs', ['restore', damaged], {
+    const failure = run('apps/cli/inkpad.cjs', ['restore', damaged], {
       ...settings(target),
       MASTER_KEY_FILE: join(first, 'master.key'),
     });
-    expect(refusal.status).toBe(1);
-    expect(refusal.output).toMatch(/missing|not what was backed up|was changed/);
+    expect(failure.status).toBe(1);
+    expect(failure.output).toMatch(/missing|not what was backed up|was changed/);
     expect(existsSync(target)).toBe(false);
   });
 
   it(
     'refuse to restore into the data folder of a running service',
     () => {
-      const refusal = run('apps/cli/inkpad.cjs', ['restore', backup], settings(first));
-      expect(refusal.status).toBe(1);
-      expect(refusal.output).toContain(`Inkpad is running on ${first}`);
+      const failure = run('apps/cli/inkpad.cjs', ['restore', backup], settings(first));
+      expect(failure.status).toBe(1);
+      expect(failure.output).toContain(`Inkpad is running on ${first}`);
     },
     SLOW,
   );
@@ -398,10 +398,10 @@ describe('killing', () => {
         'dist/apps/api/main.js',
         'dist/apps/dispatcher/main.js',
       ]) {
-        const refusal = run(program, [], environment);
+        const failure = run(program, [], environment);
         const code = program.includes('/main.js') ? 78 : 1;
-        expect([program, refusal.status]).toEqual([program, code]);
-        expect(refusal.output).toContain(message);
+        expect([program, failure.status]).toEqual([program, code]);
+        expect(failure.output).toContain(message);
       }
 
       // The killed program's connection may outlive it for a moment.
@@ -412,8 +412,8 @@ describe('killing', () => {
       // A restore that cannot write the files of the data folder is undone as a whole.
       const dataDir = mkdtempSync(join(files, 'data-'));
       symlinkSync(join(dataDir, 'nowhere', 'local.json'), join(dataDir, 'local.json'));
-      const refusal = run(RESTORE, [backup], { ...environment, DATA_DIR: dataDir });
-      expect([refusal.status, refusal.output]).toEqual([1, expect.stringContaining('EEXIST')]);
+      const failure = run(RESTORE, [backup], { ...environment, DATA_DIR: dataDir });
+      expect([failure.status, failure.output]).toEqual([1, expect.stringContaining('EEXIST')]);
       const again = run(RESTORE, [backup], environment);
       expect([again.status, again.output]).toEqual([0, expect.any(String)]);
       // Ids given out after the backup are not given out again, whatever they belong to.

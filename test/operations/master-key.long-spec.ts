@@ -250,10 +250,10 @@ describe('the rotation of the master key', () => {
     const unkeyed = await till.post<{ stamps_count: number }>(`${path}/stamp`, receipt);
     expect(unkeyed.body).toEqual(firstResponse.body);
     for (const email of ['ann@example.com', 'bob@example.com', 'c0@example.com']) {
-      const refusal = await till.post<{ errors: object }>(`${till.store}/customers`, {
+      const rejection = await till.post<{ errors: object }>(`${till.store}/customers`, {
         customer: { first_name: 'Ann', email },
       });
-      expect(Object.keys(refusal.body.errors)).toEqual(['email']);
+      expect(Object.keys(rejection.body.errors)).toEqual(['email']);
     }
     const shownSubscription = await till.get<{ secret: string }>(
       `${till.store}/webhook_subscriptions/${subscription.body.id}`,

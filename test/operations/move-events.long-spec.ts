@@ -100,9 +100,9 @@ describe('inkpad move-events', () => {
       await stamp(3);
       await start('dispatcher', postgresSettings);
       await waitForWebhooks(3);
-      const refusal = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
-      expect(refusal.status).toBe(1);
-      expect(refusal.output).toContain('Inkpad is still connected to the database (inkpad api');
+      const failure = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
+      expect(failure.status).toBe(1);
+      expect(failure.output).toContain('Inkpad is still connected to the database (inkpad api');
       await stop('dispatcher');
       await stamp(2);
       await stop();

@@ -22,9 +22,9 @@ describe('concurrent changes', () => {
     const responses = await Promise.all(
       ten.map(({ customer }) => update(customer, { email: 'wanted@example.com', phone: null })),
     );
-    const refusals = responses.filter(({ status }) => status !== 200);
-    expect(refusals).toHaveLength(9);
-    for (const response of refusals) expectRefused(response, 'email', 'taken');
+    const rejections = responses.filter(({ status }) => status !== 200);
+    expect(rejections).toHaveLength(9);
+    for (const response of rejections) expectRefused(response, 'email', 'taken');
   });
 
   it('that swap the addresses of two customers leave them two different ones', async () => {

@@ -83,8 +83,8 @@ describe('a new e-mail address', () => {
   it('is refused with 422 without the current password, or when it is not an e-mail address', async () => {
     const { browser, newEmail } = await signInNewUser();
     await browser.get('/app/account');
-    const refusal = await browser.post('/app/account', { name: 'Grace', email: newEmail });
-    expect([refusal.status, refusal.text.includes('is wrong')]).toEqual([422, true]);
+    const rejection = await browser.post('/app/account', { name: 'Grace', email: newEmail });
+    expect([rejection.status, rejection.text.includes('is wrong')]).toEqual([422, true]);
     const wrong = await requestChange(browser, 'no address');
     expect([wrong.status, wrong.text.includes('a complete e-mail address')]).toEqual([422, true]);
   });
@@ -276,12 +276,12 @@ describe('mails to one address', () => {
     }
     expect((await invite(second.browser, second.accountId, victim)).status).toBe(303);
     for (const { browser, accountId } of owners) {
-      const refusal = await invite(browser, accountId, victim);
-      expect(refusal.status).toBe(429);
-      expect(refusal.text).toContain(
+      const rejection = await invite(browser, accountId, victim);
+      expect(rejection.status).toBe(429);
+      expect(rejection.text).toContain(
         'has received too many e-mails today. Please try again in 24 hours',
       );
-      expect(Number(refusal.headers.get('retry-after'))).toBeGreaterThan(86_000);
+      expect(Number(rejection.headers.get('retry-after'))).toBeGreaterThan(86_000);
     }
     const lookalike = await requestChange(third.browser, victim);
     expect([lookalike.status, lookalike.text]).toEqual([

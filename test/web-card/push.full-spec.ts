@@ -116,7 +116,7 @@ describe('notifications of a web card', () => {
       'Die Prämie ist da: Kuchen.\nKaffee: 3 von 10 Stempeln',
     );
     expect(notificationsOf(one)).toHaveLength(2);
-    expect(pushes.refusals).toEqual([]);
+    expect(pushes.rejections).toEqual([]);
   });
 
   it('WEBCARD-38 A notification is a declarative message, which browsers that know it show without the service worker', async () => {

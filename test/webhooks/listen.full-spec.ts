@@ -202,9 +202,9 @@ it('webhooks:listen marks duplicates and refuses invalid signatures with 401', a
 
 it('webhooks:listen responds with --retry-after, and drops connections with --drop', async () => {
   const busy = await waitForUrl(start(['--secret', SECRET, '--retry-after', '7', '--fail', '1']));
-  const refusal = await post(busy, 'evt_1', '{}');
-  expect(refusal.status).toBe(503);
-  expect(refusal.headers.get('retry-after')).toBe('7');
+  const unavailable = await post(busy, 'evt_1', '{}');
+  expect(unavailable.status).toBe(503);
+  expect(unavailable.headers.get('retry-after')).toBe('7');
   const response = await post(busy, 'evt_1', '{}');
   expect(response.status).toBe(204);
   expect(response.headers.has('retry-after')).toBe(false);
@@ -223,8 +223,8 @@ describe('webhooks:listen --forward-to', () => {
     const listener = start(['--secret', SECRET, '--forward-to', to]);
     const url = await waitForUrl(listener);
     const body = '{"name":"Zoë",  "stamps":1}';
-    const refusal = await post(url, 'evt_1', body);
-    expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([503, '7']);
+    const unavailable = await post(url, 'evt_1', body);
+    expect([unavailable.status, unavailable.headers.get('retry-after')]).toEqual([503, '7']);
     const response = await post(url, 'evt_1', body);
     expect([response.status, await response.text()]).toEqual([200, 'ok']);
     const forgery = await fetch(url, { method: 'POST', body, headers: { 'webhook-id': 'evt_2' } });

@@ -121,9 +121,9 @@ async function runScenes(secret: string): Promise<void> {
   const { redemption } = await inkpad.redeemReward({ path, body });
   check(redemption.stamps_remaining === 0, 'the redemption deducts the five stamps');
   print(`Anna gets her ${redemption.reward_name.toLowerCase()}`);
-  const refusal = await inkpad.redeemReward({ path, body }).catch((error: unknown) => error);
-  const isRefused = refusal instanceof InkpadError && refusal.code === 'insufficient_stamps';
-  check(isRefused, `a second redemption is refused (got ${String(refusal)})`);
+  const rejection = await inkpad.redeemReward({ path, body }).catch((error: unknown) => error);
+  const isRefused = rejection instanceof InkpadError && rejection.code === 'insufficient_stamps';
+  check(isRefused, `a second redemption is refused (got ${String(rejection)})`);
   print('A second redemption is refused: the stamps are spent');
 
   const customerCard = await inkpad.getCustomerCard({ path });

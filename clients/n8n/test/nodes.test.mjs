@@ -225,7 +225,7 @@ test('lists customers from the first blank cursor on, by their filters', async (
 });
 
 test('shows the error of the API with its advice', async () => {
-  const refusal = {
+  const rejection = {
     status: 422,
     json: {
       error: 'stamps must be at least 1',
@@ -235,7 +235,7 @@ test('shows the error of the API with its advice', async () => {
       request_id: 'r-1',
     },
   };
-  responses = [refusal, refusal];
+  responses = [rejection, rejection];
   await assert.rejects(executeNode(credentials, stamp), (error) => {
     assert.equal(error.name, 'NodeApiError');
     assert.equal(error.message, 'stamps must be at least 1');

@@ -138,7 +138,7 @@ test('refuses ids that are missing before anything is sent', async () => {
   assert.equal(requests[0].url, '/api/v1/accounts/1/customer_cards/by_code/a%2Fb%3Fc');
 });
 
-test('words a refusal as an error with everything that the service said', async () => {
+test('words a rejection as an error with everything that the service said', async () => {
   answers = [
     {
       status: 422,

@@ -56,7 +56,7 @@ export function createReferenceKey({
 export function findReferencesIssue(references: ExternalReference[]): Issue | undefined {
   for (const { source, metadata } of references) {
     const error = findMetadataIssue(metadata);
-    // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
+    // Not by its id, which is personal: a rejection may be stored under an Idempotency-Key.
     if (error) return locateIssue(`of ${source}: metadata `, error);
   }
   if (references.length > REFERENCE_LIMITS.max) {

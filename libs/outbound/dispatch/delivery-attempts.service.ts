@@ -253,13 +253,13 @@ export class DeliveryAttempts {
     decided: FollowUp,
   ): Promise<void> {
     let next: FollowUp | undefined = decided;
-    for (let refusalCount = 0; ;) {
+    for (let failureCount = 0; ;) {
       try {
         next = await this.results.record({ delivery, attempted, next: decided });
         if (next) this.metrics.countFollowUp(delivery, attempted.outcome, next);
         break;
       } catch (error) {
-        if (!isDatabaseUnavailable(error) && ++refusalCount === MAX_RECORD_TRIES) {
+        if (!isDatabaseUnavailable(error) && ++failureCount === MAX_RECORD_TRIES) {
           // It will be sent again later, under the same id.
           this.log.error(
             `the result of an attempt could not be recorded: ${getErrorMessage(error)}`,
@@ -317,7 +317,7 @@ function toLogFields({
 function getSignal({ outcome }: AttemptResult): Signal {
   if (isSuccess(outcome)) return 'success';
   if (outcome.kind === 'responded') {
-    return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';
+    return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'error';
   }
-  return outcome.kind === 'failed' ? 'silence' : 'refusal';
+  return outcome.kind === 'failed' ? 'silence' : 'error';
 }

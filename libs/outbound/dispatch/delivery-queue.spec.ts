@@ -68,7 +68,7 @@ describe('the order of a queue', () => {
     queue.add([a1, a2, first(103, 2), a3]);
     expect(started(queue)).toEqual([101, 103]);
     expect(queue.waitingCount).toBe(2);
-    queue.finishAttempt(a1, 'refusal', 5, true);
+    queue.finishAttempt(a1, 'error', 5, true);
     expect(started(queue)).toEqual([102]);
     queue.finishAttempt(a2, 'success', 5, true);
     expect(started(queue)).toEqual([104]);
@@ -107,7 +107,7 @@ describe('the order of a queue', () => {
     expect(started(queue)).toEqual([101, 103]);
     queue.finishAttempt(stamp, 'success', 5, true);
     expect(started(queue)).toEqual([]);
-    queue.finishAttempt(card, 'refusal', 5, true);
+    queue.finishAttempt(card, 'error', 5, true);
     expect(started(queue)).toEqual([102]);
   });
 
@@ -235,7 +235,7 @@ describe('how many at once', () => {
   it.each([
     ['overload', 8],
     ['silence', 8],
-    ['refusal', 16],
+    ['error', 16],
   ] as [Signal, number][])('after %s it is %i of 16', (signal, concurrency) => {
     const queue = createWideQueue();
     answer(queue, first(101, 1), signal);
@@ -247,7 +247,7 @@ describe('the tier', () => {
   it.each([
     [['success'], 5, 'fast'],
     [['success'], 2_500, 'slow'],
-    [['refusal', 'overload'], 5, 'fast'],
+    [['error', 'overload'], 5, 'fast'],
     [['silence'], 5, 'slow'],
     [['silence', 'silence', 'silence', 'silence'], 5, 'slow'],
     [['silence', 'silence', 'silence', 'silence', 'silence'], 5, 'probe'],

@@ -4,7 +4,7 @@ import type { QueuedDelivery, QueueView, Target } from './delivery.js';
 export type Tier = 'fast' | 'slow' | 'probe';
 
 /** How an attempt went, as far as it affects the tier. */
-export type Signal = 'success' | 'refusal' | 'overload' | 'silence';
+export type Signal = 'success' | 'error' | 'overload' | 'silence';
 
 /** Deliveries are sent in the first two states only. */
 export type QueueState =

@@ -30,7 +30,7 @@ import { toFailure, type Publication } from './publication.js';
 /** Shorter than the lease of what is being sent. */
 const DEADLINE_MS = 45_000;
 /** Google may refuse a pass because it could not fetch an image, so it is tried this many times. */
-const MAX_REFUSALS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Brings Google's classes and objects up to date with the cards, and sends the notices that are due. */
 @Injectable()
@@ -100,7 +100,7 @@ export class GooglePasses {
     if (hash === sentHash) return { kind: 'done' };
     if (sentHash !== null) await this.objects.recordSentClass(lease, UNCERTAIN_HASH);
     const response = await this.client.put('loyaltyClass', loyaltyClass, sentHash !== null, signal);
-    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_ATTEMPTS });
     await this.objects.recordSentClass(lease, hash);
     return { kind: 'done' };
   }
@@ -139,7 +139,7 @@ export class GooglePasses {
       await this.objects.recordMissingClass(content.cardId);
       return { kind: 'failed', error: response.error };
     }
-    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_ATTEMPTS });
     const message = isDue ? renderMessage(pass, content) : undefined;
     if (message) {
       const objectId = toObjectId(content.uuid, this.getInstallation(google));
@@ -147,7 +147,7 @@ export class GooglePasses {
       const target = { customerCardId, tag, objectId };
       const { response: messageResponse } = await this.objectMessages.add(target, message, signal);
       if (messageResponse.kind !== 'ok')
-        return toFailure(messageResponse, { canRetry: attempts < MAX_REFUSALS });
+        return toFailure(messageResponse, { canRetry: attempts < MAX_ATTEMPTS });
     }
     if (pass.noticeTag > lease.notifiedTag)
       await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);

@@ -12,7 +12,7 @@ export function toJobOutcome(publication: Publication): JobOutcome {
   return { kind: 'failed', error: 'it is being sent by another process', retryInMs: BUSY_RETRY_MS };
 }
 
-/** Converts a response that is not `ok`. @param canRetry whether a refusal is tried again */
+/** Converts a response that is not `ok`. @param canRetry whether an error response is tried again */
 export function toFailure(
   response: GoogleResponse,
   { canRetry }: { canRetry: boolean },

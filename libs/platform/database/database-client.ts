@@ -61,7 +61,7 @@ export class StandbyError extends Error {
   }
 }
 
-/** Refusals of statements and connections for lack of resources: the latest, and how many there were. */
+/** Failures of statements and connections for lack of resources: the latest, and how many there were. */
 export type Outages = {
   last: { message: string; at: number } | undefined;
   counts: Partial<Record<MissingResource, number>>;

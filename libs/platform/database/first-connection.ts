@@ -34,7 +34,7 @@ export function describeDatabase(databaseUrl: string): string {
 }
 
 function isConnectError(error: unknown): error is Error {
-  // A refusal says by itself what to do. What TypeORM itself throws, and type errors, are bugs of our own.
+  // A ConfigError says by itself what to do. What TypeORM itself throws, and type errors, are bugs of our own.
   const others = [ConfigError, TypeORMError, TypeError];
   return error instanceof Error && !others.some((kind) => error instanceof kind);
 }

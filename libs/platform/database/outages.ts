@@ -13,7 +13,7 @@ const FILE_EXTENSION = `create temp table space_probe on commit drop as
 
 /**
  * Checks that the database responds in time, can be written to, and has not just refused others for lack of space or
- * connections. Costs one read; only after a refusal it also writes, until that succeeds.
+ * connections. Costs one read; only after such an error it also writes, until that succeeds.
  */
 export async function assertWritable(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = {

@@ -57,7 +57,7 @@ const CUT_OFF = createErrorResponse(
 );
 
 /** Replays a rejection that is stored under an Idempotency-Key. */
-export class StoredRefusal extends Error {
+export class StoredRejection extends Error {
   constructor(readonly response: StoredResponse) {
     super('refused as before');
   }
@@ -115,7 +115,7 @@ export class ErrorsFilter implements ExceptionFilter {
       else reply.raw.destroy();
       return;
     }
-    if (error instanceof StoredRefusal) {
+    if (error instanceof StoredRejection) {
       send(error.response.status, error.response.body as ErrorJson, request, reply);
       return;
     }

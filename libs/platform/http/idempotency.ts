@@ -20,7 +20,7 @@ import { createId } from '#platform/kernel/randomness.js';
 import { KeyTakenOverError } from '#platform/event-store/port/event-store.js';
 import { StoredResponses } from '#platform/event-store/commands/stored-responses.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { renderErrorResponse, renderFailure, StoredRefusal } from './errors.filter.js';
+import { renderErrorResponse, renderFailure, StoredRejection } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 import { isAdminRoute, isApiRoute } from './path.js';
 import { PLATFORM_ISSUES } from '#platform/kernel/issues.js';
@@ -121,7 +121,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     reply.header('idempotent-replayed', 'true');
     this.metrics.countReplay();
     if (reservation.state === 'erased') throw subjects.createErasedError();
-    if (reservation.status >= 400) throw new StoredRefusal(reservation);
+    if (reservation.status >= 400) throw new StoredRejection(reservation);
     void reply.status(reservation.status).send(reservation.body);
     return true;
   }
@@ -139,11 +139,12 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const { keyed, failure } = request;
     // Another request has taken over the key and the response stored under it.
     if (!keyed || failure instanceof KeyTakenOverError) return;
-    const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
+    const isRejection =
+      failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
-      if (isRefusal) {
-        const refusal = renderErrorResponse(failure, request.requestId, this.config.publicUrl);
-        await this.responses.save(keyed, refusal);
+      if (isRejection) {
+        const rejection = renderErrorResponse(failure, request.requestId, this.config.publicUrl);
+        await this.responses.save(keyed, rejection);
       } else if (failure === undefined && !keyed.releasesKey) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
         await this.responses.save(keyed, { status: reply.statusCode, body });
@@ -153,7 +154,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         `the response under an Idempotency-Key could not be stored: ${getMessageWithCause(error)}`,
         { request_id: request.requestId },
       );
-      if (!isRefusal) return;
+      if (!isRejection) return;
       if (error instanceof KeyTakenOverError) throw error;
       await this.responses.release(keyed);
       throw new UnavailableError('The response could not be stored', { cause: error });

@@ -97,7 +97,7 @@ describe('the outcome to a scan', () => {
   });
 });
 
-describe('the text about a refusal', () => {
+describe('the text about a rejection', () => {
   it.each([
     [404, 'not_found', 'unknown'],
     [422, 'stamp_limit_reached', 'limit'],

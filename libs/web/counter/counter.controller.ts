@@ -143,8 +143,8 @@ export class CounterController {
     const [result] = await this.counter.execute(visit, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
-      const refusal = { problem: result.problem, code: form['code'] ?? '' };
-      return this.showScanner(request, { visit, store, user }, refusal);
+      const rejection = { problem: result.problem, code: form['code'] ?? '' };
+      return this.showScanner(request, { visit, store, user }, rejection);
     }
     return this.leadToCard(visit, result, form['code']);
   }

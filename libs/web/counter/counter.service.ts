@@ -41,7 +41,7 @@ export type CounterResult = {
   external_ref: string;
   status: number;
   event_id: string | null;
-  /** Of the card, for the text about a refusal. */
+  /** Of the card, for the text about a rejection. */
   name: string;
   problem: string;
   /** The name of the text among the problems; empty without one. */

@@ -91,7 +91,7 @@ export class IdentityProvider {
     t: CompanyTexts,
   ): Promise<VerifiedSignIn> {
     const pending = sealed === undefined ? undefined : this.unseal(sealed);
-    if (!pending) throw createRefusal(t.late, t);
+    if (!pending) throw createSignInError(t.late, t);
     const configuration = await this.getProvider(t);
     try {
       const url = new URL(`${this.config.publicUrl}${CALLBACK_PATH}${query}`);
@@ -115,7 +115,7 @@ export class IdentityProvider {
       };
     } catch (error) {
       this.log.warn(`a sign-in was refused: ${await describeError(error)}`);
-      throw createRefusal(t.refused, t);
+      throw createSignInError(t.refused, t);
     }
   }
 
@@ -255,6 +255,6 @@ async function readErrorCode(response: Response): Promise<string | undefined> {
 }
 
 /** Creates the page of a failed sign-in. */
-export function createRefusal(reason: string, t: CompanyTexts): PageError {
+export function createSignInError(reason: string, t: CompanyTexts): PageError {
   return new PageError(403, t.notSignedIn, `${reason} ${t.tryAgain}`);
 }

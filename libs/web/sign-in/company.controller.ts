@@ -11,7 +11,7 @@ import { PageError } from '#web/pages/page-error.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, redirectToUrl } from '#web/pages/page-results.js';
 import { localizeRequest } from '#web/pages/localize.js';
-import { IdentityProvider, createRefusal } from './company.client.js';
+import { IdentityProvider, createSignInError } from './company.client.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { StartPaths } from './start-paths.service.js';
 
@@ -65,7 +65,7 @@ export class CompanyController {
     const { email } = person;
     const outcome = await this.signIns.signIn(this.sessionCookies.readVisitor(request), person);
     if (outcome.kind === 'unknown' && email === null) {
-      throw createRefusal(t.noEmail, t);
+      throw createSignInError(t.noEmail, t);
     }
     if (outcome.kind === 'unknown') {
       throw new PageError(403, t.noAccount, t.noAccountWhy({ email: email ?? '' }));

@@ -137,9 +137,9 @@ export class Shops {
     const path = request.path.split('?', 1)[0] ?? '';
     const isOdd = Object.keys(step.odd).length > 0;
     if (step.token !== 'own' && !STORELESS.has(path)) {
-      const refusal = step.token === 'other' ? 404 : 401;
+      const denialStatus = step.token === 'other' ? 404 : 401;
       this.expect(
-        answer.status === refusal || isOdd,
+        answer.status === denialStatus || isOdd,
         `a caller without access got ${answer.status}`,
       );
       return;

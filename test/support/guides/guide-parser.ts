@@ -90,7 +90,7 @@ export function createMatcher(expected: unknown, field = ''): unknown {
 }
 
 /** Finds the error code, if the sample is an error response. */
-export function findRefusalCode({ text }: Fence): string | undefined {
+export function findErrorCode({ text }: Fence): string | undefined {
   const body = JSON.parse(text) as { code?: unknown };
   return typeof body.code === 'string' && /^[a-z_]+$/.test(body.code) ? body.code : undefined;
 }

@@ -7,7 +7,7 @@ import {
   parseHeaders,
   parseLines,
   createMatcher,
-  findRefusalCode,
+  findErrorCode,
   parseSteps,
   type Fence,
   type Language,
@@ -219,7 +219,7 @@ export class GuideReader {
 
   private async compare(fence: Fence): Promise<void> {
     const matcher = createMatcher(JSON.parse(fence.text));
-    const code = findRefusalCode(fence);
+    const code = findErrorCode(fence);
     if (code !== undefined) {
       const { status } = ERROR_CATALOGUE[code as keyof typeof ERROR_CATALOGUE];
       expectAmong(
@@ -258,12 +258,12 @@ export class GuideReader {
     }
   }
 
-  /** Where no refusal is shown there is none. */
+  /** Where no error is shown there is none. */
   private expectNoOther(following: Step[]): void {
     const end = following.findIndex(([one]) => one?.language === 'sh');
     const lines = following.slice(0, end === -1 ? undefined : end).flat();
     const answers = lines.filter(({ language, name }) => language === 'json' && !name);
-    if (answers.some((fence) => findRefusalCode(fence) !== undefined)) return;
+    if (answers.some((fence) => findErrorCode(fence) !== undefined)) return;
     for (const { method, path, status, body } of this.exchanges) {
       const at = [method, path, status, body];
       expectSame([...at, status < 300], [...at, true]);

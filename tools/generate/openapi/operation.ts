@@ -8,7 +8,7 @@ import { isAdminRoute } from '#platform/http/path.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
 import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#web/docs/openapi-headers.js';
-import { getDocumentedCode, REFUSALS } from './refusals.js';
+import { getDocumentedCode, ERROR_RESPONSES } from './error-responses.js';
 import { toPublished, Schemas, type JsonSchema } from './schemas.js';
 
 /** The tag of the webhooks. With the tag of operations, generators would write one file over the other. */
@@ -51,15 +51,15 @@ const NAMED_FAILURES = new Set(['403', '404', '409', '422']);
 
 /** Creates the failures that operations share, by name. */
 export function createFailureResponses(): Record<string, OpenApiObject> {
-  const named = Object.entries(REFUSALS).filter(([status]) => NAMED_FAILURES.has(status));
-  const others = Object.entries(REFUSALS).filter(([status]) => !NAMED_FAILURES.has(status));
-  const { 429: limited } = REFUSALS;
+  const named = Object.entries(ERROR_RESPONSES).filter(([status]) => NAMED_FAILURES.has(status));
+  const others = Object.entries(ERROR_RESPONSES).filter(([status]) => !NAMED_FAILURES.has(status));
+  const { 429: limited } = ERROR_RESPONSES;
   if (!limited) throw new Error('no code has the status 429');
   const list = others.map(([status, { description }]) => `${status}: ${description}`).join('\n');
   const other = { ...limited, name: OTHER_FAILURE, description: `Any other failure.\n\n${list}` };
   return Object.fromEntries(
-    [...named.map(([, refusal]) => refusal), other].map((refusal) => {
-      const { name, code, description, error, errors, resolution } = refusal;
+    [...named.map(([, errorResponse]) => errorResponse), other].map((errorResponse) => {
+      const { name, code, description, error, errors, resolution } = errorResponse;
       const example = {
         error,
         code,
@@ -84,7 +84,7 @@ export function createFailureResponses(): Record<string, OpenApiObject> {
 }
 
 /**
- * Creates an operation from what @nestjs/swagger describes, with what it cannot express: samples, headers, refusals.
+ * Creates an operation from what @nestjs/swagger describes, with what it cannot express: samples, headers, errors.
  */
 export function createOperation(
   spec: EndpointSpec,
@@ -185,7 +185,7 @@ function createResponses(
     ...(otherStatus ? [[otherStatus.status, createSuccess(otherStatus.description)]] : []),
     ...statuses
       .filter((status) => NAMED_FAILURES.has(status))
-      .map((status) => [status, createResponseRef(REFUSALS[Number(status)]?.name)]),
+      .map((status) => [status, createResponseRef(ERROR_RESPONSES[Number(status)]?.name)]),
     ['default', createResponseRef(OTHER_FAILURE)],
   ]) as OpenApiObject;
 }

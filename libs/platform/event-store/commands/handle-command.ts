@@ -182,7 +182,7 @@ export class CommandPipeline {
       for (let [next] = run.remaining; next; [next] = run.remaining) {
         const deciding = this.decider.decide(next, run);
         const decided = deciding instanceof Promise ? await deciding : deciding;
-        // A refusal, or a command that changes nothing, must be decided on the newest state. A commit would notice that the
+        // A rejection, or a command that changes nothing, must be decided on the newest state. A commit would notice that the
         // read model is behind its stream.
         if (!decided.writes && !run.isNewest) {
           run.isNewest = !run.precondition && (await this.isProjected(run));

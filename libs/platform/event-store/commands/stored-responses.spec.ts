@@ -58,7 +58,7 @@ describe('a stored response', () => {
     expect(openBody(sealed)).toHaveLength(9);
   });
 
-  it('is sealed at once when it is a refusal, which needs the key of nobody', () => {
+  it('is sealed at once when it is a rejection, which needs the key of nobody', () => {
     const sealed = responses.seal(createRequest(422), 'order-1', BODY);
     if (sealed instanceof Promise) throw new Error('it waits');
     expect(JSON.parse(openBody(sealed).toString())).toEqual(BODY);

@@ -14,7 +14,7 @@ import { ProcessSession } from '#platform/database/process-session.js';
 import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys, type KeyQuery } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
-import { toCommitError } from '../port/refusals.js';
+import { toCommitError } from '../port/commit-errors.js';
 import { START_WITHIN_MS } from './lane.js';
 
 /**
@@ -169,7 +169,7 @@ export class StoredResponses implements OnModuleDestroy {
 
   /**
    * Seals a response for the commit that it reports. A success that is about people is sealed with the key of each of
-   * them first; a refusal holds no personal data. When one of them was erased before, there is no sealed text.
+   * them first; a rejection holds no personal data. When one of them was erased before, there is no sealed text.
    * @param options.heldKeys keys by person, with which it is sealed at once; else they are loaded
    */
   seal(

@@ -54,8 +54,8 @@ async function findFailure(
     return undefined;
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    const refusal = await findEventStoreRefusal(error, url);
-    if (refusal) throw refusal;
+    const configError = await findEventStoreConfigError(error, url);
+    if (configError) throw configError;
     const hosts = parseConnectionString(url).hosts.join(', ');
     return new UnreachableError(
       `KurrentDB (EventStoreDB) at ${hosts} cannot be reached: ${getErrorMessage(error.cause).replace(/\.$/, '')}.`,
@@ -65,7 +65,7 @@ async function findFailure(
 }
 
 /** Finds why a server cannot be used until somebody changes a setting or a right; undefined when waiting may help. */
-export async function findEventStoreRefusal(
+export async function findEventStoreConfigError(
   error: UnavailableError,
   url: string,
 ): Promise<ConfigError | undefined> {

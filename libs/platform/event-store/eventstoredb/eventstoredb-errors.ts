@@ -66,7 +66,7 @@ export function toUnavailableError(
 ): EventStoreUnavailableError {
   const cause =
     classifyError(error) === 'refused'
-      ? new RefusedError(describeRefusal(error, operation))
+      ? new RefusedError(describeAccessError(error, operation))
       : describeSilence(error);
   return new EventStoreUnavailableError('The event store cannot be reached', { cause });
 }
@@ -77,7 +77,7 @@ function describeSilence(error: unknown): unknown {
   return new NoResponseError('no response within defaultDeadline', { cause: error });
 }
 
-function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
+function describeAccessError(error: unknown, operation: 'read' | 'append'): string {
   const message = getErrorMessage(error);
   const [untrusted] = UNTRUSTED.exec(message) ?? [];
   if (untrusted !== undefined) {

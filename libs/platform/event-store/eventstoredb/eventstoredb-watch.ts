@@ -6,7 +6,7 @@ import {
   UnavailableError,
 } from '#platform/kernel/errors.js';
 import { pause } from '#platform/kernel/pause.js';
-import { findEventStoreRefusal } from './event-store-wait.js';
+import { findEventStoreConfigError } from './event-store-wait.js';
 import { NoResponseError, toUnavailableError, awaitResponse } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import { RareWarnings } from './rare-warnings.js';
@@ -135,6 +135,6 @@ export class EventStoreDbWatch {
   private async explain(error: unknown): Promise<unknown> {
     if (error instanceof NoResponseError) return toUnavailableError(error, 'read');
     if (this.isOpen || !(error instanceof UnavailableError)) return error;
-    return (await findEventStoreRefusal(error, this.url)) ?? error;
+    return (await findEventStoreConfigError(error, this.url)) ?? error;
   }
 }

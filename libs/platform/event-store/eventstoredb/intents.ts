@@ -26,7 +26,7 @@ import {
 } from '../port/event-store.js';
 import { createEraseStatement } from '../personal-keys/erase-statement.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { toCommitError } from '../port/refusals.js';
+import { toCommitError } from '../port/commit-errors.js';
 import { toResponseArgument } from '../commands/stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
@@ -146,8 +146,8 @@ export async function openIntent(
     await moveClaims(client, id, content.moves);
     await client.query('select es.bind_intents(array[$1::uuid], array[$2])', [id, text]);
   }).catch(async (error: unknown) => {
-    const refusal = toCommitError(error);
-    if (!(refusal instanceof ClaimTakenError)) throw refusal;
+    const commitError = toCommitError(error);
+    if (!(commitError instanceof ClaimTakenError)) throw commitError;
     const kinds = await findTakenKinds(pool, content);
     throw kinds.length > 0 ? new ClaimTakenError(kinds) : new ConflictError();
   });

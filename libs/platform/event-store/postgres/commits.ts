@@ -20,7 +20,7 @@ import { Lanes, START_WITHIN_MS } from '../commands/lane.js';
 import { checkCap, listCapNames } from '../port/caps.js';
 import { ConflictError, type Commit, type Head } from '../port/event-store.js';
 import { createEraseStatement } from '../personal-keys/erase-statement.js';
-import { isRefusal, toCommitError } from '../port/refusals.js';
+import { isCommitConflict, toCommitError } from '../port/commit-errors.js';
 import { getHeads, prepareWrites, type PreparedWrite } from './commit-arguments.js';
 import { createCommitStatement, type CommitRow } from './commit-statement.js';
 
@@ -125,11 +125,11 @@ export class Commits {
         return await commitNow();
       } catch (error) {
         // A conflict may be due to an earlier try, and a server without resources may have stopped after it had committed.
-        if (isUnknown ? !isRefusal(error) : !isOutage(error)) throw error;
+        if (isUnknown ? !isCommitConflict(error) : !isOutage(error)) throw error;
         const find = () => this.findStored(commit);
         const heads = await retryWhileUnknown(find, { isUnknown: true, startedAt });
         if (heads) return heads;
-        if (isRefusal(error)) throw error;
+        if (isCommitConflict(error)) throw error;
         throw new UnavailableError('The database cannot take changes now', { cause: error });
       } finally {
         commitNow = () => this.commitAlone(commit);

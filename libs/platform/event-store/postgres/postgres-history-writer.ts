@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { withConnection } from '#platform/database/connection.js';
 import type { Head, StoredEvent } from '../port/event-store.js';
 import type { HistoryWriter } from '../port/history-writer.js';
-import { toCommitError } from '../port/refusals.js';
+import { toCommitError } from '../port/commit-errors.js';
 
 /** Copies a history to PostgreSQL. One statement writes a whole batch, whatever streams its events are of. */
 export class PostgresHistoryWriter implements HistoryWriter {

@@ -1,4 +1,4 @@
-/** How long a refusal is kept that nobody has read: it names a customer. */
+/** How long a rejected stamp is kept that nobody has read: it names a customer. */
 const REFUSED_MS = 24 * 3600000;
 
 /**
@@ -50,14 +50,14 @@ globalThis.CounterQueue = class {
     await new Promise((resolve, reject) => {
       const transaction = database.transaction(['waiting', 'refused'], 'readwrite');
       transaction.objectStore('waiting').delete(entry.external_ref);
-      const refusal = { ...entry, account_id: this.accountId, text, refused_at: Date.now() };
-      transaction.objectStore('refused').put(refusal);
+      const rejection = { ...entry, account_id: this.accountId, text, refused_at: Date.now() };
+      transaction.objectStore('refused').put(rejection);
       transaction.addEventListener('complete', resolve);
       transaction.addEventListener('abort', () => reject(transaction.error));
     });
   }
 
-  /** @returns the refusals of a day, after deleting the older ones of every store */
+  /** @returns the rejections of a day, after deleting the older ones of every store */
   async listRefused() {
     const from = Date.now() - REFUSED_MS;
     const all = await this.run('refused', 'readonly', (store) => store.getAll());

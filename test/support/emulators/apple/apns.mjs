@@ -33,7 +33,7 @@ export class Apns {
       key: server.key,
       ca: [root, wwdr],
       requestCert: true,
-      // It is looked at with each push, so that the refusal has a reason.
+      // It is looked at with each push, so that the error has a reason.
       rejectUnauthorized: false,
     });
     this.http.on('session', (session) => {
@@ -145,9 +145,9 @@ export class Apns {
   }
 
   #judge(stream, headers, body, token) {
-    const refusal =
+    const error =
       refusedRequest(headers, body) ?? this.#refusedSender(stream, headers) ?? refusedPush(headers);
-    if (refusal) return refusal;
+    if (error) return error;
     const goneAt = this.#gone.get(token);
     if (goneAt !== undefined) return { status: 410, reason: 'Unregistered', timestamp: goneAt };
     if (!this.#devices.has(token)) return { status: 400, reason: 'BadDeviceToken' };

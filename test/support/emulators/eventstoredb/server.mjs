@@ -138,7 +138,7 @@ export async function startNode(
    * Refuses what only a leader does. Followers pass the rest on to it, unless the client wants the leader itself.
    * @returns {Failure | null}
    */
-  function leaderRefusal(call) {
+  function findLeaderFailure(call) {
     const { leader } = members;
     if (leader === null) return failures.notReady();
     const isRequired = call.metadata.get('requires-leader')[0] === 'true';
@@ -146,7 +146,7 @@ export async function startNode(
   }
 
   /** @returns {Failure | null} */
-  function refusal(call) {
+  function findAccessFailure(call) {
     if (!users) return null;
     const caller = findCaller(call);
     if (caller === null) return failures.accessDenied();
@@ -184,7 +184,7 @@ export async function startNode(
       if (usualMs > 0) await writes.pass(usualMs / 2, pause);
       // A dead node writes nothing.
       if (!self.isAlive) return;
-      const refused = leaderRefusal(call);
+      const refused = findLeaderFailure(call);
       if (refused) return members.leader === null ? reply.notReady() : reply.fail(refused);
 
       let outcome;
@@ -229,7 +229,7 @@ export async function startNode(
       over = true;
       call.end();
     };
-    const refused = refusal(call);
+    const refused = findAccessFailure(call);
     if (refused?.code === grpc.status.UNAUTHENTICATED) return fail(refused);
 
     call.on('data', (message) => {
@@ -300,7 +300,7 @@ export async function startNode(
     const leave = () => left.abort();
     call.once('cancelled', leave);
     call.once('close', leave);
-    const refused = refusal(call);
+    const refused = findAccessFailure(call);
     if (refused) return call.emit('error', refused);
     const stream = options.getStream()?.getStreamIdentifier();
     requestCounts[
@@ -309,7 +309,7 @@ export async function startNode(
     if (isDenied(call, 'read', stream ? streamName(stream) : '$all')) {
       return call.emit('error', failures.accessDenied());
     }
-    const notHere = leaderRefusal(call);
+    const notHere = findLeaderFailure(call);
     if (notHere) return call.emit('error', notHere);
     if (options.hasSubscription()) {
       subscriptions.add(call);
@@ -343,7 +343,7 @@ export async function startNode(
   const remove = (how) => (call, callback) => {
     const options = call.request.getOptions();
     const stream = streamName(options.getStreamIdentifier());
-    const refused = refusal(call) ?? leaderRefusal(call);
+    const refused = findAccessFailure(call) ?? findLeaderFailure(call);
     if (refused) return callback(refused);
     if (isDenied(call, 'delete', stream)) return callback(failures.accessDenied());
     const outcome = log.delete(stream, parseExpected(options), how);

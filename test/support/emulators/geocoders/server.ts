@@ -82,11 +82,11 @@ export class GeocoderEmulator {
     const url = new URL(request.url ?? '', 'http://localhost');
     const address = url.searchParams.get(this.protocol === 'pelias' ? 'text' : 'q') ?? '';
     const userAgent = request.headers['user-agent'] ?? '';
-    const refusal = this.findRefusal(url, address, userAgent);
+    const error = this.findError(url, address, userAgent);
     this.requests.push({ address, at: Date.now(), userAgent });
-    if (refusal) {
-      this.refused.push(refusal.why);
-      send(response, refusal.status, JSON.stringify({ error: refusal.why }));
+    if (error) {
+      this.refused.push(error.why);
+      send(response, error.status, JSON.stringify({ error: error.why }));
       return;
     }
     await this.onRequest(address);
@@ -96,7 +96,7 @@ export class GeocoderEmulator {
     else send(response, 200, JSON.stringify(this.bodyFor(this.places.get(address))));
   }
 
-  private findRefusal(
+  private findError(
     url: URL,
     address: string,
     userAgent: string,

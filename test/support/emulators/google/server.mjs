@@ -22,7 +22,7 @@ const TOKEN_SECONDS = 3600;
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
 /** Fails a request with Google's error body. */
-class Refusal extends Error {
+class ApiError extends Error {
   constructor(status, reason, message) {
     super(message);
     Object.assign(this, { status, reason });
@@ -188,7 +188,7 @@ class GoogleWallet {
       };
     }
     if (pathname.startsWith(`${SAVE}/`)) return this.#save(pathname.slice(SAVE.length + 1));
-    if (!pathname.startsWith(`${REST}/`)) throw new Refusal(404, 'notFound', 'Not found');
+    if (!pathname.startsWith(`${REST}/`)) throw new ApiError(404, 'notFound', 'Not found');
     return this.#rest(request, pathname.slice(REST.length + 1), body);
   }
 
@@ -225,7 +225,7 @@ class GoogleWallet {
     this.#admit(request);
     const [kind = '', id, action] = path.split('/').map(decodeURIComponent);
     const records = { loyaltyClass: this.classes, loyaltyObject: this.objects }[kind];
-    if (!records) throw new Refusal(404, 'notFound', 'Not found');
+    if (!records) throw new ApiError(404, 'notFound', 'Not found');
     const resource = body === '' ? {} : JSON.parse(body);
     this.requests.push({ method: request.method, path, body: resource, at: this.now() });
     const due = this.#faults.findIndex(({ on }) => path.includes(on));
@@ -237,7 +237,7 @@ class GoogleWallet {
   }
 
   #failure({ status, reason, headers }) {
-    return Object.assign(new Refusal(status, reason, 'It was decided that this fails.'), {
+    return Object.assign(new ApiError(status, reason, 'It was decided that this fails.'), {
       headers,
     });
   }
@@ -246,12 +246,12 @@ class GoogleWallet {
     const token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const until = this.#tokens.get(token);
     if (until === undefined || until <= this.now()) {
-      throw new Refusal(401, 'authError', 'Invalid Credentials');
+      throw new ApiError(401, 'authError', 'Invalid Credentials');
     }
     const second = Date.now() - 1000;
     this.#starts = this.#starts.filter((at) => at > second);
     if (this.#starts.length >= this.requestsPerSecond) {
-      throw new Refusal(403, 'rateLimitExceeded', 'Rate Limit Exceeded');
+      throw new ApiError(403, 'rateLimitExceeded', 'Rate Limit Exceeded');
     }
     this.#starts.push(Date.now());
   }
@@ -261,8 +261,8 @@ class GoogleWallet {
     const existing = records.get(id);
     if (id !== undefined && !existing) {
       const error = findIdError(this.issuerId, id);
-      if (error) throw new Refusal(error.status, error.reason, error.message);
-      throw new Refusal(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
+      if (error) throw new ApiError(error.status, error.reason, error.message);
+      throw new ApiError(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
     }
     if (method === 'GET' && id !== undefined) return existing;
     if (method === 'POST' && action === 'addMessage')
@@ -270,14 +270,14 @@ class GoogleWallet {
     if (method === 'PATCH' || method === 'PUT') {
       return this.#update(kind, method === 'PUT' ? {} : existing, existing, resource);
     }
-    throw new Refusal(405, 'httpMethodNotAllowed', `${method} ${kind}`);
+    throw new ApiError(405, 'httpMethodNotAllowed', `${method} ${kind}`);
   }
 
   #insert(kind, records, resource) {
     const error = findIdError(this.issuerId, resource.id) ?? findFieldsError(kind, resource);
-    if (error) throw new Refusal(error.status, error.reason, error.message);
+    if (error) throw new ApiError(error.status, error.reason, error.message);
     if (records.has(resource.id))
-      throw new Refusal(409, 'existingResource', `${resource.id} exists`);
+      throw new ApiError(409, 'existingResource', `${resource.id} exists`);
     const record = mergeFields({}, resource);
     delete record.notifyPreference;
     this.#check(kind, record);
@@ -288,9 +288,9 @@ class GoogleWallet {
 
   #update(kind, base, existing, resource) {
     const error = findFieldsError(kind, resource);
-    if (error) throw new Refusal(error.status, error.reason, error.message);
+    if (error) throw new ApiError(error.status, error.reason, error.message);
     if (kind === 'loyaltyClass' && resource.reviewStatus !== 'UNDER_REVIEW') {
-      throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
+      throw new ApiError(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
     }
     const { notifyPreference, ...change } = resource;
     const after = { ...mergeFields(base, change), id: existing.id };
@@ -310,16 +310,16 @@ class GoogleWallet {
       kind === 'loyaltyClass'
         ? findClassError(record, this.allowHttp)
         : findObjectError(record, this.classes, this.allowHttp);
-    if (error) throw new Refusal(error.status, error.reason, error.message);
+    if (error) throw new ApiError(error.status, error.reason, error.message);
   }
 
   #addMessage(kind, existing, { message }) {
     if (typeof message?.header !== 'string' || typeof message?.body !== 'string') {
-      throw new Refusal(400, 'invalid', 'a message needs header and body');
+      throw new ApiError(400, 'invalid', 'a message needs header and body');
     }
     if (message.messageType === 'TEXT_AND_NOTIFY') {
       if (isOverQuota(this.notices, 'message', existing.id, this.now())) {
-        throw new Refusal(403, 'QuotaExceededException', 'Quota exceeded for notifications');
+        throw new ApiError(403, 'QuotaExceededException', 'Quota exceeded for notifications');
       }
       this.#notify('message', existing.id, message.body);
     }
@@ -342,11 +342,11 @@ class GoogleWallet {
   }
 
   #save(jwt) {
-    if (jwt.length > LONGEST_JWT) throw new Refusal(414, 'tooLong', 'The JWT is too long');
+    if (jwt.length > LONGEST_JWT) throw new ApiError(414, 'tooLong', 'The JWT is too long');
     const claims = findSignedClaims(jwt, this.account);
-    if (!claims) throw new Refusal(400, 'invalidSignature', 'The JWT is not signed by the issuer');
+    if (!claims) throw new ApiError(400, 'invalidSignature', 'The JWT is not signed by the issuer');
     const error = findSaveError(claims, this.account.email);
-    if (error) throw new Refusal(400, 'invalidJwt', error);
+    if (error) throw new ApiError(400, 'invalidJwt', error);
     for (const loyaltyClass of claims.payload.loyaltyClasses ?? []) {
       if (!this.classes.has(loyaltyClass.id))
         this.#insert('loyaltyClass', this.classes, loyaltyClass);

@@ -18,7 +18,7 @@ export const SMS_TOKEN = 'a token of the provider';
 const E164 = /^\+[1-9]\d{4,14}$/;
 const MOST_CHARACTERS = 1_600;
 
-type Refusal = { status: number; code: number; headers?: Record<string, string> };
+type ErrorResponse = { status: number; code: number; headers?: Record<string, string> };
 
 /** Accepts SMS as Twilio does, and refuses what Twilio refuses. */
 export class SmsProvider {
@@ -28,7 +28,7 @@ export class SmsProvider {
   /** Numbers that are refused, with the code. */
   readonly refused = new Map<string, number>();
   /** The response to every request during an outage. */
-  outage: Refusal | null = null;
+  outage: ErrorResponse | null = null;
   /** Accepts the message, and closes the connection without a response. */
   losesResponses = false;
   private server: Server | undefined;
@@ -87,9 +87,9 @@ export class SmsProvider {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     this.requests++;
     const form = new URLSearchParams(Buffer.concat(chunks).toString());
-    const refusal = this.outage ?? this.findRefusal(request, form);
-    if (refusal) {
-      const { status, code, headers = {} } = refusal;
+    const error = this.outage ?? this.findError(request, form);
+    if (error) {
+      const { status, code, headers = {} } = error;
       // Twilio's message contains the number.
       const message = `The 'To' number ${form.get('To')} is not taken`;
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -113,10 +113,10 @@ export class SmsProvider {
     response.end(JSON.stringify({ sid, status: 'queued', error_code: null }));
   }
 
-  private findRefusal(
+  private findError(
     { method, url, headers }: IncomingMessage,
     form: URLSearchParams,
-  ): Refusal | null {
+  ): ErrorResponse | null {
     const login = Buffer.from(`${SMS_ACCOUNT}:${SMS_TOKEN}`).toString('base64');
     if (headers.authorization !== `Basic ${login}`) return { status: 401, code: 20003 };
     const path = `/2010-04-01/Accounts/${SMS_ACCOUNT}/Messages.json`;

@@ -19,7 +19,7 @@ export type SubscribedBrowser = {
 
 export type PushService = {
   origin: string;
-  refusals: { status: number; why: string }[];
+  rejections: { status: number; why: string }[];
   subscribe: (applicationServerKey: string) => SubscribedBrowser;
   respondWith: (
     reply: (() => { status: number; headers?: Record<string, string> } | undefined) | undefined,

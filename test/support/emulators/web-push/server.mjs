@@ -11,7 +11,7 @@ import http from 'node:http';
 const MOST_BYTES = 4096;
 const MOST_TOKEN_SECONDS = 24 * 60 * 60;
 
-/** A refusal, with the status of push services. */
+/** A rejection, with the status of push services. */
 class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -25,7 +25,7 @@ class Refused extends Error {
  */
 export async function startPushService() {
   const subscriptions = new Map();
-  const refusals = [];
+  const rejections = [];
   let origin = '';
   let override;
   const server = http.createServer((request, response) => {
@@ -42,7 +42,7 @@ export async function startPushService() {
         response.writeHead(201, { location: `${origin}/message/${browser.messages.length}` }).end();
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        refusals.push({ status: error.status, why: error.message });
+        rejections.push({ status: error.status, why: error.message });
         response.writeHead(error.status, { 'content-type': 'text/plain' }).end(error.message);
       }
     });
@@ -51,8 +51,8 @@ export async function startPushService() {
   origin = `http://127.0.0.1:${server.address().port}`;
   return {
     origin,
-    /** Every refusal so far, in order. */
-    refusals,
+    /** Every rejection so far, in order. */
+    rejections,
     /** Subscribes like PushManager.subscribe. @param applicationServerKey base64url */
     subscribe(applicationServerKey) {
       const ecdh = createECDH('prime256v1');

@@ -5,7 +5,7 @@ import {
   type DocumentedErrorCode,
 } from '#web/docs/error-catalogue.js';
 
-type Refusal = {
+type DocumentedError = {
   name: string;
   code: DocumentedErrorCode;
   description: string;
@@ -18,14 +18,14 @@ type Refusal = {
 const entries = ERROR_CODES.map((code) => [code, ERROR_CATALOGUE[code]] as const);
 
 /** The error responses of operations, by status. */
-export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
+export const ERROR_RESPONSES: Record<number, DocumentedError> = Object.fromEntries(
   entries.flatMap(([code, entry]) => {
     const { status, response, meaning, error = meaning, resolution, headers = [], example } = entry;
     if (response === undefined) return [];
-    const refusal: Refusal = {
+    const errorResponse: DocumentedError = {
       name: response,
       code,
-      description: describeRefusal(status, code),
+      description: describeStatus(status, code),
       error,
       ...example,
       ...(resolution !== undefined && {
@@ -33,7 +33,7 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
       }),
       headers: [...headers],
     };
-    return [[status, refusal]];
+    return [[status, errorResponse]];
   }),
 );
 
@@ -45,7 +45,7 @@ export function getDocumentedCode(code: string): DocumentedErrorCode {
 }
 
 /** Joins the first code of a status with the others, which are named. */
-function describeRefusal(status: number, first: DocumentedErrorCode): string {
+function describeStatus(status: number, first: DocumentedErrorCode): string {
   const others = entries
     .filter(([code, entry]) => entry.status === status && code !== first)
     .map(([code, { meaning }]) => `${code}: ${meaning}`);

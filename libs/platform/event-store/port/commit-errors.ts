@@ -23,7 +23,7 @@ export function toCommitError(error: unknown): unknown {
 }
 
 /** Tells whether an error means that nothing was written, except perhaps by an earlier try of our own. */
-export function isRefusal(error: unknown): boolean {
+export function isCommitConflict(error: unknown): boolean {
   return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
     (kind) => error instanceof kind,
   );
