@@ -5,7 +5,6 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
@@ -38,16 +37,21 @@ import {
 import { cutLog } from './backup/log-cut.js';
 import { listPositions, readLoggedPositions } from './logged-positions.js';
 import { openLog, type OpenLog } from './backup/open-log.js';
+import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { recordBackup } from './administration/recorded-backups.js';
 import { runScript, printInstallation } from './run-script.js';
 import { writeSealed } from './backup/sealed-file.js';
 
-const USAGE = 'Usage: inkpad backup [FOLDER | --check FOLDER]';
 /** Beside the database, what a data folder has that cannot be made again. The master key is not among them. */
 const LOCAL = ['local.json', 'checkpoint.key'];
 const SNAPSHOT_TRIES = 5;
 const SNAPSHOT_RETRY_MS = 2_000;
+
+const program = parseProgram('backup');
+const { check } = program.opts<{ check?: true }>();
+const [named] = program.args;
+const folder = chooseFolder();
 
 /**
  * Copies the whole database as it is at one moment into a new folder, while the service runs: one transaction reads all
@@ -55,7 +59,6 @@ const SNAPSHOT_RETRY_MS = 2_000;
  * snapshot, and stored in the same format. Everything but the manifest is sealed.
  */
 runScript(async () => {
-  const { folder, check } = parseOptions(process.argv.slice(2));
   if (check) {
     const manifest = readManifest(folder);
     await checkFiles(folder, manifest);
@@ -70,21 +73,12 @@ runScript(async () => {
   console.log(describeKeys(config, manifest));
 });
 
-function parseOptions(args: string[]): { folder: string; check: boolean } {
-  const byTime = `inkpad-${new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { check: { type: 'boolean' } },
-      allowPositionals: true,
-    });
-    const [folder = values.check ? undefined : join('backups', byTime), ...more] = positionals;
-    if (folder && more.length === 0)
-      return { folder: resolve(folder), check: values.check ?? false };
-  } catch (cause) {
-    throw new ConfigError(USAGE, { cause });
-  }
-  throw new ConfigError(USAGE);
+/** @returns the folder to write or to check */
+function chooseFolder(): string {
+  if (named !== undefined) return resolve(named);
+  if (check) program.error('error: --check needs the folder of a backup');
+  const time = new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
+  return resolve('backups', `inkpad-${time}Z`);
 }
 
 /** Writes a backup, under another name until it is complete, so that nobody takes half a backup for a whole one. */

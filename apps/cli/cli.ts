@@ -10,7 +10,6 @@ import { addAdminTokenCommands } from './administration/admin-token-commands.js'
 import { addAuditFollowCommand } from './administration/audit-follow-command.js';
 import { addCheckpointCommands } from './administration/checkpoint-commands.js';
 import {
-  addExamples,
   parsePositive,
   parseTimeOption,
   runCommand,
@@ -18,11 +17,13 @@ import {
   type TimeOption,
 } from './administration/command.js';
 import { listErasures, readInputLines, repeatErasures } from './administration/erasures.js';
+import { addExamples, reportUsageErrors } from './command-line.js';
 import { addGeocodeCommands } from './administration/geocode-commands.js';
 import { addHistoryCommands } from './administration/history-commands.js';
 import { getOperator } from './operator.js';
 import { addMaintenanceCommands } from './administration/maintenance-commands.js';
 import { addPhoneCommands } from './administration/phone-commands.js';
+import { createProgramCommands } from './programs.js';
 import { addQuotaCommands } from './administration/quota-commands.js';
 import { addRetirementCommands } from './administration/retirement-commands.js';
 import { addBackupCommands } from './administration/recorded-backups.js';
@@ -34,27 +35,29 @@ import { addUserCommands } from './administration/user-commands.js';
 
 const by = getOperator();
 
-const program = new Command('inkpad')
-  .description(
-    'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
-  )
-  .showHelpAfterError('(add --help to the command to see its options)')
+const program = reportUsageErrors(new Command('inkpad'))
+  .description('Runs, checks and administers an installation of Inkpad.')
   .addHelpText(
     'after',
     `
-Commands with a --help of their own: backup, event-store-access, move-events, rebuild, restore, verify, webhooks:listen.
-Commands without options: demo, demo:shop, migrate, rebase-positions.
-
 Examples:
+  inkpad backup --help
   inkpad user:list
   inkpad token:create --user grace@shop.example --name till
-  inkpad token:create --help
 
-The database is that of npm start or DATABASE_URL, and named on standard error. Ends with 0 when all is done, with 1 and
-the reason on standard error when nothing was, and with 2 when it was called wrongly.`,
-  )
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
+The database is that of npm start or DATABASE_URL, and named on standard error. Commands that administer print one JSON
+object. Unless it says otherwise, a command can be used while the service is running. Exit codes:
+  0  all is done, and all is well
+  1  not all is well; the last lines on standard error say why
+  2  the command was called wrongly`,
+  );
 
+for (const command of createProgramCommands()) {
+  // launcher.mjs starts them, unless something comes before the name.
+  const refuse = () => command.error(`error: begin with the name: inkpad ${command.name()}`);
+  program.addCommand(command.helpGroup('Programs:').action(refuse));
+}
+program.commandsGroup('Administration:');
 addUserCommands(program, by);
 addStoreCommands(program, by);
 addTokenCommands(program, by);
@@ -174,6 +177,17 @@ const EXAMPLES: Record<string, string> = {
   'retirement:withdraw': 'retirement:withdraw',
   'audit:list': 'audit:list --account 1 --type token.created --from 2026-01-01',
 };
+program
+  .command('help [command]')
+  .description('shows the options of a command, and an example')
+  .action((name?: string) => {
+    const command =
+      name === undefined ? program : program.commands.find((each) => each.name() === name);
+    if (command) command.help();
+    // Suggests the name that is meant.
+    else program.parse([String(name)], { from: 'user' });
+  });
+
 for (const command of program.commands) {
   const examples = EXAMPLES[command.name()];
   if (examples !== undefined) addExamples(command, examples);

@@ -1,4 +1,4 @@
-import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { isDeepStrictEqual } from 'node:util';
 import {
   BACKWARDS,
   EventStoreDBClient,
@@ -11,6 +11,7 @@ import { readSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/eventstoredb-connection.js';
 import { classifyError } from '#platform/event-store/eventstoredb/eventstoredb-errors.js';
 import { createUser, parseUser } from './moves/event-store-user.js';
+import { parseProgram } from './programs.js';
 import { getHosts, runScript } from './run-script.js';
 
 const ALL = '$all';
@@ -27,8 +28,8 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
  * default the user of EVENT_STORE_URL, who is created if need be. May be run again, also for further users: what is
  * granted already is not written again.
  */
+const { user: named } = parseProgram('event-store-access').opts<{ user?: string }>();
 runScript(async () => {
-  const named = parseUserOption(process.argv.slice(2));
   const { settings, errors } = readSecretFiles(process.env);
   if (errors.length > 0) throw new ConfigError(errors.join('\n'));
   const url = settings['EVENT_STORE_ADMIN_URL'];
@@ -56,18 +57,6 @@ runScript(async () => {
     await connection.dispose();
   }
 });
-
-function parseUserOption(args: string[]): string | undefined {
-  const usage =
-    'Usage: inkpad event-store-access [--user <name of a user that exists>]; without it, for the user of EVENT_STORE_URL';
-  try {
-    const { user } = parseArgs({ args, options: { user: { type: 'string' } } }).values;
-    if (user === undefined || /^[^$]/.test(user)) return user;
-  } catch (cause) {
-    throw new ConfigError(usage, { cause });
-  }
-  throw new ConfigError(usage);
-}
 
 async function createLoginUser(adminUrl: string, url: string | undefined): Promise<string> {
   const user = parseUser(url ?? '', 'EVENT_STORE_URL');

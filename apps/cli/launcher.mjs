@@ -9,62 +9,60 @@ import { loadEmbeddedRun, loadEnvironment, readSettings } from './start-settings
 
 /** Runs a command with the settings of .env, as `npm start` has them: inkpad COMMAND [arguments] */
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-/** Commands that are programs of their own, in dist; the others are those of cli.ts. */
-const PROGRAMS = {
-  backup: 'apps/cli/backup.js',
-  demo: 'tools/demo/demo.js',
-  'demo:shop': 'tools/demo/demo-shop.js',
-  'event-store-access': 'apps/cli/event-store-access.js',
-  migrate: 'apps/cli/migrate.js',
-  'move-events': 'apps/cli/move-events.js',
-  'rebase-positions': 'apps/cli/rebase-positions.js',
-  rebuild: 'apps/cli/rebuild.js',
-  restore: 'apps/cli/restore.js',
-  verify: 'apps/cli/verify.js',
-  'webhooks:listen': 'apps/cli/webhooks-listen.js',
-};
-// --help must not run the program.
-const withoutArguments = ['demo', 'demo:shop', 'migrate', 'rebase-positions'];
-// They refuse while api and dispatcher run, with which the database of npm start would end.
-const withoutServices = ['move-events', 'rebase-positions', 'restore'];
+/** They refuse while api and dispatcher run, with which the database of npm start would end. */
+const withoutServices = new Set(['move-events', 'rebase-positions', 'restore']);
 
-const [, , name, ...rest] = process.argv;
-const isProgram = Object.hasOwn(PROGRAMS, name);
-const program = path.join(root, 'dist', isProgram ? PROGRAMS[name] : 'apps/cli/cli.js');
-const args = isProgram ? rest : process.argv.slice(2);
+const [, , name = '', ...args] = process.argv;
 const command = `inkpad ${name}`;
+let program = getBuilt('cli');
 
 endWithParent();
 try {
-  if (withoutArguments.includes(name) && args.length > 0) {
-    throw new Refusal(`Usage: ${command} (it takes no arguments; docs/operating.md)`);
-  }
-  loadEnvironment(root);
-  if (!fs.existsSync(path.join(root, 'node_modules'))) {
-    throw new Refusal('Its packages are missing: run npm start, or npm ci && npm run build.');
-  }
-  if (!fs.existsSync(program)) {
-    throw new Refusal('Inkpad has not been built yet: run npm start, or npm run build.');
-  }
-  if (withoutServices.includes(name) && needsDataFolder()) process.exitCode = await runAlone();
-  else {
-    // For the threads that it starts, whose memory it does not need.
-    if (name === 'verify') v8.setFlagsFromString('--max-semi-space-size=16');
-    process.argv = [process.execPath, program, ...args];
-    await import(pathToFileURL(program).href);
-  }
+  await run();
 } catch (error) {
   const description = describeInOneSentence(error) ?? describeMissingPart(error);
   printFailure(path.basename(program, '.js'), description ?? error.stack);
   process.exitCode = 1;
 }
 
-/** Tells whether the command works on the database of `npm start`. What is called wrongly prints its usage instead. */
-function needsDataFolder() {
-  const { databaseUrl } = readSettings(root);
-  if (name !== 'restore') return !databaseUrl;
-  const [folder, ...more] = args;
-  return !databaseUrl && folder && !folder.startsWith('-') && more.length === 0;
+async function run() {
+  if (!fs.existsSync(path.join(root, 'node_modules'))) {
+    throw new Refusal('Its packages are missing: run npm start, or npm ci && npm run build.');
+  }
+  if (!fs.existsSync(program)) {
+    throw new Refusal('Inkpad has not been built yet: run npm start, or npm run build.');
+  }
+  const { isProgram, parseProgram } = await import(pathToFileURL(getBuilt('programs')).href);
+  const words = process.argv.slice(2);
+  if (name === 'help' || words.some((word) => ['-h', '--help'].includes(word))) {
+    const [topic] = words.filter((word) => word !== 'help' && !word.startsWith('-'));
+    if (isProgram(topic)) parseProgram(topic, ['--help']);
+    return load(topic === undefined ? ['help'] : ['help', topic]);
+  }
+  if (!isProgram(name)) {
+    if (name !== '') loadEnvironment(root);
+    return load(words);
+  }
+  // Before anything is read or started for a program that is called wrongly.
+  parseProgram(name, args);
+  program = getBuilt(name.replace(':', '-'));
+  loadEnvironment(root);
+  if (withoutServices.has(name) && !readSettings(root).databaseUrl) {
+    process.exitCode = await runAlone();
+    return;
+  }
+  // For the threads that it starts, whose memory it does not need.
+  if (name === 'verify') v8.setFlagsFromString('--max-semi-space-size=16');
+  await load(args);
+}
+
+function getBuilt(name) {
+  return path.join(root, 'dist', 'apps', 'cli', `${name}.js`);
+}
+
+async function load(parameters) {
+  process.argv = [process.execPath, program, ...parameters];
+  await import(pathToFileURL(program).href);
 }
 
 /** Runs the command on the database in the data folder of `npm start`, which it starts meanwhile. */

@@ -1,8 +1,10 @@
 import { readConfig } from '#configuration/config.js';
 import { migrate } from '#platform/database/migrate.js';
 import { migrations } from '../schema/migrations.js';
+import { parseProgram } from './programs.js';
 import { runScript, printInstallation } from './run-script.js';
 
+parseProgram('migrate');
 runScript(async () => {
   const config = readConfig(process.env, 'migrate');
   printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });

@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#platform/kernel/config-error.js';
@@ -10,18 +9,20 @@ import {
 } from '#platform/database/data-source.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { EngineMove, type Engine } from './moves/engine-move.js';
+import { parseProgram } from './programs.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
 const SCRIPT = 'move-events';
 const COPY = 'move-events copy';
 
+const { to } = parseProgram(SCRIPT).opts<{ to: Engine }>();
+
 /**
  * Copies the history to the other engine, in log order: ids, revisions, metadata and hashes stay the same.
  * May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
  */
 runScript(async () => {
-  const to = parseTarget(process.argv.slice(2));
   const config = readConfig(process.env);
   const { eventStoreUrl } = config;
   if (eventStoreUrl === null) {
@@ -34,18 +35,6 @@ runScript(async () => {
     move(guard, Object.assign(config, { eventStoreUrl }), to),
   );
 });
-
-function parseTarget(args: string[]): Engine {
-  const usage = new ConfigError('Usage: inkpad move-events --to eventstoredb | --to postgres');
-  let to: string | undefined;
-  try {
-    ({ to } = parseArgs({ args, options: { to: { type: 'string' } } }).values);
-  } catch (cause) {
-    throw new ConfigError(usage.message, { cause });
-  }
-  if (to !== 'postgres' && to !== 'eventstoredb') throw usage;
-  return to;
-}
 
 async function move(
   guard: pg.Client,

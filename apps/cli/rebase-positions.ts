@@ -8,6 +8,7 @@ import {
   MOVED_TO_POSTGRES,
 } from '#platform/event-store/log/positions-check.js';
 import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
+import { parseProgram } from './programs.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
@@ -35,6 +36,8 @@ const REMADE = `
       case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end)
     from pg_class, aclexplode(relacl) where pg_class.oid = 'es.events'::regclass
   ) remade order by turn`;
+
+parseProgram('rebase-positions');
 
 /**
  * Gives, after a logical dump and restore, all events positions that are valid on this server, in their original order.

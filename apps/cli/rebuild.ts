@@ -1,11 +1,10 @@
 // First, so that its threads start before the rest is loaded.
 import { replayRecords, type ReplayTask } from './verification/replay.js';
-import { parseArgs } from 'node:util';
-import { ConfigError } from '#platform/kernel/config-error.js';
 import type { VerificationResult } from '#platform/event-store/verification/verification.js';
 import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
 import { readModels } from '../read-models.js';
 import { retryLostConnections } from './lost-connections.js';
+import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { RebuildResults } from './verification/rebuild-results.js';
 import { HistoryPass } from './verification/replay-history.js';
@@ -18,8 +17,13 @@ import {
 const CLAIMS = 'claims';
 const HISTORY = 'history';
 const STATISTICS = 'statistics';
-const USAGE = `Usage: inkpad rebuild [--check] [--table NAME]
-NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS, HISTORY, STATISTICS].join(', ')}`;
+const TABLES = [...readModels.map(({ table }) => table), CLAIMS, HISTORY, STATISTICS];
+
+const program = parseProgram('rebuild');
+const { check = false, table } = program.opts<{ check?: true; table?: string }>();
+if (table !== undefined && !TABLES.includes(table)) {
+  program.error(`error: --table must be one of: ${TABLES.join(', ')}`);
+}
 
 /**
  * Replays the log and repairs what differs from it in read models, claims and the table of the history, row by row,
@@ -27,7 +31,6 @@ NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS, HISTORY, STA
  * anything differed or could not be repaired.
  */
 runScript(async () => {
-  const { table, check = false } = parseOptions(process.argv.slice(2));
   const results = new RebuildResults();
   await withVerification(async (services) => {
     const task = createTask(table, !check);
@@ -94,16 +97,4 @@ function createTask(table: string | undefined, repair: boolean): ReplayTask {
   const tables =
     rows.length === 0 && claims ? readModels.filter((one) => one.getClaimChanges) : rows;
   return { tables, scope: { rows: rows.length > 0, claims, repair } };
-}
-
-function parseOptions(args: string[]): { check?: boolean; table?: string } {
-  try {
-    const options = { check: { type: 'boolean' }, table: { type: 'string' } } as const;
-    const { values } = parseArgs({ args, options });
-    const names = [...readModels.map(({ table }) => table), CLAIMS, HISTORY, STATISTICS];
-    if (values.table === undefined || names.includes(values.table)) return values;
-  } catch (cause) {
-    throw new ConfigError(USAGE, { cause });
-  }
-  throw new ConfigError(USAGE);
 }

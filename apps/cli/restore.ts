@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
@@ -36,13 +35,12 @@ import {
 } from './backup/backup-tables.js';
 import { MARKERS } from './moves/engine-move.js';
 import { moveLoggedPositions } from './logged-positions.js';
+import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { finishHistory, refuseUsedEventStore } from './backup/restore-history.js';
 import { runScript, printInstallation } from './run-script.js';
 import { readSealed } from './backup/sealed-file.js';
 import { withServicesStopped } from './stopped-services.js';
-
-const USAGE = 'Usage: inkpad restore FOLDER';
 
 /**
  * Ids that are left out after a restore. Those given out after the backup are in other systems' tables: given out again,
@@ -70,15 +68,18 @@ const END_MESSAGES = [
 /** A backup whose files were found whole, and what opens them. */
 type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: MasterKey[] };
 
+const program = parseProgram('restore');
+const { check, intoDataFolder = false } = program.opts<{ check?: true; intoDataFolder?: true }>();
+const [folder = ''] = program.args;
+
 /**
  * Puts a backup into an empty database, in one transaction, and verifies it. Everything about the backup is checked
  * before anything is written: that it is whole and unchanged, that the master key opens it, and that this version knows
  * its tables. With EVENT_STORE_URL, the events then go to KurrentDB. Nothing starts before that is finished.
  */
 runScript(async () => {
-  const { folder, step } = parseOptions(process.argv.slice(2));
-  const backup = await openBackup(folder, step !== 'into data folder');
-  if (step === 'check') return;
+  const backup = await openBackup(resolve(folder), !intoDataFolder);
+  if (check) return;
   const config = readConfig(process.env);
   printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });
   const { manifest } = backup;
@@ -90,7 +91,7 @@ runScript(async () => {
     await load(guard, backup, async () => {
       await forgetEngine(guard);
       // Before the commit: what it leaves cannot be restored again.
-      await keepLocalFiles(config, backup, step === 'into data folder');
+      await keepLocalFiles(config, backup, intoDataFolder);
     });
     await migrate(config, migrations, getMigrationNames(migrations));
     await guard.query('analyze');
@@ -100,30 +101,6 @@ runScript(async () => {
   await verify();
   console.log(describeRemainingSteps(manifest));
 });
-
-function parseOptions(args: string[]): {
-  folder: string;
-  step: 'check' | 'into data folder' | 'into database';
-} {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      // Both are for launcher.mjs, which starts the database of a data folder between the two.
-      options: { check: { type: 'boolean' }, 'into-data-folder': { type: 'boolean' } },
-      allowPositionals: true,
-    });
-    const [folder, ...more] = positionals;
-    const step = values.check
-      ? 'check'
-      : values['into-data-folder']
-        ? 'into data folder'
-        : 'into database';
-    if (folder && more.length === 0) return { folder: resolve(folder), step };
-  } catch (cause) {
-    throw new ConfigError(USAGE, { cause });
-  }
-  throw new ConfigError(USAGE);
-}
 
 async function openBackup(folder: string, reading: boolean): Promise<Opened> {
   const manifest = readManifest(folder);

@@ -1,8 +1,6 @@
 // First, so that its threads start before the rest is loaded.
 import { describeUnrepaired, replayRecords } from './verification/replay.js';
-import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { ConfigError } from '#platform/kernel/config-error.js';
 import type { EventStore } from '#platform/event-store/port/event-store.js';
 import { readModels } from '../read-models.js';
 import {
@@ -12,6 +10,7 @@ import {
 import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
 import type { VerificationResult } from '#platform/event-store/verification/verification.js';
 import { retryLostConnections } from './lost-connections.js';
+import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { HistoryPass } from './verification/replay-history.js';
 import { runScript } from './run-script.js';
@@ -21,12 +20,21 @@ import {
 } from './verification/verification-services.js';
 import { verifyCheckpoints } from './verification/verify-checkpoints.js';
 
-const USAGE = 'Usage: inkpad verify [--repair] [--checkpoints DIR [--key KEY]]';
 const MAX_PRINTED = 50;
 
 const NO_RECORDS = { streams: 0, events: 0, outdated: 0, repaired: 0, unrepaired: 0 };
 
 type Sum = Omit<VerificationResult, 'differences'> & { differences: number };
+
+const program = parseProgram('verify');
+const {
+  repair = false,
+  checkpoints,
+  key,
+} = program.opts<{ repair?: true; checkpoints?: string; key?: string }>();
+if (key !== undefined && checkpoints === undefined) {
+  program.error('error: --key needs --checkpoints');
+}
 
 /**
  * Replays every event and checks every read model, hash, head and claim against the result, the history table against
@@ -35,7 +43,6 @@ type Sum = Omit<VerificationResult, 'differences'> & { differences: number };
  * history against signed checkpoints.
  */
 runScript(async () => {
-  const { repair = false, checkpoints, key } = parseOptions(process.argv.slice(2));
   let covered = '';
   let numbered = 0;
   let storeCount = 0;
@@ -124,21 +131,6 @@ function print(
   console.log(
     `${sum.streams} streams, ${sum.events} events: ${sum.differences === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.differences} differences`}`,
   );
-}
-
-function parseOptions(args: string[]) {
-  const options = {
-    repair: { type: 'boolean' },
-    checkpoints: { type: 'string' },
-    key: { type: 'string' },
-  } as const;
-  try {
-    const { values } = parseArgs({ args, options });
-    if (values.key === undefined || values.checkpoints !== undefined) return values;
-  } catch (cause) {
-    throw new ConfigError(USAGE, { cause });
-  }
-  throw new ConfigError(USAGE);
 }
 
 /** Counts the events to compare: those that the read models are made from, and those of the history table. */

@@ -1,4 +1,3 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
 import { EnvHttpProxyAgent, fetch } from 'undici';
 import { LRUCache } from 'lru-cache';
 import { once } from 'node:events';
@@ -7,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import { readLocalService } from './local-service.js';
+import { parseProgram } from './programs.js';
 import { forward } from './webhooks/webhook-forward.js';
 import { findSignatureError } from './webhooks/webhook-verification.js';
 import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
@@ -53,54 +53,7 @@ type Subscription = {
   remove: () => Promise<void>;
 };
 
-const options = new Command('webhooks:listen')
-  .description('Verifies and prints the webhooks it receives. Press Ctrl-C to stop.')
-  .option('--host <address>', 'address to listen on', '127.0.0.1')
-  .option('--port <n>', 'port to listen on; any free one by default', parseNatural, 0)
-  .addOption(
-    new Option('--secret <whsec_…>', 'signing secret, or public key, of an existing subscription')
-      .env('WEBHOOK_SECRET')
-      .argParser(parseSigningSecret),
-  )
-  .option(
-    '--url <url>',
-    'URL of the service, with --token and --account; default: that of npm start',
-  )
-  .addOption(new Option('--token <ink_…>').env('INKPAD_TOKEN'))
-  .option('--account <id>', 'id of the store', parseNatural)
-  .option('--target-url <url>', 'public URL of this listener, if it is behind a tunnel')
-  .option('--events <names>', 'event names, separated by commas', (names) => names.split(','), [
-    '*',
-  ])
-  .addOption(
-    new Option('--signature <scheme>', 'how the webhooks are signed')
-      .choices(['hmac', 'ed25519'])
-      .default('hmac'),
-  )
-  .option('--status <n>', 'status to return; default 204, or 500 for failures', parseHttpStatus)
-  .option('--fail <n>', 'fail the first n attempts of each event only', parseNatural)
-  .option('--delay <ms>', 'delay before each response', parseNatural, 0)
-  .option('--retry-after <s>', 'Retry-After header of failures, which are then 503', parseNatural)
-  .option('--drop', 'close the connection instead of responding')
-  .addOption(
-    new Option(
-      '--forward-to <url>',
-      'send each verified webhook on to this URL, and respond as it does',
-    )
-      .argParser(parseUrl)
-      .conflicts(['status', 'fail', 'retryAfter', 'drop']),
-  )
-  .option('--forward-timeout <ms>', 'how long that may take; then 502', parseNatural, 10_000)
-  .addHelpText(
-    'after',
-    `
-Examples:
-  $ inkpad webhooks:listen                                              print what npm start sends
-  $ inkpad webhooks:listen --forward-to http://localhost:8787/hooks  try the receiver that you are writing
-  $ inkpad webhooks:listen --fail 3 --retry-after 30                 see how retries go`,
-  )
-  .parse()
-  .opts<Options>();
+const options = parseProgram('webhooks:listen').opts<Options>();
 
 /** How many attempts each event had, and whether one got a 2xx. */
 const seen = new LRUCache<string, { attempts: number; wasAccepted: boolean }>({ max: IDS_KEPT });
@@ -308,25 +261,4 @@ function indent(value: unknown): string {
 
 function formatTime(): string {
   return new Date().toTimeString().slice(0, 8);
-}
-
-function parseSigningSecret(text: string): string {
-  if (/^(whsec_[A-Za-z0-9+/]+={0,2}|whpk_[A-Za-z0-9+/]{43}=)$/.test(text)) return text;
-  throw new InvalidArgumentError('must be whsec_ followed by base64, or a public key (whpk_…)');
-}
-
-function parseUrl(text: string): string {
-  if (URL.canParse(text) && /^https?:/i.test(text)) return text;
-  throw new InvalidArgumentError('must be an http or https URL');
-}
-
-function parseNatural(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number');
-  return Number(text);
-}
-
-function parseHttpStatus(text: string): number {
-  const status = parseNatural(text);
-  if (status < 200 || status > 599) throw new InvalidArgumentError('must be from 200 to 599');
-  return status;
 }

@@ -160,11 +160,13 @@ describe('on the database of npm start', () => {
     SLOW,
   );
 
-  it('inkpad move-events prints its usage for an unknown --to, and leaves no process running', async () => {
+  it('inkpad move-events refuses an unknown --to, and leaves no process running', async () => {
     const { status, output } = await run(['move-events', '--to', 'mongodb']);
     expect([status, output]).toEqual([
-      1,
-      expect.stringMatching(/Usage: inkpad move-events --to eventstoredb \| --to postgres\n$/),
+      2,
+      expect.stringMatching(
+        /^error: .*'mongodb' is invalid. Allowed choices are eventstoredb, pos.*\n$/,
+      ),
     ]);
     expectNothingRuns();
   });

@@ -112,9 +112,9 @@ describe('the files of the image', () => {
   });
 
   it.each([...commands])('have what inkpad %s needs', (name) => {
-    const { output } = run(`${INKPAD} ${name} --help`);
+    const { status, output } = run(`${INKPAD} ${name} --help`);
     expect(output).not.toMatch(MISSING);
-    expect(output).toMatch(/usage/i);
+    expect([status, output]).toEqual([0, expect.stringMatching(/^Usage: inkpad /)]);
   });
 
   it(

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { createProgramCommands } from '../../apps/cli/programs.js';
 import { findLastMessage } from '../../tools/local/processes.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -139,6 +140,7 @@ describe('a program or script', () => {
     await ownDatabase.close();
   });
 
+  const PROGRAM_COMMANDS = createProgramCommands().map((command) => command.name());
   const SCRIPTS = ['cli', 'verify'] as const;
   const PROGRAMS = ['api', 'dispatcher'] as const;
   const EVERYTHING = ['start', ...PROGRAMS, ...SCRIPTS] as const;
@@ -312,12 +314,53 @@ describe('a program or script', () => {
     fs.rmdirSync(path.join(clone, '.env'));
   });
 
-  it('refuses arguments that it does not take, and prints its usage', async () => {
-    for (const script of ['demo', 'migrate', 'rebase-positions']) {
-      expect(await run(script, ['--help'], settings())).toMatchObject({
-        code: 1,
-        errorOutput: `Usage: inkpad ${script} (it takes no arguments; docs/operating.md)\n`,
-      });
+  it('prints its help on standard output, wherever it is asked for and without any settings', async () => {
+    fs.mkdirSync(path.join(clone, '.env'));
+    try {
+      const general = await run('cli', ['--help']);
+      expect(general).toEqual({ code: 0, out: expect.any(String), errorOutput: '' });
+      for (const name of PROGRAM_COMMANDS) {
+        expect(general.out).toMatch(new RegExp(`^ {2}${name}( \\S+)* {2,}\\S`, 'm'));
+        const args = [name, '--x', '-h'];
+        expect([args, await run('cli', args, { NODE_ENV: 'production' })]).toEqual([
+          args,
+          { code: 0, out: expect.stringContaining(`Usage: inkpad ${name} `), errorOutput: '' },
+        ]);
+      }
+      for (const args of [
+        ['help', 'backup'],
+        ['backup', '--help'],
+        ['--help', 'backup'],
+      ]) {
+        const { code, out } = await run('cli', args);
+        expect([args, code, out]).toEqual([
+          args,
+          0,
+          expect.stringMatching(/^Usage: inkpad backup .*\n\nExamples:\n/s),
+        ]);
+      }
+    } finally {
+      fs.rmdirSync(path.join(clone, '.env'));
+    }
+  });
+
+  it('exits with 2 and one line of text when it is called wrongly', async () => {
+    for (const [args, line] of [
+      ...PROGRAM_COMMANDS.map(
+        (name) => [[name, '--nonsense'], /unknown option|required option/] as const,
+      ),
+      [['migrate', 'now'], /too many arguments/],
+      [['restore'], /missing required argument 'folder'/],
+      [['bakcup'], /unknown command 'bakcup' \(Did you mean backup\?\)/],
+      [['help', 'verfiy'], /unknown command 'verfiy' \(Did you mean verify\?\)/],
+      [['--', 'backup'], /begin with the name/],
+    ] as const) {
+      const end = await run('cli', [...args], { NODE_ENV: 'production' });
+      expect([args, end]).toEqual([
+        args,
+        { code: 2, out: '', errorOutput: expect.stringMatching(/^error: .*\n$/) },
+      ]);
+      expect(end.errorOutput).toMatch(line);
     }
   });
 

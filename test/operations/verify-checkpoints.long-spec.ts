@@ -229,17 +229,21 @@ describe('inkpad verify --checkpoints reports', () => {
 
 describe('inkpad verify', () => {
   it.each([
-    [['--checkpoints', '/no/such/folder'], 'there is no folder /no/such/folder'],
-    [['--checkpoints', tmpdir()], 'there are no checkpoints in'],
-    [['--checkpoints', tmpdir(), '--key', 'abc'], 'must be a verifier key'],
-    [['--key', 'abc'], 'Usage: inkpad verify'],
-    [['--checkpoint', 'x'], 'Usage: inkpad verify'],
+    [['--checkpoints', '/no/such/folder'], 1, 'there is no folder /no/such/folder'],
+    [['--checkpoints', tmpdir()], 1, 'there are no checkpoints in'],
+    [['--checkpoints', tmpdir(), '--key', 'abc'], 1, 'must be a verifier key'],
+    [['--key', 'abc'], 2, 'error: --key needs --checkpoints'],
+    [
+      ['--checkpoint', 'x'],
+      2,
+      "error: unknown option '--checkpoint' (Did you mean --checkpoints?)",
+    ],
   ])(
-    'explains what is wrong with the arguments %j, and exits with 1',
-    async (args, sentence) => {
+    'explains what is wrong with the arguments %j, and exits with %i',
+    async (args, status, sentence) => {
       const { output, code } = await verify(...args);
       expect(output).toContain(sentence);
-      expect(code).toBe(1);
+      expect(code).toBe(status);
     },
     SLOW,
   );

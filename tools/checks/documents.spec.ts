@@ -4,6 +4,7 @@ import { RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { createProgramCommands } from '../../apps/cli/programs.js';
 import { createPreviewApp } from '../generate/api-documents.js';
 
 /** Checks that every route, command, script, setting and link that a document names exists. */
@@ -67,9 +68,7 @@ describe('the documents name only what is there', () => {
     const nouns = [...new Set(commands.map((name) => name.split(':')[0]))].join('|');
     const names = named(new RegExp(`(?<![a-z./:-])((?:${nouns}):[a-z][a-z-]*)`, 'g'));
     expect(missing(names, (name) => commands.includes(name))).toEqual([]);
-    const launcher = readFileSync(join(folder, 'launcher.mjs'), 'utf8');
-    const programs = [...launcher.matchAll(/^ {2}'?([a-z:-]+)'?: '.*[.]js',$/gm)];
-    commands.push(...programs.map(([, name = '']) => name));
+    commands.push(...createProgramCommands().map((command) => command.name()));
     const run = named(/(?:npx|dispatcher|api|migrate|--) inkpad ([a-z][a-z:-]*)/g);
     expect(missing(run, (name) => commands.includes(name))).toEqual([]);
   });

@@ -2,14 +2,8 @@ import type { Command } from 'commander';
 import { CreateAdminToken, RevokeAdminToken } from '#web/admin-api/admin-token.commands.js';
 import { AdminTokens } from '#web/admin-api/admin-tokens.service.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
-import {
-  addExamples,
-  parsePositive,
-  parseTimeOption,
-  runCommand,
-  runList,
-  type TimeOption,
-} from './command.js';
+import { parsePositive, parseTimeOption, runCommand, runList, type TimeOption } from './command.js';
+import { addExamples } from '../command-line.js';
 
 type NewAdminTokenOptions = { name: string; expires?: TimeOption; readOnly: boolean };
 

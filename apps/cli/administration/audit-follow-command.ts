@@ -16,9 +16,9 @@ import {
   type FollowCursor,
   type FollowedKind,
 } from '#loyalty/history/follow-cursor.js';
-import { addExamples } from './command.js';
 import { runScript } from '../run-script.js';
 import { withServices } from '../script-services.js';
+import { addExamples } from '../command-line.js';
 
 const POLL_INTERVAL_MS = 1_000;
 

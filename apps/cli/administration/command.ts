@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { findEmailKey } from '#platform/kernel/email-address.js';
 import { normalizeNumber } from '#platform/kernel/text.js';
 import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#platform/kernel/zoned-time.js';
@@ -39,12 +39,6 @@ export function runList(
     const items = await withServices(read);
     console.log(JSON.stringify({ [name]: items }));
   });
-}
-
-/** Adds examples below the options in --help. */
-export function addExamples(command: Command, ...lines: string[]): Command {
-  const text = lines.map((line) => `  inkpad ${line}`).join('\n');
-  return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${text}`);
 }
 
 /** Becomes a time once it is known in which time zone a date is meant. */

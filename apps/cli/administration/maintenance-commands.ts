@@ -7,9 +7,10 @@ import {
   AuditedWrites,
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
-import { addExamples, runCommand } from './command.js';
+import { runCommand } from './command.js';
 import { runScript } from '../run-script.js';
 import { withServices } from '../script-services.js';
+import { addExamples } from '../command-line.js';
 
 const MAX_REASON_CHARACTERS = 200;
 /** As long as a process goes by what it has read, and a moment for the read. */

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { PhoneConflicts } from '#loyalty/customers/phone-conflicts.service.js';
-import { addExamples, parsePositive, runList } from './command.js';
+import { parsePositive, runList } from './command.js';
+import { addExamples } from '../command-line.js';
 
 type Conflict = { account_id: number; customer_id: number; held_by: number; phone: string };
 

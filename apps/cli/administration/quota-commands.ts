@@ -2,7 +2,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import { QUOTA_NAMES, parseQuotaChanges, type QuotaChanges } from '#configuration/store-quotas.js';
 import { Quotas, type Quota } from '#loyalty/accounts/quotas.service.js';
-import { addExamples, parsePositive, runCommand } from './command.js';
+import { parsePositive, runCommand } from './command.js';
+import { addExamples } from '../command-line.js';
 
 /** Commands that show and change how much a store may have. */
 export function addQuotaCommands(program: Command, by: AuditedWriter): void {

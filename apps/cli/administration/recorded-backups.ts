@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
-import { addExamples, runCommand } from './command.js';
+import { runCommand } from './command.js';
+import { addExamples } from '../command-line.js';
 
 /**
  * Records that a backup is complete: the alert BackupIsOld goes by the newest.

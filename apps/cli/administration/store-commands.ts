@@ -9,12 +9,12 @@ import { ROLES, type Role } from '#identity/roles.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
-  addExamples,
   runList,
   parsePositive,
   runCommand,
   warnOfUnconfirmedAddress,
 } from './command.js';
+import { addExamples } from '../command-line.js';
 
 const STORES = `
   select a.id::int as account_id, a.name,

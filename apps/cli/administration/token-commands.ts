@@ -6,13 +6,13 @@ import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.j
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
-  addExamples,
   runList,
   parsePositive,
   runCommand,
   parseTimeOption,
   type TimeOption,
 } from './command.js';
+import { addExamples } from '../command-line.js';
 
 type NewTokenOptions = {
   user: string;

@@ -13,14 +13,9 @@ import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import { Users, type ListedUser } from '#identity/users.service.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
-import {
-  addExamples,
-  runList,
-  parsePositive,
-  runCommand,
-  runCommandAfterInput,
-} from './command.js';
+import { runList, parsePositive, runCommand, runCommandAfterInput } from './command.js';
 import { readPassword, type PasswordOptions } from './password-input.js';
+import { addExamples } from '../command-line.js';
 
 /** Subscriptions that go on when the last owner of their store is removed. */
 const ENABLED_SUBSCRIPTIONS = `

@@ -6,7 +6,8 @@ import {
   type WebhookEvent,
   type WebhookRequest,
 } from '../../clients/typescript/src/webhooks.js';
-import { readLocalService, type LocalService } from '../../apps/cli/local-service.js';
+import { readLocalService, type LocalService } from './local-service.js';
+import { parseProgram } from './programs.js';
 
 /**
  * Plays the main scenario against a running `npm start`: a shop creates a card and a reward, enrols a
@@ -15,6 +16,8 @@ import { readLocalService, type LocalService } from '../../apps/cli/local-servic
  */
 
 const WAIT_MS = 20_000;
+
+parseProgram('demo');
 
 let service: LocalService;
 try {

@@ -18,13 +18,14 @@ import { LocationsModule } from '#loyalty/locations/locations.module.js';
 import { PostersModule } from '#loyalty/posters/posters.module.js';
 import { RewardsModule } from '#loyalty/rewards/rewards.module.js';
 import { StampingModule } from '#loyalty/stamping/stamping.module.js';
-import { ShopBuilder } from './demo-shop/builder.js';
-import { installPast } from './demo-shop/past.js';
-import { STAFF, STORE, type StaffKey } from './demo-shop/shop.js';
-import { playYear } from './demo-shop/year.js';
-import { getOperator } from '../../apps/cli/operator.js';
-import { runScript } from '../../apps/cli/run-script.js';
-import { withServices } from '../../apps/cli/script-services.js';
+import { ShopBuilder } from './demo/builder.js';
+import { installPast } from './demo/past.js';
+import { STAFF, STORE, type StaffKey } from './demo/shop.js';
+import { playYear } from './demo/year.js';
+import { getOperator } from './operator.js';
+import { parseProgram } from './programs.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
 
 /**
  * Fills a new store with a year of a café: `inkpad demo:shop`, while `npm start` runs. For screenshots, trials and
@@ -36,6 +37,7 @@ const MODULES = [CardsModule, LocationsModule, PostersModule, RewardsModule, Sta
 const COUNTED_WITHIN_MS = 5_000;
 const POLL_MS = 250;
 
+parseProgram('demo:shop');
 runScript(async () => {
   await withServices(buildShop, MODULES);
 });
