@@ -38,7 +38,7 @@ describe('phone normalization', () => {
       )
     ).rows[0];
 
-  it('resumes where it was killed, changes no customer twice, and takes turns with other stores', async () => {
+  it('resumes where it was killed, changes no customer twice, and works round robin with other stores', async () => {
     const store = await service.newStore();
     const phones = Array.from({ length: 203 }, (_, i) => `0171 ${5_000_000 + i}`);
     await Promise.all(phones.map((phone) => addCustomer(store, phone)));
@@ -57,14 +57,14 @@ describe('phone normalization', () => {
           : Reflect.get(target, name),
     });
     const first = newPhoneNormalization(service, killedPool);
-    await expect(first.takeTurn()).rejects.toThrow('killed');
+    await expect(first.normalizeNext()).rejects.toThrow('killed');
     expect(await findProgress(store)).toMatchObject({ after_id: 0, is_repeated: true });
     expect((await listPhones(store)).length).toBe(100);
     // First the other store, as the failure of one delays no other, and then the next batch of this store.
     const next = newPhoneNormalization(service);
-    await next.takeTurn();
+    await next.normalizeNext();
     expect(await listPhones(other)).toEqual(['+491711234567']);
-    await next.takeTurn();
+    await next.normalizeNext();
     const { after_id } = (await findProgress(store)) ?? { after_id: 0 };
     expect(after_id).toBeGreaterThan(0);
     await Promise.all([normalizePhones(service), normalizePhones(service)]);
@@ -104,7 +104,7 @@ describe('phone normalization', () => {
     expect(await findProgress(store)).toMatchObject({ is_repeated: false, due_at: null });
     await setCountry(store, null);
     await setCountry(store, 'DE');
-    await newPhoneNormalization(service).takeTurn();
+    await newPhoneNormalization(service).normalizeNext();
     expect(await findProgress(store)).toMatchObject({
       is_repeated: false,
       due_at: expect.any(Date),
@@ -146,7 +146,7 @@ describe('phone normalization', () => {
             }
           : Reflect.get(target, name),
     });
-    await newPhoneNormalization(service, changingPool).takeTurn();
+    await newPhoneNormalization(service, changingPool).normalizeNext();
     expect(await findProgress(store)).toMatchObject({ after_id: 0, is_repeated: true });
   });
 
@@ -174,11 +174,11 @@ describe('phone normalization', () => {
           : Reflect.get(target, name),
     });
     const normalization = newPhoneNormalization(service, explainingPool);
-    expect(await normalization.takeTurn()).toBe(false);
+    expect(await normalization.normalizeNext()).toBe(false);
     await database.query(
       'update phone_normalizations set due_at = now() where account_id = 1000100',
     );
-    expect(await normalization.takeTurn()).toBe(true);
+    expect(await normalization.normalizeNext()).toBe(true);
     expect(plans.get('phone_normalizations_due')).toMatch(
       /Index Scan using phone_normalizations_due/,
     );

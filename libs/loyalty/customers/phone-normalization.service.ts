@@ -46,15 +46,15 @@ const NEXT = {
          order by c.id limit ${BATCH_SIZE}`,
 };
 
-/** Changes nothing when the store has got another country meanwhile. It is the turn of other stores first. */
+/** Changes nothing when the store has got another country meanwhile. Other stores come first. */
 const GO_ON = {
   name: 'phone_normalizations_advance',
   text: `update phone_normalizations set after_id = $3, has_conflicts = has_conflicts or $4, due_at = now()
          where account_id = $1 and revision = $2`,
 };
 
-const END_TURN = {
-  name: 'phone_normalizations_end_turn',
+const POSTPONE = {
+  name: 'phone_normalizations_postpone',
   text: `update phone_normalizations set due_at = now()
          where account_id = $1 and revision = $2`,
 };
@@ -74,7 +74,7 @@ const FINISH = {
 
 /**
  * Puts the phone numbers of a store into the form that they have in its country, when it gets another one. One process
- * at a time, the stores take turns, and what was done before it was killed is done: a customer whose number has its
+ * at a time, round robin over the stores, and what was done before it was killed is done: a customer whose number has its
  * form is not changed again.
  */
 @Injectable()
@@ -91,7 +91,7 @@ export class PhoneNormalization {
   async run(signal: AbortSignal): Promise<void> {
     await this.lock.lead(LEADERSHIP, signal, async (leading) => {
       await retryUntilAborted(this.log, leading, async (succeeded) => {
-        const isBusy = await this.takeTurn();
+        const isBusy = await this.normalizeNext();
         succeeded();
         await pause(isBusy ? PAUSE_MS : drawPollMs(), leading);
       });
@@ -102,7 +102,7 @@ export class PhoneNormalization {
    * Normalizes the numbers of a slice of one store. One that fails delays no other.
    * @returns false when there is nothing to do for any
    */
-  async takeTurn(): Promise<boolean> {
+  async normalizeNext(): Promise<boolean> {
     const due = await this.pool.query<DueRow>(DUE);
     const [store] = due.rows;
     if (!store) return false;
@@ -110,7 +110,7 @@ export class PhoneNormalization {
       await this.normalizeSlice(store);
     } catch (error) {
       if (isDatabaseUnavailable(error)) throw error;
-      await this.pool.query({ ...END_TURN, values: [store.account_id, store.revision] });
+      await this.pool.query({ ...POSTPONE, values: [store.account_id, store.revision] });
       throw error;
     }
     return true;

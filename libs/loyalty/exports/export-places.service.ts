@@ -32,7 +32,7 @@ export class ExportPlaces {
     });
   }
 
-  /** Reads a page in the store's turn. */
+  /** Reads a page in a slot of the store. */
   read<R>(accountId: number, work: () => Promise<R>): Promise<R> {
     return this.reading.run(accountId, work);
   }

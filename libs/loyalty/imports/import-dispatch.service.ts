@@ -16,12 +16,12 @@ import { ImportUndoing } from './import-undoing.service.js';
 
 /** Imports of different stores at once. */
 const CONCURRENCY = 2;
-/** Shorter than a lease, and than the time that a process has to stop. Then it is another store's turn. */
-const TURN_MS = 10_000;
+/** Shorter than a lease, and than the time that a process has to stop. Then another store is served. */
+const SLICE_MS = 10_000;
 /** While maintenance mode is on, during which no import changes anything. */
 const MAINTENANCE_WAIT_MS = 5_000;
 
-/** Works on imports, in turns. */
+/** Works on imports, round robin over the stores, for a slice of time each. */
 @Injectable()
 export class ImportDispatch {
   private readonly log = new Logger('imports');
@@ -38,7 +38,7 @@ export class ImportDispatch {
     private readonly metrics: QueueMetrics,
   ) {}
 
-  /** Runs until the signal aborts, and then to the end of the turns. */
+  /** Runs until the signal aborts, and then to the end of the slices. */
   async run(signal: AbortSignal): Promise<void> {
     this.runner.start<QueuedImport>(
       this.metrics.watch('imports', {
@@ -50,12 +50,12 @@ export class ImportDispatch {
       }),
     );
     await this.retention.run(signal);
-    await this.runner.stop(TURN_MS);
+    await this.runner.stop(SLICE_MS);
   }
 
   private async attempt(job: Job<QueuedImport>, signal: AbortSignal): Promise<JobOutcome | void> {
     try {
-      return await this.takeTurn(job, signal);
+      return await this.runSlice(job, signal);
     } catch (error) {
       if (isTransient(error)) return { kind: 'failed', error: 'The database is unavailable' };
       if (error instanceof InvalidFieldsError)
@@ -66,13 +66,13 @@ export class ImportDispatch {
       );
       return { kind: 'failed', error: 'An internal error' };
     } finally {
-      // There may be more to do: the rows after their check, or the next turn.
+      // There may be more to do: the rows after their check, or the next slice.
       this.runner.wake();
     }
   }
 
-  private async takeTurn(job: Job<QueuedImport>, signal: AbortSignal): Promise<void> {
-    if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
+  private async runSlice(job: Job<QueuedImport>, signal: AbortSignal): Promise<void> {
+    if (await this.maintenance.find()) return this.queue.endSlice(job, MAINTENANCE_WAIT_MS);
     const row = await this.imports.findOneBy({ id: job.id });
     if (!row) return;
     const current = toImport(row);
@@ -81,11 +81,11 @@ export class ImportDispatch {
     const work = isUndo
       ? () => this.undoing.undoBatch(current)
       : () => this.applying.applyBatch(current);
-    for (const endsAt = performance.now() + TURN_MS; ;) {
+    for (const endsAt = performance.now() + SLICE_MS; ;) {
       if (!(await this.queue.extendLease(job))) return;
       if (!(await work())) break;
-      if (performance.now() > endsAt || signal.aborted) return this.queue.endTurn(job);
-      if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
+      if (performance.now() > endsAt || signal.aborted) return this.queue.endSlice(job);
+      if (await this.maintenance.find()) return this.queue.endSlice(job, MAINTENANCE_WAIT_MS);
     }
     await this.queue.enter(job, isUndo ? 'undone' : 'done');
     this.log.log(`import ${current.id} ${isUndo ? 'undone' : 'done'}`, {

@@ -28,23 +28,23 @@ export type QueuedImport = { id: number; accountId: number; state: StoredState }
 const TABLE: JobTable<QueuedImport> = {
   name: 'imports',
   key: ['id'],
-  turnsBy: 'account_id',
+  roundRobinBy: 'account_id',
   columns: { id: 'id', accountId: 'account_id', state: 'state' },
 };
 
-/** The imports that have something to do. The stores take turns, a part of an import each. */
+/** The imports that have something to do. Round robin over the stores, a slice of an import each. */
 @Injectable()
 export class ImportQueue extends JobQueue<QueuedImport> {
   constructor(pool: Pool, session: ProcessSession) {
     super(pool, session, TABLE, RETRIES);
   }
 
-  /** Ends a turn: the rest of the import is due at once, after the imports of other stores. */
-  async endTurn(job: Job<QueuedImport>, delayMs = 0): Promise<void> {
+  /** Ends a slice: the rest of the import is due at once, after the imports of other stores. */
+  async endSlice(job: Job<QueuedImport>, delayMs = 0): Promise<void> {
     const text = `
       update imports set attempts = 0, due_at = now() + $1 * interval '1 millisecond', process = null
       where ${LEASED}`;
-    await this.change(job, 'end_turn', text, [delayMs]);
+    await this.change(job, 'end_slice', text, [delayMs]);
   }
 
   /**

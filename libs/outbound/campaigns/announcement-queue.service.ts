@@ -38,7 +38,7 @@ export type QueuedAnnouncement = {
 const TABLE: JobTable<QueuedAnnouncement> = {
   name: 'announcements',
   key: ['id'],
-  turnsBy: 'account_id',
+  roundRobinBy: 'account_id',
   columns: {
     id: 'id',
     accountId: 'account_id',

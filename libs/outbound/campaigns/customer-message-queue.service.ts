@@ -44,7 +44,7 @@ const TABLE: JobTable<QueuedMessage> = {
   name: 'customer_messages',
   key: ['id'],
   partition: ['channel'],
-  turnsBy: 'account_id',
+  roundRobinBy: 'account_id',
   columns: {
     id: 'id',
     uuid: 'uuid',

@@ -19,7 +19,7 @@ const ICON_MARGIN = 0.1;
 
 type Area = { width: number; height: number };
 
-/** Draws logos, one at a time. Stores take turns in the queue. What it reads was decoded and encoded by us when it was uploaded. */
+/** Draws logos, one at a time. Round robin over the stores. What it reads was decoded and encoded by us when it was uploaded. */
 @Injectable()
 export class LogoRenderer {
   private readonly queue = new FairQueue({

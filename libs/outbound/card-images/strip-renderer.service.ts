@@ -52,7 +52,7 @@ const MIN_BLUR = 0.3;
 /** An image of a design. */
 export type StripImage = { filled: number; size: StripSize } | { icon: IconSize };
 
-/** Draws images. Stores take turns in the queue. */
+/** Draws images. Round robin over the stores. */
 @Injectable()
 export class StripRenderer {
   private readonly queue = new FairQueue({

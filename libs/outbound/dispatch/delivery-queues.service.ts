@@ -113,7 +113,7 @@ export class DeliveryQueues {
     this.readyQueues[queue.tier].push(queue);
   }
 
-  /** Takes the queue whose turn it is; `markReady` gives it another turn, after the others. */
+  /** Takes the next ready queue; `markReady` adds it again, after the others. */
   takeReady(tier: Tier): LeasedQueue | undefined {
     const queue = this.readyQueues[tier].shift();
     if (queue) queue.isReady = false;

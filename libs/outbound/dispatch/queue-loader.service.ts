@@ -228,7 +228,7 @@ export class QueueLoader {
         this.queues.startOver(queue);
         continue;
       }
-      // A delivery without a body also takes its turn, and then fails or is due later, without being sent.
+      // A delivery without a body also keeps its place in the order, and then fails or is due later, without being sent.
       for (const delivery of deliveries) {
         delivery.body = texts.get(delivery.eventSeq) ?? 'unrendered';
         delivery.readAt = readAt;

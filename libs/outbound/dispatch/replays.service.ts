@@ -125,7 +125,7 @@ type FeedRow = { subscription_id: number; enqueued: boolean; progress: boolean }
 @Injectable()
 export class Replays {
   private readonly log = new Logger('webhook replays');
-  /** Lets the replays of a store take turns. */
+  /** Serves the replays of a store round robin. */
   private rounds = 0;
   private readonly requests = new WakeSignal();
 

@@ -20,7 +20,7 @@ export type QueuedAddress = { locationId: number; isForced: boolean };
 const TABLE: JobTable<QueuedAddress> = {
   name: 'geocoding_queue',
   key: ['locationId'],
-  turnsBy: 'account_id',
+  roundRobinBy: 'account_id',
   columns: { locationId: 'location_id', isForced: 'is_forced' },
 };
 

@@ -25,7 +25,7 @@ const OLDEST_DUE = {
          from geocoding_queue where due_at <= now()`,
 };
 
-/** Looks up the queued addresses, one at a time. Stores take turns. */
+/** Looks up the queued addresses, one at a time, round robin over the stores. */
 @Injectable()
 export class GeocodingWorker {
   private readonly log = new Logger('geocoding');

@@ -91,7 +91,7 @@ const TABLE: JobTable<QueuedMessage> & { name: MessageTable } = {
   name: 'card_messages',
   key: ['id'],
   partition: ['channel'],
-  turnsBy: 'account_id',
+  roundRobinBy: 'account_id',
   columns: {
     id: 'id',
     accountId: 'account_id',

@@ -94,8 +94,8 @@ const NEXT_REFRESH = {
   text: 'select account_id, card_id, last_customer_card_id, xmin::text as version from pass_refreshes order by last_run_at limit 1',
 };
 
-const END_TURN = {
-  name: 'pass_refreshes_end_turn',
+const POSTPONE = {
+  name: 'pass_refreshes_postpone',
   text: `update pass_refreshes set last_run_at = clock_timestamp()
          where account_id = $1 and card_id = $2 and xmin::text = $3`,
 };
@@ -194,7 +194,7 @@ export class PassTable {
   }
 
   /**
-   * Processes a part of one refresh; the stores take turns, and one that fails delays no other.
+   * Processes a part of one refresh, round robin over the stores; one that fails delays no other.
    * @returns whether there was one
    * @throws OvertakenError when one of the passes has changed meanwhile
    */
@@ -206,7 +206,7 @@ export class PassTable {
     } catch (error) {
       if (!isAboutEvents(error)) throw error;
       await this.pool.query({
-        ...END_TURN,
+        ...POSTPONE,
         values: [next.account_id, next.card_id, next.version],
       });
       throw error;

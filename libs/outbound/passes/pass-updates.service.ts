@@ -40,7 +40,7 @@ export class PassUpdates extends JobQueue<QueuedUpdate> {
       name: 'pass_updates',
       key: ['channel', 'target'],
       partition: ['channel', 'priority'],
-      turnsBy: 'account_id',
+      roundRobinBy: 'account_id',
       columns: {
         channel: 'channel',
         target: 'target',

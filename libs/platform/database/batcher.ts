@@ -47,7 +47,7 @@ type RunningBatch = {
   extraCount: number;
 };
 
-/** Limits how many batches run at a time, of one batcher or of several that take turns. */
+/** Limits how many batches run at a time, of one batcher or of several that share them. */
 export class BatchSlots {
   private readonly running = new Set<RunningBatch>();
   private readonly queue: (() => void)[] = [];

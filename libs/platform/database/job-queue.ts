@@ -11,7 +11,7 @@ const TRUST_LEASE_MS = 55_000;
 /**
  * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
  * an attempt, and null when there is nothing to do. The triggers of `announce_jobs` announce what becomes due. `process`
- * holds the lease. One index has the columns `partition`, `turnsBy` and `due_at`, in this order, and another one `process`.
+ * holds the lease. One index has the columns `partition`, `roundRobinBy` and `due_at`, in this order, and another one `process`.
  */
 export type JobTable<Item> = {
   name: string;
@@ -19,8 +19,8 @@ export type JobTable<Item> = {
   key: (keyof Item)[];
   /** The columns that divide the table into queues of their own. */
   partition?: string[];
-  /** The column whose values take turns, so that one with many jobs does not delay the others. */
-  turnsBy?: string;
+  /** The column over whose values jobs are claimed round robin, so that one with many jobs does not delay the others. */
+  roundRobinBy?: string;
   /** The columns, or expressions, of the properties of a job. */
   columns: Record<keyof Item, string>;
 };
@@ -53,7 +53,7 @@ export const LEASED = ':leased';
  * everything is done at least once. A process that is frozen loses its leases as well, after 20 s (ADR-0151). A result that comes after the lease changes nothing.
  */
 export class JobQueue<Item extends object> {
-  /** The value of `turnsBy` that was served last, by partition. */
+  /** The value of `roundRobinBy` that was served last, by partition. */
   private readonly lastServed = new Map<string, number>();
   private readonly claimText: string;
 
@@ -76,18 +76,18 @@ export class JobQueue<Item extends object> {
   async claim(limit: number, ...partition: unknown[]): Promise<Job<Item>[]> {
     const queue = partition.join(' ');
     const after = this.lastServed.get(queue) ?? 0;
-    const { name, turnsBy } = this.table;
+    const { name, roundRobinBy } = this.table;
     const { leaseHolder: process } = this.session;
     const claimedAt = performance.now();
     const { rows } = await this.pool.query<
-      Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { turn: number }
+      Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { servedValue: number }
     >({
       name: `${name}_claim`,
       text: this.claimText,
-      values: [limit, process, ...partition, ...(turnsBy === undefined ? [] : [after])],
+      values: [limit, process, ...partition, ...(roundRobinBy === undefined ? [] : [after])],
     });
-    const served = rows.map(({ turn }) => turn);
-    if (turnsBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
+    const served = rows.map(({ servedValue }) => servedValue);
+    if (roundRobinBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
     return rows.map((row) => ({ ...row, claimedAt, process }));
   }
 
@@ -139,14 +139,14 @@ export class JobQueue<Item extends object> {
 }
 
 /**
- * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `turnsBy` served
+ * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `roundRobinBy` served
  * last.
  */
 function createClaim<Item>({
   name,
   key,
   partition = [],
-  turnsBy,
+  roundRobinBy,
   columns,
 }: JobTable<Item>): string {
   const keys = key.map((property) => columns[property]);
@@ -154,13 +154,13 @@ function createClaim<Item>({
   const lockedKeys = keys.map((column, i) => `q.${column} as key_${i}`).join(', ');
   const properties = Object.entries<string>(columns).map(([to, from]) => `${from} as "${to}"`);
   const due =
-    turnsBy === undefined
+    roundRobinBy === undefined
       ? `due as (
       select ${lockedKeys} from ${name} q where ${queue} q.due_at <= now()
       order by q.due_at limit $1 for update skip locked
     )`
-      : `${createTurns({ name, keys, turnsBy, queue, last: `$${partition.length + 3}` })}, due as (
-      select ${lockedKeys} from ${name} q join turns using (${keys.join(', ')})
+      : `${createRoundRobin({ name, keys, roundRobinBy, queue, last: `$${partition.length + 3}` })}, due as (
+      select ${lockedKeys} from ${name} q join round_robin using (${keys.join(', ')})
       where ${queue} q.due_at <= now() for update of q skip locked
     )`;
   return `
@@ -168,52 +168,52 @@ function createClaim<Item>({
     update ${name} q set attempts = q.attempts + 1, process = $2,
       due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where ${keys.map((column, i) => `q.${column} = key_${i}`).join(' and ')}
-    returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${turnsBy ?? 0} as turn`;
+    returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${roundRobinBy ?? 0} as "servedValue"`;
 }
 
 /**
- * Creates the part of a claim that selects jobs by turns: one of each value, beginning after the one served last, then a
+ * Creates the part of a claim that selects jobs round robin: one of each value, beginning after the one served last, then a
  * second one of each. Reads no more values than it needs, since their number is unbounded: a limit of n is reached
  * within the first n² jobs, up to n of each value.
  */
-function createTurns({
+function createRoundRobin({
   name,
   keys,
-  turnsBy,
+  roundRobinBy,
   queue,
   last,
-}: Record<'name' | 'turnsBy' | 'queue' | 'last', string> & { keys: string[] }): string {
+}: Record<'name' | 'roundRobinBy' | 'queue' | 'last', string> & { keys: string[] }): string {
   const createWalk = (walk: string, range: string, start: string) => {
-    const findFirst = (conditions: string) => `select q.${turnsBy} from ${name} q
-        where ${queue} q.due_at is not null and ${conditions} order by q.${turnsBy} limit 1`;
+    const findFirst = (conditions: string) => `select q.${roundRobinBy} from ${name} q
+        where ${queue} q.due_at is not null and ${conditions} order by q.${roundRobinBy} limit 1`;
     return `${walk} as (
       (${findFirst(start)})
       union all
-      select (${findFirst(`q.${turnsBy} > w.${turnsBy} ${range}`)})
-      from ${walk} w where w.${turnsBy} is not null
+      select (${findFirst(`q.${roundRobinBy} > w.${roundRobinBy} ${range}`)})
+      from ${walk} w where w.${roundRobinBy} is not null
     )`;
   };
-  const upToLast = `q.${turnsBy} <= ${last}`;
-  return `${createWalk('later', '', `q.${turnsBy} > ${last}`)},
-    ${createWalk('earlier', `and ${upToLast}`, upToLast)}, turns as (
+  const upToLast = `q.${roundRobinBy} <= ${last}`;
+  return `${createWalk('later', '', `q.${roundRobinBy} > ${last}`)},
+    ${createWalk('earlier', `and ${upToLast}`, upToLast)}, round_robin as (
       select * from (
         select d.*
         from (select * from later union all select * from earlier) w
         cross join lateral (
-          select ${keys.map((column) => `q.${column}`).join(', ')}, q.${turnsBy} as taker,
-            row_number() over (order by q.due_at) as turn
+          select ${keys.map((column) => `q.${column}`).join(', ')}, q.${roundRobinBy} as taker,
+            row_number() over (order by q.due_at) as rank
           from ${name} q
-          where ${queue} q.${turnsBy} = w.${turnsBy} and q.due_at <= now()
+          where ${queue} q.${roundRobinBy} = w.${roundRobinBy} and q.due_at <= now()
           order by q.due_at limit $1
         ) d
         limit $1 * $1
       ) d
-      order by turn, taker <= ${last}, taker limit $1
+      order by rank, taker <= ${last}, taker limit $1
     )`;
 }
 
 /**
- * Finds the account that round robin served last. Accounts take turns in the order of their ids.
+ * Finds the account that round robin served last. Accounts are served in the order of their ids.
  * @param after the one served last the time before
  * @param served the ones served now, in any order
  * @returns the one to continue after

@@ -46,7 +46,7 @@ export type EndpointSpec = {
   codes?: readonly string[];
   /** Looks up the path's record: a missing one (404) is reported before field errors (422), see CONV-38. */
   record?: RecordLookup;
-  /** Whether it reads more than a page of records by their index. Such reads of accounts take turns. */
+  /** Whether it reads more than a page of records by their index. Such reads of accounts share slots fairly. */
   readsMuch?: boolean;
   /** Whether the operation needs no token. */
   isPublic?: boolean;

@@ -23,7 +23,7 @@ export class LargeResponses {
   /**
    * Waits until this response may grow large. Call it before each of its larger steps. Its place is released when it
    * has been sent.
-   * @throws UnavailableError when its turn does not come in time, or when the caller has disconnected
+   * @throws UnavailableError when no slot is free in time, or when the caller has disconnected
    */
   async acquire({ accountId, caller }: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     // Its place is released already, and nobody would read the response.

@@ -48,12 +48,12 @@ describe('FairQueue', () => {
       [1, 2, 3].map((i) => add(owner, `${owner}${i}`)),
     );
     for (const name of ['a1', 'b1', 'c1']) await endAfter(10_000, name);
-    for (let turn = 1; turn <= 6; turn++) {
+    for (let round = 1; round <= 6; round++) {
       const flood = started.at(-1) ?? '';
-      all.push(add('rare', `r${turn}`));
+      all.push(add('rare', `r${round}`));
       await endAfter(10_000, flood);
-      expect([flood, started.at(-1)]).toEqual([flood, `r${turn}`]);
-      await endAfter(100, `r${turn}`);
+      expect([flood, started.at(-1)]).toEqual([flood, `r${round}`]);
+      await endAfter(100, `r${round}`);
     }
     expect(await Promise.all(all)).toHaveLength(15);
   });

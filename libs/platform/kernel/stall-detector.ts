@@ -8,12 +8,12 @@ export class StallDetector {
 
   /** Watches one iteration of a loop, or other work that never takes a minute. */
   async watch<R>(work: () => Promise<R>): Promise<R> {
-    const turn = Symbol();
-    this.startTimes.set(turn, this.now());
+    const iteration = Symbol();
+    this.startTimes.set(iteration, this.now());
     try {
       return await work();
     } finally {
-      this.startTimes.delete(turn);
+      this.startTimes.delete(iteration);
     }
   }
 

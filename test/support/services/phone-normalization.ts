@@ -28,5 +28,5 @@ export function newPhoneNormalization(
 /** Until there is nothing left to do. */
 export async function normalizePhones(service: LocalService): Promise<void> {
   const normalization = newPhoneNormalization(service);
-  while (await normalization.takeTurn());
+  while (await normalization.normalizeNext());
 }

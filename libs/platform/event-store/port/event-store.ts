@@ -202,7 +202,7 @@ export abstract class EventStore {
 
   /**
    * The slots that writes and loads of read models share, where read models are written in statements of their own.
-   * They take turns, in larger groups.
+   * They wait for one another, in larger groups.
    */
   readonly readModelSlots: BatchSlots | undefined;
 
