@@ -7,15 +7,10 @@ const component = (licenses?: Parameters<typeof listLicences>[0]['components'][0
 describe('licences', () => {
   it.each([
     ['MIT', true],
+    ['(BSD-3-Clause AND Apache-2.0)', true],
     ['GPL-3.0-only', false],
-    ['(MIT OR GPL-3.0-only)', true],
-    ['(GPL-3.0-only OR MIT)', true],
-    ['(MIT AND GPL-3.0-only)', false],
-    ['MIT AND (GPL-2.0-only OR BSD-3-Clause)', true],
-    ['MIT AND GPL-2.0-only OR ISC', true],
-    ['GPL-2.0-only WITH Classpath-exception-2.0', false],
+    ['(MIT OR GPL-3.0-only)', false],
     ['MIT WITH whatever', false],
-    ['(MIT', false],
     ['', false],
   ])('%s', (expression, allowed) => {
     expect(component([{ expression }])).toMatchObject([{ allowed }]);

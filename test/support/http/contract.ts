@@ -68,7 +68,7 @@ export class ContractClient extends Client {
 }
 
 /**
- * The service of one contract test file, in its own process: starts before its tests and stops after them.
+ * The service of one file of tests of rules, in its own process: starts before its tests and stops after them.
  * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
  * @param createDatabase makes the database, where it has to hold something before the service starts
  */
@@ -80,7 +80,7 @@ export function useService(
 }
 
 /**
- * A service with the usual settings that a contract test file shares with others. Start one with `useService` only
+ * A service with the usual settings that a file of tests of rules shares with others. Start one with `useService` only
  * for other settings, and for a test that needs its parts, kills it, sets its clock or lets it fail.
  */
 export function useSharedService() {
