@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -23,13 +23,11 @@ const PASSWORD = 'correct horse';
 let service: LocalService;
 let store: Client & { email: string };
 let browser: Browser;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
   store = await service.newStore({ timeZone: 'Europe/Berlin' });
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
 });
 afterAll(async () => {
   await browser?.close();

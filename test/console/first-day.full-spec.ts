@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { checkPageErrors, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import { keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL } from '../support/browser/console-pages.js';
 import { LASTING_OUTCOMES } from '../support/browser/counter.js';
 import { writeFakeCamera } from '../support/browser/fake-camera.js';
@@ -28,7 +28,6 @@ let browser: Browser;
 let folder: string;
 const stopping = new AbortController();
 let work: Promise<unknown>;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-first-day-'));
@@ -51,7 +50,6 @@ const overview = () => `${CONSOLE_URL}/app/stores/${store.accountId}`;
 
 async function openPhone(at: Browser, url: string): Promise<Page> {
   const context = await at.newContext({ viewport: SIZES.phone, locale: 'en-GB' });
-  pageErrors.watch(context);
   await context.addInitScript({ content: LASTING_OUTCOMES });
   const page = await context.newPage();
   await page.goto(url);

@@ -5,7 +5,7 @@ import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   keepPicture,
   keepShown,
@@ -25,13 +25,11 @@ let service: LocalService;
 let store: Client & { email: string };
 let browser: Browser;
 let context: BrowserContext;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
   store = await service.newStore({ timeZone: 'Europe/Berlin' });
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
   context = await browser.newContext({ viewport: SIZES.phone });
   await signIn(context, true);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
@@ -11,6 +11,7 @@ import {
   expectAccessiblePage,
   keepPicture,
   SIZES,
+  pageErrors,
   startChromium,
 } from '../support/browser/chromium.js';
 import { writeFakeCamera, type Scene } from '../support/browser/fake-camera.js';
@@ -81,6 +82,13 @@ async function type(page: Page, code: string): Promise<void> {
 }
 
 const readCard = async (path: string) => (await store.get<CustomerCardDetailJson>(path)).body;
+
+/** What browsers say of the requests of a page without a connection. */
+beforeEach(() =>
+  pageErrors.allow(
+    /ERR_(INTERNET_DISCONNECTED|FAILED)|unknown error occurred when fetching the script/,
+  ),
+);
 
 describe('the counter in a browser', () => {
   it('stamps a typed code with one result that fills the screen, and undoes it', async () => {
@@ -326,6 +334,7 @@ describe('the counter in a browser', () => {
     await page.getByLabel('Jonas').check();
     await page.getByLabel('PIN', { exact: true }).fill('407186');
     await page.getByRole('button', { name: 'Change' }).click();
+    pageErrors.expect(/status of 422/);
     await page.getByText('The PIN is wrong.').waitFor();
     await page.getByLabel('PIN', { exact: true }).fill('407185');
     await page.getByRole('button', { name: 'Change' }).click();
@@ -464,6 +473,7 @@ describe('the pages of the counter', () => {
 
   it('load less than 30 KB besides the decoder, which comes from this service', async () => {
     // A worker that is installed by then would serve from its cache, for which the browser reports the sizes after decompression.
+    pageErrors.expect(/registration blocked by Playwright/);
     const { email } = await newStaff('Mira');
     const page = await openCounter(email, { serviceWorkers: 'block' });
     await page.reload();

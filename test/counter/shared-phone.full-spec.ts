@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { AddMember } from '#identity/member.commands.js';
 import { SetPassword } from '#identity/user.commands.js';
@@ -8,6 +8,7 @@ import {
   closeContexts,
   expectAccessiblePage,
   SIZES,
+  pageErrors,
   startChromium,
 } from '../support/browser/chromium.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -129,6 +130,13 @@ async function refuse(page: Page): Promise<void> {
   await page.locator('#refused').getByText('Anna').waitFor();
 }
 
+/** What browsers say of the requests of a page without a connection. */
+beforeEach(() =>
+  pageErrors.allow(
+    /ERR_(INTERNET_DISCONNECTED|FAILED)|unknown error occurred when fetching the script/,
+  ),
+);
+
 describe('the counter on a shared phone', () => {
   it('stores the page without a name, an id and a token', async () => {
     const page = await openPhone();
@@ -201,6 +209,7 @@ describe('the counter on a shared phone', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.context().setOffline(false);
     const other = await page.context().newPage();
+    pageErrors.expect(/status of 404/);
     await other.goto(`${PUBLIC_URL}/robots.txt`);
     await expectForgotten(other);
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -18,7 +18,6 @@ const HOST = 'http://elsewhere.localhost';
 let service: Service;
 let token: string;
 let browser: Browser;
-const pageErrors = checkPageErrors();
 /** Requests of any page to other hosts. */
 const foreignRequests: string[] = [];
 
@@ -26,7 +25,6 @@ beforeAll(async () => {
   service = await startService({ PUBLIC_URL: 'https://cards.example' });
   token = String((await service.newStore()).token);
   browser = await startChromium({ 'elsewhere.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
 });
 
 afterAll(async () => {

@@ -9,7 +9,7 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   SIZES,
   startChromium,
@@ -26,14 +26,12 @@ let store: Client;
 let browser: Chromium;
 let folder: string;
 let poster: PosterJson;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
   folder = await mkdtemp(join(tmpdir(), 'inkpad-posters-'));
   browser = await startChromium();
-  browser.on('context', pageErrors.watch);
   await store.send('PATCH', store.store, {
     account: { locale: 'de', store_name: 'Ærlige Bønner Kaffeerösterei' },
   });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   SIZES,
   startChromium,
@@ -19,7 +19,6 @@ const PASSWORD = 'correct horse';
 let service: Service;
 let store: Client & { email: string };
 let browser: Browser;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   const port = await findFreePort();
@@ -36,7 +35,6 @@ beforeAll(async () => {
   );
   store = await service.newStore();
   browser = await startChromium();
-  browser.on('context', pageErrors.watch);
 });
 afterAll(async () => {
   await browser?.close();

@@ -4,7 +4,7 @@ import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -22,7 +22,6 @@ let service: Service;
 let store: Client;
 let browser: Browser;
 let poster: PosterJson;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
@@ -45,7 +44,6 @@ beforeAll(async () => {
     { name: 'Coffee club', card_color: '#5B3A29', text_color: '#FFF3E0', initial_stamps: 1 },
   );
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
 });
 afterAll(async () => {
   await browser?.close();

@@ -14,7 +14,7 @@ import {
   measureGap,
 } from '../support/browser/card-screen.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -43,7 +43,6 @@ let dispatcher: Program;
 let store: Client & { email: string };
 let browser: Browser;
 let folder: string;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'inkpad-logo-'));
@@ -53,7 +52,6 @@ beforeAll(async () => {
   const links = service.app.get(PassLinks, { strict: false });
   Object.defineProperty(links, 'appleEnabled', { value: true });
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
   await sharp(Buffer.from(LOGO)).png().toFile(join(folder, 'logo.png'));
 });
 afterAll(async () => {

@@ -7,7 +7,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   SIZES,
   startChromium,
@@ -28,7 +28,6 @@ let store: Client & { email: string };
 let browser: Browser;
 const stopping = new AbortController();
 let work: Promise<unknown>;
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
@@ -38,7 +37,6 @@ beforeAll(async () => {
     runStatistics(service, stopping.signal),
   ]);
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
-  browser.on('context', pageErrors.watch);
 });
 afterAll(async () => {
   await browser?.close();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import sharp from 'sharp';
 import {
-  checkPageErrors,
+  pageErrors,
   expectAccessiblePage,
   SIZES,
   startChromium,
@@ -42,7 +42,6 @@ let folder: string;
 let card: Enrolled;
 const LOGO =
   '<svg xmlns="http://www.w3.org/2000/svg" width="520" height="200"><g fill="#7A2E1F"><circle cx="110" cy="100" r="70"/><path d="M230 60h240v26H230zM230 108h160v22H230z"/></g></svg>';
-const pageErrors = checkPageErrors();
 
 beforeAll(async () => {
   service = await startService();

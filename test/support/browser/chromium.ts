@@ -18,7 +18,39 @@ export const SIZES = {
   desktop: { width: 1280, height: 900 },
 };
 
+const errors: string[] = [];
+const provoked: RegExp[] = [];
+const possible: RegExp[] = [];
+
 /**
+ * Lets each test fail for what pages log during it: errors, warnings and uncaught exceptions. A test names the errors that it
+ * provokes, such as the browser's own about a response of 404; each of them has to be logged.
+ */
+export const pageErrors = {
+  watch: (context: BrowserContext): void => {
+    context.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) errors.push(message.text());
+    });
+    context.on('weberror', (error) => errors.push(String(error.error())));
+  },
+  /** Expects errors from the test that runs. */
+  expect: (...patterns: RegExp[]): void => void provoked.push(...patterns),
+  /** Allows errors that depend on when a page loads. */
+  allow: (...patterns: RegExp[]): void => void possible.push(...patterns),
+};
+
+function expectNoOtherErrors(): void {
+  const texts = errors.splice(0);
+  const required = provoked.splice(0);
+  const expected = [...required, ...possible.splice(0)];
+  const unexpected = texts.filter((text) => !expected.some((pattern) => pattern.test(text)));
+  const missing = required.filter((pattern) => !texts.some((text) => pattern.test(text)));
+  expect({ unexpected, missing }).toEqual({ unexpected: [], missing: [] });
+}
+afterEach(expectNoOtherErrors);
+
+/**
+ * Starts a browser whose page errors are watched.
  * @param names hosts that lead to these addresses. Browsers trust names below localhost as they trust https.
  * @param more arguments, such as those of a camera
  */
@@ -37,7 +69,10 @@ export async function startChromium(
       ...(rules.length > 0 ? [`--host-resolver-rules=${rules.join()}`] : []),
     ],
   });
-  browser.on('context', (context) => context.setDefaultTimeout(WITHIN_MS));
+  browser.on('context', (context) => {
+    context.setDefaultTimeout(WITHIN_MS);
+    pageErrors.watch(context);
+  });
   return browser;
 }
 
@@ -111,36 +146,6 @@ export async function closeContexts(contexts: BrowserContext[]): Promise<void> {
     }
     await context.close();
   }
-}
-
-/**
- * Lets each test of a file fail for what the pages of watched contexts log during it: errors, warnings and uncaught exceptions.
- * A test names the errors that it provokes, such as the browser's own about a response of 404; each of them has to be logged.
- */
-export function checkPageErrors() {
-  const errors: string[] = [];
-  const provoked: RegExp[] = [];
-  const possible: RegExp[] = [];
-  afterEach(() => {
-    const texts = errors.splice(0);
-    const required = provoked.splice(0);
-    const expected = [...required, ...possible.splice(0)];
-    const unexpected = texts.filter((text) => !expected.some((pattern) => pattern.test(text)));
-    const missing = required.filter((pattern) => !texts.some((text) => pattern.test(text)));
-    expect({ unexpected, missing }).toEqual({ unexpected: [], missing: [] });
-  });
-  return {
-    watch: (context: BrowserContext): void => {
-      context.on('console', (message) => {
-        if (['error', 'warning'].includes(message.type())) errors.push(message.text());
-      });
-      context.on('weberror', (error) => errors.push(String(error.error())));
-    },
-    /** Expects errors from the test that runs. */
-    expect: (...patterns: RegExp[]): void => void provoked.push(...patterns),
-    /** Allows errors that depend on when a page loads. */
-    allow: (...patterns: RegExp[]): void => void possible.push(...patterns),
-  };
 }
 
 export async function keepPicture(page: Page, name: string): Promise<void> {
