@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { startService, type ApiResponse, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -120,12 +119,10 @@ describe('one request', () => {
     }));
     for (const reward of rewards) await own.post(`${own.store}/rewards`, { reward });
     const before = await service.running.history();
-    const stamp = (stamps: number, more: object = {}) =>
-      own.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, ...more });
-    expectRefused(await stamp(2), 'base');
-    expectRefused(await stamp(2, { dry_run: true }), 'base');
+    expectRefused(await own.stamp(path, 2), 'base');
+    expectRefused(await own.stamp(path, { stamps: 2, dry_run: true }), 'base');
     expect(await service.running.history()).toHaveLength(before.length);
-    expect((await stamp(1)).status).toBe(200);
-    expect((await stamp(1)).body.stamps_count).toBe(2);
+    expect((await own.stamp(path, 1)).status).toBe(200);
+    expect((await own.stamp(path, 1)).body.stamps_count).toBe(2);
   });
 });

@@ -176,8 +176,6 @@ describe('a phone with Apple Wallet passes', () => {
     return { phone, serial, path, id: customerCard.id };
   }
 
-  const stamp = (path: string) => store.post(`${path}/stamp`, { stamps: 1 });
-
   async function waitForMessages(phone: Phone, count: number): Promise<void> {
     await eventually(
       () => phone.messages,
@@ -200,7 +198,12 @@ describe('a phone with Apple Wallet passes', () => {
     const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
     await one.phone.add(customerCard.apple_wallet_url);
     const before = world.apns.pushes.length;
-    await Promise.all([stamp(one.path), stamp(path), stamp(one.path), stamp(path)]);
+    await Promise.all([
+      store.stamp(one.path),
+      store.stamp(path),
+      store.stamp(one.path),
+      store.stamp(path),
+    ]);
     await eventually(
       () => one.phone.messages,
       (messages) => messages.filter((message) => message.startsWith('7 more stamps')).length === 2,
@@ -213,8 +216,8 @@ describe('a phone with Apple Wallet passes', () => {
   it('gets one push with the newest balance after an outage of the push service', async () => {
     const { phone, path } = await enrolWithPhone();
     await world.apns.stop();
-    await stamp(path);
-    await stamp(path);
+    await store.stamp(path);
+    await store.stamp(path);
     const wallet = async () => (await store.get<WalletJson>(`${path}/wallet`)).body.apple;
     const failing = await eventually(wallet, ({ state }) => state === 'failing');
     expect(failing.last_error).toContain('Apple: ');
@@ -227,10 +230,10 @@ describe('a phone with Apple Wallet passes', () => {
 
   it('gets the push that was in flight when the dispatcher was killed', async () => {
     const { phone, path } = await enrolWithPhone();
-    await stamp(path);
+    await store.stamp(path);
     await waitForMessages(phone, 1);
     world.apns.fallSilent();
-    await stamp(path);
+    await store.stamp(path);
     await eventually(
       async () => {
         const { rows } = await service.database.query<{ attempts: number }>(
@@ -254,7 +257,7 @@ describe('a phone with Apple Wallet passes', () => {
     await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
       headers: { 'user-agent': 'iPhone' },
     });
-    await stamp(path);
+    await store.stamp(path);
     await eventually(
       async () => {
         const { rows } = await service.database.query<{ tag: number }>(
@@ -338,11 +341,11 @@ describe('a phone with Apple Wallet passes', () => {
       (await store.get<{ pass_installed: boolean }>(one.path)).body.pass_installed;
     // It was gone an hour ago, and has registered since.
     world.apns.unregister(one.phone.pushToken, Date.now() - 60 * 60_000);
-    await stamp(one.path);
+    await store.stamp(one.path);
     await waitUntilSent();
     expect(await isInstalled()).toBe(true);
     world.apns.unregister(one.phone.pushToken, Date.now() + 60_000);
-    await stamp(one.path);
+    await store.stamp(one.path);
     await eventually(isInstalled, (value) => !value);
     const { rows } = await service.database.query('select from apple_devices where push_token = $1', [one.phone.pushToken]); // prettier-ignore
     expect(rows).toEqual([]);

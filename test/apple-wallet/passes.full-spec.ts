@@ -21,9 +21,6 @@ afterAll(async () => {
   await service.stop();
 });
 
-const stamp = (path: string, stamps: number, more: object = {}) =>
-  store.post(`${path}/stamp`, { stamps, ...more });
-
 async function openPass(options: Parameters<typeof enrol>[1] = {}) {
   const enrolled = await enrol(store, options);
   await follower.waitUntilCaughtUp();
@@ -52,7 +49,7 @@ describe('passes', () => {
   it('an opened pass shows the notice of a stamp, then of the reward it unlocked, then of its redemption', async () => {
     const { path, id, rewards } = await openPass({ rewards: [5] });
     let before = await follower.tag(id);
-    await stamp(path, 2);
+    await store.stamp(path, 2);
     const stampedPass = await waitForTagAfter(id, before);
     expect(stampedPass).toMatchObject({
       notice: { kind: 'stamped', stamps: 2 },
@@ -60,7 +57,7 @@ describe('passes', () => {
       balanceTag: stampedPass?.tag,
     });
     before = stampedPass?.tag ?? 0;
-    await stamp(path, 4);
+    await store.stamp(path, 4);
     // Projected event by event, the pass may show the stamps first.
     await waitForTagAfter(id, before);
     await follower.waitUntilCaughtUp();
@@ -82,9 +79,9 @@ describe('passes', () => {
 
   it('a stamp with skip_notifications changes the balance and not the notice, even if it unlocks a reward', async () => {
     const { path, id } = await openPass({ rewards: [3] });
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     const changedPass = await waitForTagAfter(id, 0);
-    await stamp(path, 4, { skip_notifications: true });
+    await store.stamp(path, { stamps: 4, skip_notifications: true });
     const silentPass = await waitForTagAfter(id, changedPass?.tag ?? 0);
     expect(silentPass).toMatchObject({
       notice: { kind: 'stamped', stamps: 1 },
@@ -95,18 +92,18 @@ describe('passes', () => {
 
   it('each stamp requests the same urgent update of an opened pass', async () => {
     const { path, id } = await openPass();
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     await waitForTagAfter(id, 0);
     expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 1 });
     const before = await follower.tag(id);
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     await waitForTagAfter(id, before);
     expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 2 });
   });
 
   it('a stamp on a card whose pass was never opened creates neither a pass nor an update', async () => {
     const { path, customerCard } = await enrol(store);
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     await follower.waitUntilCaughtUp();
     expect(await follower.passes.find(customerCard.id)).toBeUndefined();
     expect(await findUpdate(customerCard.id)).toBeUndefined();
@@ -187,7 +184,7 @@ describe('the tags of passes', () => {
     try {
       let highest = Math.max(...(await Promise.all(passes.map(({ id }) => follower.tag(id)))));
       for (let round = 0; round < 5; round++) {
-        await Promise.all(passes.map(({ path }) => stamp(path, 1)));
+        await Promise.all(passes.map(({ path }) => store.stamp(path, 1)));
         await follower.waitUntilCaughtUp();
         const tags = await Promise.all(passes.map(({ id }) => follower.tag(id)));
         expect(Math.min(...tags)).toBeGreaterThan(highest);

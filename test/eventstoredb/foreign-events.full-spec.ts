@@ -60,8 +60,6 @@ async function copyEvent(stream: string, changes: object): Promise<EventData> {
   return copy;
 }
 
-const stamp = (path: string) => store.post<ErrorJson>(`${path}/stamp`, { stamps: 1 });
-
 const VARIANTS: [what: string, append: (stream: string) => Promise<unknown>][] = [
   ['no metadata', (stream) => append(stream, jsonEvent({ type: 'Sold', data: { amount: 5 } }))],
   [
@@ -86,7 +84,7 @@ describe.each(VARIANTS)('a card with %s in its stream', (_what, damage) => {
     const damaged = await enrol(store);
     const other = await enrol(store);
     await damage(`customer_card-${damaged.customerCard.id}`);
-    const refused = await stamp(damaged.path);
+    const refused = await store.stamp(damaged.path);
     expect([refused.status, refused.body]).toEqual([
       503,
       expect.objectContaining({
@@ -96,7 +94,7 @@ describe.each(VARIANTS)('a card with %s in its stream', (_what, damage) => {
       }),
     ]);
     expect((await store.get(damaged.path)).body).toMatchObject({ stamps_count: 0 });
-    expect((await stamp(other.path)).status).toBe(200);
+    expect((await store.stamp(other.path)).status).toBe(200);
   });
 });
 
@@ -111,14 +109,14 @@ it('a merge that would write to a stream with such an event is refused before it
   );
   expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
   expect(server.appended).toBe(appended);
-  expect((await stamp(into.path)).status).toBe(200);
+  expect((await store.stamp(into.path)).status).toBe(200);
 });
 
 it('every follower passes such events by, and goes on', async () => {
   for (const stream of ['card-007', 'customer-9999999999999999999', 'reward-x', 'account-900'])
     await append(stream, jsonEvent({ type: 'Sold', data: {} }));
   const { path } = await enrol(store);
-  expect((await stamp(path)).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
   const last = (await service.history()).at(-1);
   if (!last) throw new Error('the history is empty');
   await append('customer-901', jsonEvent({ type: 'Sold', data: {} }));
@@ -159,7 +157,7 @@ it('a new record gets no number whose stream somebody else uses, or has used and
   const next = await enrol(store);
   expect(next.customer.id).toBeGreaterThan(customer.id + 40);
   expect(next.customerCard.id).toBeGreaterThan(customerCard.id + 3);
-  expect((await stamp(next.path)).status).toBe(200);
+  expect((await store.stamp(next.path)).status).toBe(200);
   const { status } = await store.get<CreatedCustomerJson>(
     `${store.store}/customers/${customer.id + 1}`,
   );

@@ -61,13 +61,11 @@ async function issueCard(
   const { status, body } = await at.post<CustomerCardDetailJson>(cards, { card_id: card.id });
   expect(status).toBe(201);
   const path = `${cards}/${body.id}`;
-  if (stamps > 0) await stamp(path, { stamps }, at);
+  if (stamps > 0) await at.stamp(path, { stamps });
   return { path, card: body };
 }
 
 const pathOf = (id: number, at: ContractClient = store) => `${at.store}/customers/${id}`;
-const stamp = (path: string, body: object, at: ContractClient = store) =>
-  at.post<CustomerCardDetailJson>(`${path}/stamp`, body);
 const read = async (id: number, at: ContractClient = store) =>
   (await at.get<CustomerJson>(pathOf(id, at))).body;
 const merge = (id: number, from_customer_id: unknown, at: ContractClient = store) =>
@@ -377,7 +375,7 @@ describe('merging customers', () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3, [5]);
     const moved = await issueCard(other, await newCard(), 1);
     await merged(survivor.id, other.id);
-    const added = await stamp(gone.path, { stamps: 2 });
+    const added = await store.stamp(gone.path, { stamps: 2 });
     expect(added.status).toBe(200);
     expect(added.body).toMatchObject({
       id: survivorCard.card.id,
@@ -385,7 +383,7 @@ describe('merging customers', () => {
       stamps_count: 9,
     });
     expect(added.body).toMatchObject((await store.get<CustomerCardDetailJson>(gone.path)).body);
-    const whole = await stamp(moved.path, { stamps: 1 });
+    const whole = await store.stamp(moved.path, { stamps: 1 });
     expect(whole.body).toMatchObject({
       id: moved.card.id,
       customer_id: survivor.id,
@@ -399,26 +397,28 @@ describe('merging customers', () => {
   it('MERGE-20 Receipt numbers (`external_ref`) used before a merge return their first result, under the old path and the new one', async () => {
     const { card, survivor, other, survivorCard, gone } = await twoWithStamps(1, 0);
     const external_ref = `receipt-${++people}`;
-    const first = await stamp(gone.path, { stamps: 2, external_ref });
+    const first = await store.stamp(gone.path, { stamps: 2, external_ref });
     await merged(survivor.id, other.id);
     for (const path of [gone.path, survivorCard.path]) {
-      const again = await stamp(path, { stamps: 2, external_ref });
+      const again = await store.stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
       expect(again.headers.get('idempotent-replayed')).toBe('true');
-      const other = await stamp(path, { stamps: 1, external_ref });
+      const other = await store.stamp(path, { stamps: 1, external_ref });
       expectRefused(other, 'external_ref', 'taken');
       const existing = { type: 'customer_card', id: survivorCard.card.id };
       expect(other.body).toMatchObject({ existing });
     }
     const later = `later-${people}`;
-    const added = await stamp(gone.path, { stamps: 1, external_ref: later });
-    expect((await stamp(gone.path, { stamps: 1, external_ref: later })).body).toEqual(added.body);
+    const added = await store.stamp(gone.path, { stamps: 1, external_ref: later });
+    expect((await store.stamp(gone.path, { stamps: 1, external_ref: later })).body).toEqual(
+      added.body,
+    );
     expect((await read(survivor.id)).stamp_count).toBe(4);
     const third = await newCustomer();
     const last = await issueCard(third, card, 0);
     await merged(third.id, survivor.id);
     for (const path of [gone.path, survivorCard.path, last.path]) {
-      const again = await stamp(path, { stamps: 2, external_ref });
+      const again = await store.stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
     }
     expect((await read(third.id)).stamp_count).toBe(4);
@@ -509,7 +509,7 @@ describe('merging customers', () => {
     const survivorCard = await issueCard(one, card, 1);
     await issueCard(two, card, 3);
     expect(balances(await merged(one.id, two.id))).toEqual([[survivorCard.card.id, 4]]);
-    expect((await stamp(survivorCard.path, { stamps: 2 })).status).toBe(200);
+    expect((await store.stamp(survivorCard.path, { stamps: 2 })).status).toBe(200);
   });
 });
 
@@ -554,15 +554,15 @@ describe('unmerging customers', () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3);
     const moved = await issueCard(other, await newCard(), 1);
     await merged(survivor.id, other.id);
-    await stamp(gone.path, { stamps: 2 });
-    await stamp(moved.path, { stamps: 5 });
+    await store.stamp(gone.path, { stamps: 2 });
+    await store.stamp(moved.path, { stamps: 5 });
     await unmerged(survivor.id, other.id);
     expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 6]]);
     expect(balances(await read(other.id))).toEqual([
       [gone.card.id, 3],
       [moved.card.id, 6],
     ]);
-    expect((await stamp(gone.path, { stamps: 1 })).body).toMatchObject({
+    expect((await store.stamp(gone.path, { stamps: 1 })).body).toMatchObject({
       id: gone.card.id,
       customer_id: other.id,
       stamps_count: 4,
@@ -620,7 +620,7 @@ describe('unmerging customers', () => {
     expect([(await read(a.id)).merged_into, (await read(b.id)).merged_into]).toEqual([b.id, c.id]);
     expect(balances(await read(c.id))).toEqual([[cards[2]?.card.id, 6]]);
     expect(await search({ search: String(cards[0]?.card.code) })).toEqual([c.id]);
-    expect((await stamp(String(cards[0]?.path), { stamps: 1 })).body).toMatchObject({
+    expect((await store.stamp(String(cards[0]?.path), { stamps: 1 })).body).toMatchObject({
       id: cards[2]?.card.id,
       stamps_count: 7,
     });
@@ -669,7 +669,7 @@ describe('merging at the same time', () => {
   it('MERGE-26 A stamp that comes during a merge, on either card, counts once', async () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(0, 0);
     const stampings = [survivorCard, gone].flatMap(({ path }) =>
-      Array.from({ length: 15 }, () => stamp(path, { stamps: 1 })),
+      Array.from({ length: 15 }, () => store.stamp(path, { stamps: 1 })),
     );
     const [answer, ...stamped] = await Promise.all([merge(survivor.id, other.id), ...stampings]);
     expect([answer.status, ...stamped.map(({ status }) => status)]).toEqual(

@@ -27,12 +27,11 @@ afterAll(() => sent.stop());
 const PAST = '2020-01-01T00:00:00Z';
 
 const redeem = (path: string, body: object) => store.post<RedemptionJson>(`${path}/redeem`, body);
-const stamp = (path: string, stamps: number) => store.post(`${path}/stamp`, { stamps });
 
 /** A card with rewards, the first of which is meant, and stamps on it. */
 async function holding(stamps: number, rewards: number[]) {
   const enrolled = await enrol(store, { rewards });
-  if (stamps > 0) await stamp(enrolled.path, stamps);
+  if (stamps > 0) await store.stamp(enrolled.path, stamps);
   const reward_id = enrolled.rewards[0]?.id;
   const reward = `${store.store}/rewards/${reward_id}`;
   return { ...enrolled, reward_id, reward };
@@ -156,7 +155,7 @@ describe('redeeming', () => {
     const { path, reward_id } = await holding(3, [3]);
     expect((await redeem(path, { reward_id })).status).toBe(200);
     expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
-    await stamp(path, 3);
+    await store.stamp(path, 3);
     expect((await redeem(path, { reward_id })).status).toBe(200);
   });
 
@@ -194,7 +193,7 @@ describe('redeeming with a receipt number', () => {
     const { path, reward_id } = await holding(10, [3]);
     const body = { reward_id, external_ref: `once ${path}` };
     const first = await redeem(path, body);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     const again = await redeem(path, body);
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
@@ -229,7 +228,7 @@ describe('redeeming with a receipt number', () => {
     const { path, reward_id } = await holding(0, [3]);
     const body = { reward_id, external_ref: `refused ${path}` };
     expectRefused(await redeem(path, body), 'base', 'insufficient_stamps');
-    await stamp(path, 3);
+    await store.stamp(path, 3);
     expect((await redeem(path, body)).status).toBe(200);
   });
 
@@ -302,9 +301,9 @@ describe('an unlocked reward', () => {
     // It leaves what the first one takes on this card.
     expect((await redeem(path, { reward_id: rewards[1]?.id })).status).toBe(200);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(7);
   });
 
@@ -336,7 +335,7 @@ describe('an unlocked reward', () => {
     expect(refused.body).toMatchObject({
       errors: { base: ['This reward takes 4 stamps and the card holds 3'] },
     });
-    await stamp(path, 1);
+    await store.stamp(path, 1);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
   });
 

@@ -25,8 +25,6 @@ beforeAll(async () => {
 
 const at = (code: string, of = store) => `${of.store}/customer_cards/by_code/${code}`;
 const read = (path: string) => store.get<CustomerCardDetailJson>(path);
-const stamp = (path: string, body: object, headers = {}) =>
-  store.send<CustomerCardDetailJson>('POST', `${path}/stamp`, body, headers);
 const redeem = (path: string, body: object, headers = {}) =>
   store.send<RedemptionJson>('POST', `${path}/redeem`, body, headers);
 
@@ -87,7 +85,7 @@ describe('a customer card by its code', () => {
     const { customerCard } = await card();
     const lower = at(customerCard.code.toLowerCase());
     expect((await read(lower)).body.id).toBe(customerCard.id);
-    expect((await stamp(lower, { stamps: 1 })).body.stamps_count).toBe(1);
+    expect((await store.stamp(lower, { stamps: 1 })).body.stamps_count).toBe(1);
     const { code } = customerCard;
     for (const end of ['\r', '\n', '\r\n', '\t', ' ', '\u00a0']) {
       for (const spelt of [code + end, code.toLowerCase() + end, end + code]) {
@@ -95,7 +93,7 @@ describe('a customer card by its code', () => {
       }
     }
     const scanned = at(`${code.toLowerCase()}%0D`);
-    expect((await stamp(scanned, { stamps: 1 })).body.stamps_count).toBe(2);
+    expect((await store.stamp(scanned, { stamps: 1 })).body.stamps_count).toBe(2);
     expectRefused(await redeem(scanned, {}), 'reward_id');
   });
 
@@ -105,24 +103,28 @@ describe('a customer card by its code', () => {
     const codes = ['22222222', stranger.customerCard.code, customerCard.uuid, '1', '%00', "'"];
     for (const code of codes) {
       expectFailure(await read(at(code)), 404, 'not_found');
-      expectFailure(await stamp(at(code), { stamps: 'x' }), 404, 'not_found');
+      expectFailure(await store.stamp(at(code), { stamps: 'x' }), 404, 'not_found');
       expectFailure(await redeem(at(code), {}), 404, 'not_found');
     }
   });
 
   it('CODE-04 `stamp` by code takes the same body and returns the same response as by id', async () => {
     const { path, byCode } = await card();
-    const { status, body } = await stamp(byCode, { stamps: 3, staff_ref: 'Ben', source: 'pos' });
+    const { status, body } = await store.stamp(byCode, {
+      stamps: 3,
+      staff_ref: 'Ben',
+      source: 'pos',
+    });
     expect([status, body.stamps_count]).toEqual([200, 3]);
     expect(body).toMatchObject((await read(path)).body);
     const { body: entries } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=1`);
     expect(entries[0]).toMatchObject({ type: 'stamp.earned', channel: 'pos', staff_ref: 'Ben' });
-    expectRefused(await stamp(byCode, { stamps: 101, location_id: 'x' }), [
+    expectRefused(await store.stamp(byCode, { stamps: 101, location_id: 'x' }), [
       'stamps',
       'location_id',
     ]);
-    expectRefused(await stamp(byCode, { stamps: 1, location_id: 999999 }), 'location_id');
-    const dry = await stamp(`${byCode}`, { stamps: 101 });
+    expectRefused(await store.stamp(byCode, { stamps: 1, location_id: 999999 }), 'location_id');
+    const dry = await store.stamp(`${byCode}`, { stamps: 101 });
     expectRefused(dry, 'stamps');
   });
 
@@ -130,7 +132,7 @@ describe('a customer card by its code', () => {
     const { path, byCode, rewards } = await card({ rewards: [2] });
     const reward_id = rewards[0]?.id;
     expectRefused(await redeem(byCode, { reward_id }), 'base', 'insufficient_stamps');
-    await stamp(byCode, { stamps: 3 });
+    await store.stamp(byCode, { stamps: 3 });
     const { status, body } = await redeem(byCode, { reward_id });
     expect([status, body.success, body.redemption.stamps_remaining]).toEqual([200, true, 1]);
     expect((await read(path)).body.stamps_count).toBe(1);
@@ -156,13 +158,13 @@ describe('a customer card by its code', () => {
 
   it('CODE-07 A receipt number (`external_ref`) is the same by code and by id: what was sent to the one and is sent again to the other gets its first result', async () => {
     const { path, byCode, rewards } = await card({ rewards: [1] });
-    const first = await stamp(path, { stamps: 2, external_ref: 'code-1' });
-    const again = await stamp(byCode, { stamps: 2, external_ref: 'code-1' });
+    const first = await store.stamp(path, { stamps: 2, external_ref: 'code-1' });
+    const again = await store.stamp(byCode, { stamps: 2, external_ref: 'code-1' });
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
     expect(replayed).toEqual([null, 'true']);
     expectRefused(
-      await stamp(byCode, { stamps: 3, external_ref: 'code-1' }),
+      await store.stamp(byCode, { stamps: 3, external_ref: 'code-1' }),
       'external_ref',
       'taken',
     );
@@ -175,7 +177,7 @@ describe('a customer card by its code', () => {
     }
     const other = await card();
     expectRefused(
-      await stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }),
+      await store.stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }),
       'external_ref',
       'taken',
     );
@@ -185,8 +187,8 @@ describe('a customer card by its code', () => {
     const { byCode, rewards } = await card({ rewards: [1] });
     const key = { 'idempotency-key': `code-${rewards[0]?.id}` };
     const twice = [
-      await stamp(byCode, { stamps: 2 }, key),
-      await stamp(byCode, { stamps: 2 }, key),
+      await store.stamp(byCode, { stamps: 2 }, key),
+      await store.stamp(byCode, { stamps: 2 }, key),
     ];
     expect(twice.map(({ status }) => status)).toEqual([200, 200]);
     expect(twice[1]?.body).toEqual(twice[0]?.body);
@@ -207,19 +209,19 @@ describe('a customer card by its code', () => {
       `${store.store}/customers/${gone.customer.id}/customer_cards`,
       { card_id: existing.card.id },
     );
-    await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
+    await store.stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
     await store.post(`${store.store}/customers/${existing.customer.id}/merge`, {
       from_customer_id: gone.customer.id,
     });
     expect((await read(at(own.code))).body).toEqual((await read(existing.path)).body);
-    const stamped = await stamp(at(own.code), { stamps: 1 });
+    const stamped = await store.stamp(at(own.code), { stamps: 1 });
     expect(stamped.body).toMatchObject({ id: existing.customerCard.id, stamps_count: 3 });
     const redeemed = await redeem(at(own.code), { reward_id: existing.rewards[0]?.id });
     expect(redeemed.body.redemption.stamps_remaining).toBe(2);
-    const again = await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
+    const again = await store.stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
     expect([again.status, again.body.stamps_count]).toEqual([200, 2]);
     const moved = at(gone.customerCard.code);
-    expect((await stamp(moved, { stamps: 1 })).body).toMatchObject({
+    expect((await store.stamp(moved, { stamps: 1 })).body).toMatchObject({
       id: gone.customerCard.id,
       customer_id: existing.customer.id,
     });
@@ -229,14 +231,14 @@ describe('a customer card by its code', () => {
     const { byCode, path, customer } = await card();
     const key = { 'idempotency-key': `erased-${customer.id}` };
     const body = { stamps: 2, external_ref: `erased-${customer.id}`, note: 'oat milk' };
-    const first = await stamp(byCode, body);
-    expect((await stamp(byCode, body, key)).status).toBe(200);
+    const first = await store.stamp(byCode, body);
+    expect((await store.stamp(byCode, body, key)).status).toBe(200);
     expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
     expect((await read(byCode)).body).toEqual((await read(path)).body);
-    expectRefused(await stamp(byCode, { stamps: 1 }), 'base', 'customer_erased');
+    expectRefused(await store.stamp(byCode, { stamps: 1 }), 'base', 'customer_erased');
     expectRefused(await redeem(byCode, { reward_id: 1 }), 'base', 'customer_erased');
-    expectRefused(await stamp(byCode, body, key), 'base', 'customer_erased');
-    expect((await stamp(byCode, body)).body).toEqual(first.body);
+    expectRefused(await store.stamp(byCode, body, key), 'base', 'customer_erased');
+    expect((await store.stamp(byCode, body)).body).toEqual(first.body);
   });
 
   it('CODE-11 The code of a second card shows the card of the customer, whose `code` differs, and stamps it', async () => {
@@ -244,7 +246,7 @@ describe('a customer card by its code', () => {
     const byCode = await read(at(code));
     expect([byCode.status, byCode.body]).toEqual([200, (await read(path)).body]);
     expect(byCode.body.code).not.toBe(code);
-    const stamped = await stamp(at(code.toLowerCase()), {
+    const stamped = await store.stamp(at(code.toLowerCase()), {
       stamps: 2,
       external_ref: `second-${code}`,
     });
@@ -307,7 +309,7 @@ describe('a customer card by its code', () => {
       );
     await insertCopies(999, 'now()');
     expectRefused(await confirm(at(code)), 'base', 'limit_reached');
-    expect((await stamp(at(code), { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(at(code), { stamps: 1 })).status).toBe(200);
     expectRefused(await redeem(at(code), { reward_id: 1 }), 'base', 'card_unconfirmed');
     await service.running.database.query(
       `delete from decoy_cards where id in (

@@ -32,8 +32,6 @@ const adjust = (path: string, stamps: unknown, client = store) =>
   client.post<CustomerCardDetailJson>(`${path}/adjust`, { stamps, reason: REASON });
 const reverse = (path: string, eventId: string | undefined, client = store) =>
   client.post<CustomerCardDetailJson>(`${path}/events/${eventId}/reverse`, { reason: REASON });
-const stamp = (path: string, stamps: number, more: object = {}, client = store) =>
-  client.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, ...more });
 const redeem = (path: string, reward_id: number | undefined, client = store) =>
   client.post<RedemptionJson>(`${path}/redeem`, { reward_id });
 
@@ -79,7 +77,7 @@ describe('adjusting', () => {
 
   it('FIX-02 A negative adjustment takes the stamps off', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     expect((await adjust(path, -2)).body.stamps_count).toBe(3);
     expect((await adjust(path, -3)).body.stamps_count).toBe(0);
     expect(await store.readBalance(path)).toBe(0);
@@ -87,7 +85,7 @@ describe('adjusting', () => {
 
   it('FIX-03 Taking off more than the card holds is 422 `base` with the code `insufficient_stamps`', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     expectRefused(await adjust(path, -6), 'base', 'insufficient_stamps');
     expect(await store.readBalance(path)).toBe(5);
   });
@@ -104,7 +102,7 @@ describe('adjusting', () => {
 
   it('FIX-05 `reason` that is missing, blank or longer than 500 is 422 `reason`, in `adjust` and `reverse`', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     const reversal = `${path}/events/${await eventId(path)}/reverse`;
     for (const reason of [undefined, null, ' ', 'x'.repeat(501), 5]) {
       expectRefused(await store.post(`${path}/adjust`, { stamps: 1, reason }), 'reason');
@@ -137,7 +135,7 @@ describe('adjusting', () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path } = await enrol(own, { rewards: [3] });
-    await stamp(path, 4, {}, own);
+    await own.stamp(path, 4);
     await adjust(path, -3, own);
     await adjust(path, 4, own);
     const sentEvents = await sentSoFar(own, path, receiver);
@@ -156,9 +154,9 @@ describe('adjusting', () => {
   it('FIX-08 Expired and archived cards can be adjusted, and their events reversed', async () => {
     const enrolled = await enrol(store);
     const { path } = enrolled;
-    await stamp(path, 2);
+    await store.stamp(path, 2);
     await end(enrolled);
-    expectRefused(await stamp(path, 1), 'base', 'card_expired');
+    expectRefused(await store.stamp(path, 1), 'base', 'card_expired');
     expect((await adjust(path, 3)).body).toMatchObject({ status: 'expired', stamps_count: 5 });
     const [stamping] = await eventIds(path, 'StampsEarned');
     expect((await reverse(path, stamping)).body.stamps_count).toBe(3);
@@ -172,15 +170,15 @@ describe('adjusting', () => {
     };
     const { path } = await enrol(store, { card });
     expect((await adjust(path, 5)).status).toBe(200);
-    expect((await stamp(path, 2)).status).toBe(200);
+    expect((await store.stamp(path, 2)).status).toBe(200);
     expect((await adjust(path, 5)).status).toBe(200);
-    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    expectRefused(await store.stamp(path, 1), 'base', 'stamp_limit_reached');
     expect(await store.readBalance(path)).toBe(12);
   });
 
   it('FIX-10 Of many simultaneous adjustments all count, and the balance is never below zero', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     const answers = await Promise.all(Array.from({ length: 20 }, () => adjust(path, -2)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
     expect(await store.readBalance(path)).toBe(1);
@@ -194,8 +192,8 @@ describe('reversing', () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, customerCard } = await enrol(own);
-    await stamp(path, 4, { staff_ref: 'till 2', external_ref: 'R-1' }, own);
-    await stamp(path, 1, {}, own);
+    await own.stamp(path, { stamps: 4, staff_ref: 'till 2', external_ref: 'R-1' });
+    await own.stamp(path, 1);
     const [first] = await eventIds(path, 'StampsEarned');
     const { status, body } = await reverse(path, first, own);
     expect([status, body.stamps_count]).toEqual([200, 1]);
@@ -211,7 +209,7 @@ describe('reversing', () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [3, 5] });
-    await stamp(path, 7, {}, own);
+    await own.stamp(path, 7);
     expect((await redeem(path, rewards[0]?.id, own)).status).toBe(200);
     const { body } = await reverse(path, await eventId(path, 'RewardRedeemed'), own);
     expect([body.stamps_count, body.available_rewards.length]).toEqual([7, 2]);
@@ -228,14 +226,14 @@ describe('reversing', () => {
     expect((await reverse(path, await eventId(path))).body.stamps_count).toBe(0);
     await adjust(path, 9);
     expect((await reverse(path, await eventId(path))).body.stamps_count).toBe(0);
-    await stamp(path, 4);
+    await store.stamp(path, 4);
     await adjust(path, -3);
     expect((await reverse(path, await eventId(path, 'StampsRemoved'))).body.stamps_count).toBe(4);
   });
 
   it('FIX-14 Reversing a stamping whose stamps are spent is 422 `base` with the code `insufficient_stamps`; after the redemption is reversed it succeeds', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
-    await stamp(path, 4);
+    await store.stamp(path, 4);
     const stamping = await eventId(path);
     await redeem(path, rewards[0]?.id);
     expectRefused(await reverse(path, stamping), 'base', 'insufficient_stamps');
@@ -246,19 +244,19 @@ describe('reversing', () => {
 
   it('FIX-15 An event can be reversed once; the second time is 422 `base`', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 4);
+    await store.stamp(path, 4);
     const stamping = await eventId(path);
     expect((await reverse(path, stamping)).status).toBe(200);
     expectRefused(await reverse(path, stamping), 'base');
-    await stamp(path, 9);
+    await store.stamp(path, 9);
     expectRefused(await reverse(path, stamping), 'base');
     expect(await store.readBalance(path)).toBe(9);
   });
 
   it('FIX-16 Of many simultaneous reversals of an event exactly one wins', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 50);
-    await stamp(path, 3);
+    await store.stamp(path, 50);
+    await store.stamp(path, 3);
     const stamping = await eventId(path);
     const answers = await Promise.all(Array.from({ length: 20 }, () => reverse(path, stamping)));
     const refused = answers.filter(({ status }) => status !== 200);
@@ -269,7 +267,7 @@ describe('reversing', () => {
 
   it('FIX-17 A reversal cannot be reversed: 422 `base`', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     await redeem(path, rewards[0]?.id);
     await reverse(path, await eventId(path, 'RewardRedeemed'));
     expectRefused(await reverse(path, await eventId(path, 'StampsEarned')), 'base');
@@ -281,7 +279,7 @@ describe('reversing', () => {
 
   it('FIX-18 Neither the issue of a card nor the unlocking of a reward can be reversed: 422 `base`', async () => {
     const { path } = await enrol(store, { rewards: [3] });
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     for (const type of ['CustomerCardIssued', 'RewardUnlocked']) {
       expectRefused(await reverse(path, await eventId(path, type)), 'base');
     }
@@ -291,8 +289,8 @@ describe('reversing', () => {
   it('FIX-19 An event of another card or store, an id without an event, and an invalid event id are 404, even when `reason` is missing too', async () => {
     const { path } = await enrol(store);
     const other = await enrol(store);
-    await stamp(path, 5);
-    await stamp(other.path, 5);
+    await store.stamp(path, 5);
+    await store.stamp(other.path, 5);
     const knownEventId = await eventId(path);
     const ids = [
       await eventId(other.path),
@@ -318,7 +316,7 @@ describe('reversing', () => {
     const { path } = await enrol(store);
     const other = await enrol(store);
     const foreign = await enrol(await service.newStore());
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     const stamping = await eventId(path);
     const list = (one: string) => one.slice(0, one.lastIndexOf('/'));
     const ids = [path.split('/').at(-1), foreign.customerCard.id, 999_999_999, 'x'];
@@ -334,28 +332,28 @@ describe('reversing', () => {
   it('FIX-21 A reversed stamping no longer counts towards `max_stamps_per_day`, nor does `min_seconds_between_stamps` begin with it', async () => {
     const card = { max_stamps_per_day: 5, min_seconds_between_stamps: 3600 };
     const { path } = await enrol(store, { card });
-    await stamp(path, 5);
-    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    await store.stamp(path, 5);
+    expectRefused(await store.stamp(path, 1), 'base', 'stamp_limit_reached');
     await reverse(path, await eventId(path));
-    expectRefused(await stamp(path, 6), 'base', 'stamp_limit_reached');
-    expect((await stamp(path, 1)).status).toBe(200);
-    expectRefused(await stamp(path, 1), 'base', 'stamp_limit_reached');
+    expectRefused(await store.stamp(path, 6), 'base', 'stamp_limit_reached');
+    expect((await store.stamp(path, 1)).status).toBe(200);
+    expectRefused(await store.stamp(path, 1), 'base', 'stamp_limit_reached');
     expect(await store.readBalance(path)).toBe(1);
   });
 
   it('FIX-22 On the same card the receipt number of a reversed stamping repeats the first response', async () => {
     const { path } = await enrol(store);
     const receipt = { external_ref: 'R-22' };
-    const first = await stamp(path, 5, receipt);
+    const first = await store.stamp(path, { stamps: 5, ...receipt });
     await reverse(path, await eventId(path));
-    const again = await stamp(path, 5, receipt);
+    const again = await store.stamp(path, { stamps: 5, ...receipt });
     expect([again.status, again.body]).toEqual([200, first.body]);
     expect(await store.readBalance(path)).toBe(0);
   });
 
   it('FIX-23 A redemption that was reversed was still a redemption: its reward cannot be deleted', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     await redeem(path, rewards[0]?.id);
     await reverse(path, await eventId(path, 'RewardRedeemed'));
     expectRefused(await store.delete(`${store.store}/rewards/${rewards[0]?.id}`), 'base');
@@ -363,7 +361,7 @@ describe('reversing', () => {
 
   it('FIX-24 `adjust` and `reverse` accept an `Idempotency-Key`: the repetition gets the first response and corrects nothing', async () => {
     const { path } = await enrol(store);
-    await stamp(path, 5);
+    await store.stamp(path, 5);
     const bodies = [
       [`${path}/adjust`, { stamps: 2, reason: REASON }],
       [`${path}/events/${await eventId(path)}/reverse`, { reason: REASON }],
@@ -382,8 +380,8 @@ describe('reversing', () => {
   it('FIX-25 Stamps that merging or unmerging customers has moved cannot be reversed: 422 `base`', async () => {
     const one = await enrol(store);
     const { customer: two, path: other } = await enrol(store, { on: one.card });
-    await stamp(one.path, 2);
-    await stamp(other, 3);
+    await store.stamp(one.path, 2);
+    await store.stamp(other, 3);
     const expectFinal = async (path: string, ...types: string[]) => {
       for (const type of types) {
         const answer = await reverse(path, await eventId(path, type));

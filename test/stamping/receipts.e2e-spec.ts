@@ -16,6 +16,7 @@ import {
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService();
@@ -35,16 +36,13 @@ const ZERO_WIDTH = '\u200B';
 let receipts = 0;
 const newReceipt = () => `receipts-${++receipts}`;
 
-const stamp = (path: string, body: object, client = store) =>
-  client.post<ChangedCustomerCardJson>(`${path}/stamp`, { stamps: 1, ...body });
 const redeem = (path: string, body: object, client = store) =>
   client.post<RedemptionJson>(`${path}/redeem`, body);
 const adjust = (path: string, body: object, client = store) =>
   client.post<ChangedCustomerCardJson>(`${path}/adjust`, { stamps: 1, reason: REASON, ...body });
 const reverse = (path: string, eventId: string | null) =>
   store.post<ChangedCustomerCardJson>(`${path}/events/${eventId}/reverse`, { reason: REASON });
-const expectTaken = (answer: Awaited<ReturnType<typeof stamp>>) =>
-  expectRefused(answer, 'external_ref', 'taken');
+const expectTaken = (response: ApiResponse) => expectRefused(response, 'external_ref', 'taken');
 const byCode = ({ code }: { code: string }) => `${store.store}/customer_cards/by_code/${code}`;
 
 describe('event_id', () => {
@@ -52,7 +50,10 @@ describe('event_id', () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
     const reward_id = rewards[0]?.id;
     const scanned = byCode(customerCard);
-    const stamped = [await stamp(path, { stamps: 5 }), await stamp(scanned, { stamps: 5 })];
+    const stamped = [
+      await store.stamp(path, { stamps: 5 }),
+      await store.stamp(scanned, { stamps: 5 }),
+    ];
     const redeemed = [await redeem(path, { reward_id }), await redeem(scanned, { reward_id })];
     const adjusted = [await adjust(path, { stamps: 2 }), await adjust(path, { stamps: -1 })];
     const ids = [...stamped, ...redeemed, ...adjusted].map(({ body }) => body.event_id);
@@ -77,9 +78,9 @@ describe('event_id', () => {
     const external_ref = newReceipt();
     const redemption = { reward_id: rewards[0]?.id, external_ref };
     const stamping = { stamps: 4, external_ref };
-    const first = [await stamp(path, stamping), await redeem(path, redemption)];
+    const first = [await store.stamp(path, stamping), await redeem(path, redemption)];
     for (const at of [path, byCode(customerCard)]) {
-      const again = [await stamp(at, stamping), await redeem(at, redemption)];
+      const again = [await store.stamp(at, stamping), await redeem(at, redemption)];
       expect(again.map(({ body }) => body)).toEqual(first.map(({ body }) => body));
     }
     expect(first.map(({ body }) => body.event_id)).toEqual([
@@ -91,7 +92,7 @@ describe('event_id', () => {
   it('RECEIPT-03 In a dry run `event_id` is null', async () => {
     const { path, rewards } = await enrol(store, { rewards: [1], card: { initial_stamps: 1 } });
     const dry = [
-      await stamp(`${path}`, {}),
+      await store.stamp(`${path}`, {}),
       await store.post<ChangedCustomerCardJson>(`${path}/stamp?dry_run=true`, { stamps: 1 }),
       await store.post<RedemptionJson>(`${path}/redeem?dry_run=true`, {
         reward_id: rewards[0]?.id,
@@ -136,7 +137,7 @@ describe('the receipt number of an adjustment', () => {
     const external_ref = newReceipt();
     expectRefused(await adjust(path, { stamps: -1, external_ref }), 'base', 'insufficient_stamps');
     expect((await adjust(path, { stamps: 1, external_ref })).status).toBe(200);
-    expect((await stamp(path, { stamps: 1, external_ref })).body.stamps_count).toBe(2);
+    expect((await store.stamp(path, { stamps: 1, external_ref })).body.stamps_count).toBe(2);
     const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
     expect(redeemed.body.redemption.stamps_remaining).toBe(0);
   });
@@ -181,13 +182,13 @@ describe('filters', () => {
   async function used(client = store) {
     const { path, rewards, customer } = await enrol(client, { rewards: [3] });
     const external_ref = newReceipt();
-    await stamp(path, { stamps: 1, external_ref: newReceipt() }, client);
-    const stamped = await stamp(path, { stamps: 9, external_ref }, client);
+    await client.stamp(path, { stamps: 1, external_ref: newReceipt() });
+    const stamped = await client.stamp(path, { stamps: 9, external_ref });
     const reward_id = rewards[0]?.id;
     const redeemed = await redeem(path, { reward_id, external_ref }, client);
     await redeem(path, { reward_id, external_ref: newReceipt() }, client);
     const adjusted = await adjust(path, { stamps: -1, external_ref }, client);
-    await stamp(path, {}, client);
+    await client.stamp(path, {});
     const ids = [stamped, redeemed, adjusted].map(({ body }) => body.event_id);
     return { path, customer, external_ref, ids, redemption: redeemed.body.redemption.id };
   }
@@ -206,7 +207,7 @@ describe('filters', () => {
     const { path, external_ref, ids, redemption } = await used();
     const own = await service.newStore();
     const elsewhere = await enrol(own);
-    await stamp(elsewhere.path, { external_ref }, own);
+    await own.stamp(elsewhere.path, { external_ref });
     const newest = ids.toReversed();
     expect(await listIds(at(`${store.store}/history`, external_ref))).toEqual(newest);
     expect(await listIds(at(`${path}/events`, external_ref))).toEqual(newest);
@@ -251,8 +252,8 @@ describe('filters', () => {
     const { path } = await enrol(store);
     const external_ref = newReceipt();
     const hidden = ` ${external_ref.slice(0, 3)}${ZERO_WIDTH}${external_ref.slice(3)}\t`;
-    const first = await stamp(path, { external_ref: hidden });
-    expect((await stamp(path, { external_ref })).body).toEqual(first.body);
+    const first = await store.stamp(path, { external_ref: hidden });
+    expect((await store.stamp(path, { external_ref })).body).toEqual(first.body);
     const ids = [first.body.event_id];
     for (const one of [hidden, external_ref]) {
       expect(await listIds(at(`${store.store}/history`, one))).toEqual(ids);
@@ -267,7 +268,7 @@ describe('a receipt number after a reversal', () => {
     const { path, rewards, card } = await enrol(store, { rewards: [3] });
     const other = await enrol(store, { card: { initial_stamps: 3 } });
     const external_ref = newReceipt();
-    const stamped = await stamp(path, { stamps: 5, external_ref });
+    const stamped = await store.stamp(path, { stamps: 5, external_ref });
     const adjusted = await adjust(path, { stamps: 2, external_ref });
     const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
     const { body: own } = await store.post<{ id: number }>(`${store.store}/rewards`, {
@@ -275,7 +276,7 @@ describe('a receipt number after a reversal', () => {
     });
     expect(card.id).not.toBe(other.card.id);
     const again = () => [
-      () => stamp(other.path, { stamps: 5, external_ref }),
+      () => store.stamp(other.path, { stamps: 5, external_ref }),
       () => adjust(other.path, { stamps: 2, external_ref }),
       () => store.post(`${other.path}/redeem`, { reward_id: own.id, external_ref }),
     ];
@@ -296,32 +297,32 @@ describe('a receipt number after a reversal', () => {
   it('RECEIPT-13 After a reversal a repetition on the same card still returns the first result', async () => {
     const [one, two, three] = [await enrol(store), await enrol(store), await enrol(store)];
     const body = { stamps: 2, external_ref: newReceipt() };
-    const first = await stamp(one.path, body);
+    const first = await store.stamp(one.path, body);
     await reverse(one.path, first.body.event_id);
-    const second = await stamp(two.path, body);
+    const second = await store.stamp(two.path, body);
     for (const [path, result] of [
       [one.path, first],
       [two.path, second],
     ] as const) {
-      const again = await stamp(path, body);
+      const again = await store.stamp(path, body);
       expect([again.status, again.body]).toEqual([200, result.body]);
       expect(again.headers.get('idempotent-replayed')).toBe('true');
-      expectTaken(await stamp(path, { ...body, stamps: 1 }));
+      expectTaken(await store.stamp(path, { ...body, stamps: 1 }));
     }
-    expectTaken(await stamp(three.path, body));
+    expectTaken(await store.stamp(three.path, body));
     const balances = [one, two, three].map(({ path }) => store.readBalance(path));
     expect(await Promise.all(balances)).toEqual([0, 2, 0]);
-    const { body: existing } = await stamp(three.path, body);
+    const { body: existing } = await store.stamp(three.path, body);
     expect(existing).toMatchObject({ existing: { id: two.customerCard.id } });
   });
 
   it('RECEIPT-14 Of many simultaneous requests that use a receipt number again for different cards exactly one wins; the others are 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store);
     const body = { stamps: 2, external_ref: newReceipt() };
-    const { event_id } = (await stamp(path, body)).body;
+    const { event_id } = (await store.stamp(path, body)).body;
     await reverse(path, event_id);
     const others = await Promise.all(Array.from({ length: 8 }, () => enrol(store)));
-    const answers = await Promise.all(others.map((other) => stamp(other.path, body)));
+    const answers = await Promise.all(others.map((other) => store.stamp(other.path, body)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     for (const answer of answers) if (answer.status !== 200) expectTaken(answer);
     const balances = await Promise.all(others.map((other) => store.readBalance(other.path)));
@@ -333,11 +334,11 @@ describe('a receipt number after a reversal', () => {
     for (let i = 0; i < 11; i++) cards.push(await enrol(store));
     const body = { stamps: 1, external_ref: newReceipt() };
     for (const { path } of cards.slice(0, 10)) {
-      const { status, body: stamped } = await stamp(path, body);
+      const { status, body: stamped } = await store.stamp(path, body);
       expect(status).toBe(200);
       await reverse(path, stamped.event_id);
     }
-    expectTaken(await stamp(cards[10]?.path ?? '', body));
+    expectTaken(await store.stamp(cards[10]?.path ?? '', body));
     const listed = await store.get<HistoryEntryJson[]>(
       `${store.store}/history?external_ref=${body.external_ref}`,
     );
@@ -358,7 +359,7 @@ describe('reversing a receipt', () => {
     const enrolled = await enrol(store, { rewards: [3], card: { initial_stamps } });
     const { path, rewards } = enrolled;
     const external_ref = newReceipt();
-    const stamped = await stamp(path, { stamps: 5, external_ref });
+    const stamped = await store.stamp(path, { stamps: 5, external_ref });
     const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
     const ids = [stamped, redeemed].map(({ body }) => body.event_id);
     return { ...enrolled, external_ref, ids };
@@ -404,7 +405,7 @@ describe('reversing a receipt', () => {
   it('RECEIPT-18 Reversing a receipt again returns the same response with `Idempotent-Replayed: true`, and reverses nothing', async () => {
     const { path, external_ref } = await used();
     const first = await reverseReceipt(external_ref);
-    await stamp(path, { stamps: 2 });
+    await store.stamp(path, { stamps: 2 });
     const again = await reverseReceipt(`${external_ref}${ZERO_WIDTH} `);
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
@@ -433,7 +434,7 @@ describe('reversing a receipt', () => {
     const external_ref = newReceipt();
     const redemption = { reward_id: two.rewards[0]?.id, external_ref };
     const redeemed = await redeem(two.path, redemption);
-    const stamped = await stamp(one.path, { stamps: 2, external_ref });
+    const stamped = await store.stamp(one.path, { stamps: 2, external_ref });
     const first = await reverseReceipt(external_ref);
     expect(first.body).toMatchObject({
       reversed: [stamped.body.event_id, redeemed.body.event_id],
@@ -447,7 +448,7 @@ describe('reversing a receipt', () => {
     const one = await enrol(store, { rewards: [3] });
     const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
     const external_ref = newReceipt();
-    await stamp(one.path, { stamps: 3, external_ref });
+    await store.stamp(one.path, { stamps: 3, external_ref });
     await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref });
     const later = await redeem(one.path, { reward_id: one.rewards[0]?.id });
     expectRefused(await reverseReceipt(external_ref), 'base', 'insufficient_stamps');
@@ -461,7 +462,7 @@ describe('reversing a receipt', () => {
     const foreign = await service.newStore();
     const elsewhere = await enrol(foreign);
     const external_ref = newReceipt();
-    await stamp(elsewhere.path, { external_ref }, foreign);
+    await foreign.stamp(elsewhere.path, { external_ref });
     expectFailure(await reverseReceipt(external_ref), 404, 'not_found');
     expectFailure(await reverseReceipt(newReceipt()), 404, 'not_found');
     const { path } = await enrol(store);
@@ -500,11 +501,11 @@ describe('reversing a receipt', () => {
     expect(replayed).toHaveLength(9);
     expect(await store.readBalance(path)).toBe(0);
     const both = newReceipt();
-    await stamp(path, { stamps: 2, external_ref: both });
+    await store.stamp(path, { stamps: 2, external_ref: both });
     await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref: both });
     const busy = await Promise.all([
       ...Array.from({ length: 5 }, () => reverseReceipt(both)),
-      ...Array.from({ length: 5 }, () => stamp(two.path, {})),
+      ...Array.from({ length: 5 }, () => store.stamp(two.path, {})),
     ]);
     expect(busy.map(({ status }) => status)).toEqual(busy.map(() => 200));
     expect([await store.readBalance(path), await store.readBalance(two.path)]).toEqual([0, 9]);
@@ -514,9 +515,9 @@ describe('reversing a receipt', () => {
     const one = await enrol(store);
     const two = await enrol(store);
     const body = { stamps: 2, external_ref: newReceipt() };
-    const first = await stamp(one.path, body);
+    const first = await store.stamp(one.path, body);
     await reverseReceipt(body.external_ref);
-    const second = await stamp(two.path, body);
+    const second = await store.stamp(two.path, body);
     expect(second.status).toBe(200);
     const { body: reversed } = await reverseReceipt(body.external_ref);
     expect(reversed).toMatchObject({
@@ -524,7 +525,7 @@ describe('reversing a receipt', () => {
       customer_card: { id: two.customerCard.id, stamps_count: 0 },
     });
     expect((await reverseReceipt(body.external_ref)).body).toEqual(reversed);
-    expect((await stamp(one.path, body)).body).toEqual(first.body);
+    expect((await store.stamp(one.path, body)).body).toEqual(first.body);
     expect([await store.readBalance(one.path), await store.readBalance(two.path)]).toEqual([0, 0]);
   });
 
@@ -532,7 +533,7 @@ describe('reversing a receipt', () => {
     const one = await enrol(store);
     const { customer: two, path: other } = await enrol(store, { on: one.card });
     const external_ref = newReceipt();
-    await stamp(other, { stamps: 2, external_ref });
+    await store.stamp(other, { stamps: 2, external_ref });
     const change = (action: string) =>
       store.post(`${store.store}/customers/${one.customer.id}/${action}`, {
         from_customer_id: two.id,
@@ -544,7 +545,7 @@ describe('reversing a receipt', () => {
     expect((await change('unmerge')).status).toBe(200);
     expect((await reverseReceipt(external_ref)).body.customer_card.stamps_count).toBe(0);
     const later = newReceipt();
-    await stamp(one.path, { external_ref: later });
+    await store.stamp(one.path, { external_ref: later });
     await store.post(`${store.store}/customers/${one.customer.id}/erase`);
     expectRefused(await reverseReceipt(later), 'base', 'customer_erased');
     expect(await store.readBalance(one.path)).toBe(1);

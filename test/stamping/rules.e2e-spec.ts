@@ -9,6 +9,7 @@ import {
   type ContractClient,
 } from '../support/http/contract.js';
 import { runAtTime } from '../support/services/clock.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -25,28 +26,26 @@ afterAll(() => sent.stop());
 const PAST = '2020-01-01T00:00:00Z';
 const MINUTE = 60_000;
 
-const stamp = (path: string, body: object) =>
-  store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1, ...body });
 const changeCard = (id: number, card: object) =>
   store.patch<CardJson>(`${store.store}/cards/${id}`, { card });
 const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
-const expectLimited = (answer: Awaited<ReturnType<typeof stamp>>) =>
-  expectRefused(answer, 'base', 'stamp_limit_reached');
+const expectLimited = (response: ApiResponse) =>
+  expectRefused(response, 'base', 'stamp_limit_reached');
 
 describe('stamping', () => {
   it('STAMP-01 A stamping adds the stamps and returns 200 with the card in the detail shape, and `event_id`', async () => {
     const { path, customerCard } = await enrol(store, { card: { stamps_required: 5 } });
-    const { status, body } = await stamp(path, { stamps: 2 });
+    const { status, body } = await store.stamp(path, { stamps: 2 });
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual([...Object.keys(customerCard), 'event_id'].sort());
     expect(body).toMatchObject({ id: customerCard.id, stamps_count: 2, stamps_remaining: 3 });
-    expect((await stamp(path, { stamps: 3 })).body.stamps_count).toBe(5);
+    expect((await store.stamp(path, { stamps: 3 })).body.stamps_count).toBe(5);
   });
 
   it('STAMP-02 Every later read agrees with the response to a stamping', async () => {
     const { path, customer } = await enrol(store, { rewards: [2] });
     for (let i = 1; i <= 10; i++) {
-      const { body } = await stamp(path, {});
+      const { body } = await store.stamp(path, {});
       expect(body).toMatchObject((await store.get<CustomerCardDetailJson>(path)).body);
       const list = await store.get<{ stamps_count: number }[]>(
         path.slice(0, path.lastIndexOf('/')),
@@ -63,19 +62,19 @@ describe('stamping', () => {
     const { path } = await enrol(store);
     expectRefused(await store.post(`${path}/stamp`, {}), 'stamps');
     expectRefused(await store.post(`${path}/stamp`), 'stamps');
-    expectRefused(await stamp(path, { stamps: null }), 'stamps');
+    expectRefused(await store.stamp(path, { stamps: null }), 'stamps');
   });
 
   it('STAMP-04 `stamps` accepts 1 and 100', async () => {
     const { path } = await enrol(store);
-    expect((await stamp(path, { stamps: 1 })).body.stamps_count).toBe(1);
-    expect((await stamp(path, { stamps: 100 })).body.stamps_count).toBe(101);
+    expect((await store.stamp(path, { stamps: 1 })).body.stamps_count).toBe(1);
+    expect((await store.stamp(path, { stamps: 100 })).body.stamps_count).toBe(101);
   });
 
   it('STAMP-05 `stamps` below 1, above 100 or not an integer is 422 `stamps`', async () => {
     const { path } = await enrol(store);
     for (const stamps of [0, -1, 101, 1.5, 'many', [1], {}, true, 1e20]) {
-      expectRefused(await stamp(path, { stamps }), 'stamps');
+      expectRefused(await store.stamp(path, { stamps }), 'stamps');
     }
     expect(await store.readBalance(path)).toBe(0);
   });
@@ -83,19 +82,19 @@ describe('stamping', () => {
   it('STAMP-06 A stamping on an expired card is 422 `base` with the code `card_expired`', async () => {
     const { path, card } = await enrol(store);
     await changeCard(card.id, { expires_at: PAST });
-    expectRefused(await stamp(path, {}), 'base', 'card_expired');
+    expectRefused(await store.stamp(path, {}), 'base', 'card_expired');
     expect(await store.readBalance(path)).toBe(0);
   });
 
   it('STAMP-07 Stamping still works on customer cards of an archived card', async () => {
     const { path, card } = await enrol(store);
     await store.post(`${store.store}/cards/${card.id}/archive`);
-    expect((await stamp(path, {})).body.stamps_count).toBe(1);
+    expect((await store.stamp(path, {})).body.stamps_count).toBe(1);
   });
 
   it('STAMP-08 Stamps added at the same time all count', async () => {
     const { path } = await enrol(store);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => stamp(path, {})));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => store.stamp(path, {})));
     const balances = answers.map(({ body }) => body.stamps_count).sort((a, b) => a - b);
     expect(balances).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
     expect(await store.readBalance(path)).toBe(50);
@@ -104,7 +103,7 @@ describe('stamping', () => {
   it('STAMP-09 `skip_notifications` still adds the stamps', async () => {
     const { path } = await enrol(store);
     for (const [i, skip_notifications] of [true, false, '1', 0, null].entries()) {
-      const { status, body } = await stamp(path, { skip_notifications });
+      const { status, body } = await store.stamp(path, { skip_notifications });
       expect([status, body.stamps_count]).toEqual([200, i + 1]);
     }
   });
@@ -112,7 +111,7 @@ describe('stamping', () => {
   it('STAMP-10 `skip_notifications` that is not a boolean is 422 `skip_notifications`', async () => {
     const { path } = await enrol(store);
     for (const skip_notifications of ['later', 2, []]) {
-      expectRefused(await stamp(path, { skip_notifications }), 'skip_notifications');
+      expectRefused(await store.stamp(path, { skip_notifications }), 'skip_notifications');
     }
   });
 
@@ -123,8 +122,8 @@ describe('stamping', () => {
       location,
     });
     expect(status).toBe(201);
-    expect((await stamp(path, { location_id: body.id })).status).toBe(200);
-    expect((await stamp(path, { location_id: null })).status).toBe(200);
+    expect((await store.stamp(path, { location_id: body.id })).status).toBe(200);
+    expect((await store.stamp(path, { location_id: null })).status).toBe(200);
   });
 
   it('STAMP-12 An unknown `location_id`, or one of another store, is 422 `location_id`', async () => {
@@ -136,30 +135,30 @@ describe('stamping', () => {
     });
     expect(status).toBe(201);
     for (const location_id of [999_999_999, body.id, 0, 'x']) {
-      expectRefused(await stamp(path, { location_id }), 'location_id');
+      expectRefused(await store.stamp(path, { location_id }), 'location_id');
     }
     expect(await store.readBalance(path)).toBe(0);
   });
 
   it('STAMP-13 `staff_ref` longer than 255 is 422 `staff_ref`', async () => {
     const { path } = await enrol(store);
-    expect((await stamp(path, { staff_ref: 'x'.repeat(255) })).status).toBe(200);
-    expectRefused(await stamp(path, { staff_ref: 'x'.repeat(256) }), 'staff_ref');
-    expectRefused(await stamp(path, { staff_ref: 'a\0b' }), 'staff_ref');
+    expect((await store.stamp(path, { staff_ref: 'x'.repeat(255) })).status).toBe(200);
+    expectRefused(await store.stamp(path, { staff_ref: 'x'.repeat(256) }), 'staff_ref');
+    expectRefused(await store.stamp(path, { staff_ref: 'a\0b' }), 'staff_ref');
   });
 
   it('STAMP-14 `external_ref` longer than 255 is 422 `external_ref`', async () => {
     const { path } = await enrol(store);
     const receipt = path.padEnd(255, 'x');
-    expect((await stamp(path, { external_ref: receipt })).status).toBe(200);
-    expectRefused(await stamp(path, { external_ref: `${receipt}x` }), 'external_ref');
+    expect((await store.stamp(path, { external_ref: receipt })).status).toBe(200);
+    expectRefused(await store.stamp(path, { external_ref: `${receipt}x` }), 'external_ref');
   });
 
   it('STAMP-15 `note` longer than 500 is 422 `note`', async () => {
     const { path } = await enrol(store);
-    expect((await stamp(path, { note: '🎂'.repeat(500) })).status).toBe(200);
-    expectRefused(await stamp(path, { note: 'x'.repeat(501) }), 'note');
-    expectRefused(await stamp(path, { note: { $gt: '' } }), 'note');
+    expect((await store.stamp(path, { note: '🎂'.repeat(500) })).status).toBe(200);
+    expectRefused(await store.stamp(path, { note: 'x'.repeat(501) }), 'note');
+    expectRefused(await store.stamp(path, { note: { $gt: '' } }), 'note');
   });
 });
 
@@ -167,9 +166,9 @@ describe('stamping with a receipt number', () => {
   it('STAMP-16 Repeating an `external_ref` with the same card and count returns the first result with `Idempotent-Replayed: true`, and adds nothing', async () => {
     const { path } = await enrol(store, { rewards: [2] });
     const body = { stamps: 2, external_ref: `once ${path}` };
-    const first = await stamp(path, body);
-    await stamp(path, { stamps: 5 });
-    const again = await stamp(path, body);
+    const first = await store.stamp(path, body);
+    await store.stamp(path, { stamps: 5 });
+    const again = await store.stamp(path, body);
     expect([again.status, again.body]).toEqual([200, first.body]);
     const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
     expect(replayed).toEqual([null, 'true']);
@@ -186,25 +185,28 @@ describe('stamping with a receipt number', () => {
         'true',
       ]);
     }
-    const refused = await stamp(path, { stamps: 3, external_ref: body.external_ref });
+    const refused = await store.stamp(path, { stamps: 3, external_ref: body.external_ref });
     expect(refused.headers.get('idempotent-replayed')).toBeNull();
-    const other = await stamp(path, { stamps: 2, external_ref: `${body.external_ref} other` });
+    const other = await store.stamp(path, {
+      stamps: 2,
+      external_ref: `${body.external_ref} other`,
+    });
     expect(other.headers.get('idempotent-replayed')).toBeNull();
   });
 
   it('STAMP-17 A used `external_ref` with another count is 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store);
     const external_ref = `count ${path}`;
-    await stamp(path, { stamps: 2, external_ref });
-    expectRefused(await stamp(path, { stamps: 3, external_ref }), 'external_ref', 'taken');
+    await store.stamp(path, { stamps: 2, external_ref });
+    expectRefused(await store.stamp(path, { stamps: 3, external_ref }), 'external_ref', 'taken');
     expect(await store.readBalance(path)).toBe(2);
   });
 
   it('STAMP-18 A used `external_ref` on another card of the store is 422 `external_ref`, code `taken`, until the stamping is reversed (RECEIPT-12)', async () => {
     const [one, two] = [await enrol(store), await enrol(store)];
     const external_ref = `card ${one.path}`;
-    await stamp(one.path, { external_ref });
-    expectRefused(await stamp(two.path, { external_ref }), 'external_ref', 'taken');
+    await store.stamp(one.path, { external_ref });
+    expectRefused(await store.stamp(two.path, { external_ref }), 'external_ref', 'taken');
     expect(await store.readBalance(two.path)).toBe(0);
   });
 
@@ -214,28 +216,28 @@ describe('stamping with a receipt number', () => {
     const location = { name: 'Main street', address: 'Main Street 1' };
     const { id } = (await store.post<{ id: number }>(locations, { location })).body;
     const body = { external_ref: `rules ${path}`, location_id: id };
-    const first = await stamp(path, body);
-    expectLimited(await stamp(path, {}));
+    const first = await store.stamp(path, body);
+    expectLimited(await store.stamp(path, {}));
     await store.delete(`${locations}/${id}`);
-    const again = await stamp(path, body);
+    const again = await store.stamp(path, body);
     expect([again.status, again.body]).toEqual([200, first.body]);
     await changeCard(card.id, { expires_at: PAST });
-    expect((await stamp(path, body)).status).toBe(200);
-    expectRefused(await stamp(path, { ...body, stamps: 2 }), 'external_ref', 'taken');
+    expect((await store.stamp(path, body)).status).toBe(200);
+    expectRefused(await store.stamp(path, { ...body, stamps: 2 }), 'external_ref', 'taken');
   });
 
   it('STAMP-20 An `external_ref` is used up only by a stamping that succeeds', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_request: 1 } });
     const body = { stamps: 2, external_ref: `refused ${path}` };
-    expectLimited(await stamp(path, body));
+    expectLimited(await store.stamp(path, body));
     await changeCard(card.id, { max_stamps_per_request: null });
-    expect((await stamp(path, body)).body.stamps_count).toBe(2);
+    expect((await store.stamp(path, body)).body.stamps_count).toBe(2);
   });
 
   it('STAMP-21 An `external_ref` is independent for each operation', async () => {
     const { path, rewards } = await enrol(store, { rewards: [1] });
     const external_ref = `both ${path}`;
-    await stamp(path, { external_ref });
+    await store.stamp(path, { external_ref });
     const redeem = { reward_id: rewards[0]?.id, external_ref };
     expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
   });
@@ -244,7 +246,7 @@ describe('stamping with a receipt number', () => {
     const other = await service.newStore();
     const [here, there] = [await enrol(store), await enrol(other)];
     const external_ref = `stores ${here.path}`;
-    await stamp(here.path, { external_ref });
+    await store.stamp(here.path, { external_ref });
     const { body } = await other.post<CustomerCardDetailJson>(`${there.path}/stamp`, {
       stamps: 3,
       external_ref,
@@ -255,7 +257,7 @@ describe('stamping with a receipt number', () => {
   it('STAMP-23 Many simultaneous requests with the same `external_ref` count once, and all get the same response', async () => {
     const { path } = await enrol(store);
     const body = { external_ref: `race ${path}` };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, body)));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => store.stamp(path, body)));
     for (const answer of answers) {
       expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
     }
@@ -266,8 +268,8 @@ describe('stamping with a receipt number', () => {
 describe('when and where from', () => {
   it('STAMP-24 `occurred_at` may be up to 5 minutes ahead; more is 422 `occurred_at`', async () => {
     const { path } = await enrol(store);
-    expect((await stamp(path, { occurred_at: fromNow(4 * MINUTE) })).status).toBe(200);
-    expectRefused(await stamp(path, { occurred_at: fromNow(6 * MINUTE) }), 'occurred_at');
+    expect((await store.stamp(path, { occurred_at: fromNow(4 * MINUTE) })).status).toBe(200);
+    expectRefused(await store.stamp(path, { occurred_at: fromNow(6 * MINUTE) }), 'occurred_at');
   });
 
   it('STAMP-25 `occurred_at` may be up to 5 minutes before the card was issued; more is 422 `occurred_at`', async () => {
@@ -275,29 +277,29 @@ describe('when and where from', () => {
     const { issued_at } = customerCard;
     const before = (ms: number) => new Date(Date.parse(issued_at) - ms).toISOString();
     for (const ms of [0, 1, 1_000, 5 * MINUTE]) {
-      expect((await stamp(path, { occurred_at: before(ms) })).status).toBe(200);
+      expect((await store.stamp(path, { occurred_at: before(ms) })).status).toBe(200);
       const { body } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=1`);
       expect(body[0]?.occurred_at).toBe(issued_at);
     }
     for (const ms of [5 * MINUTE + 1, 24 * 60 * MINUTE]) {
-      expectRefused(await stamp(path, { occurred_at: before(ms) }), 'occurred_at');
+      expectRefused(await store.stamp(path, { occurred_at: before(ms) }), 'occurred_at');
     }
   });
 
   it('STAMP-26 `occurred_at` that is not a time is 422 `occurred_at`', async () => {
     const { path } = await enrol(store);
     for (const occurred_at of ['yesterday', 7, {}, '2026-02-30T00:00:00Z']) {
-      expectRefused(await stamp(path, { occurred_at }), 'occurred_at');
+      expectRefused(await store.stamp(path, { occurred_at }), 'occurred_at');
     }
   });
 
   it('STAMP-27 Any other `source` is 422 `source`', async () => {
     const { path } = await enrol(store);
     for (const source of ['api', 'pos', null]) {
-      expect((await stamp(path, { source })).status).toBe(200);
+      expect((await store.stamp(path, { source })).status).toBe(200);
     }
     for (const source of ['app_scan', 'adjustment', 'API', 7]) {
-      expectRefused(await stamp(path, { source }), 'source');
+      expectRefused(await store.stamp(path, { source }), 'source');
     }
   });
 });
@@ -305,16 +307,16 @@ describe('when and where from', () => {
 describe('limits of a card', () => {
   it('STAMP-28 More than `max_stamps_per_request` is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { max_stamps_per_request: 2 } });
-    expectLimited(await stamp(path, { stamps: 3 }));
-    expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(2);
+    expectLimited(await store.stamp(path, { stamps: 3 }));
+    expect((await store.stamp(path, { stamps: 2 })).body.stamps_count).toBe(2);
   });
 
   it('STAMP-29 More than `max_stamps_per_day` on one day is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { max_stamps_per_day: 3 } });
-    await stamp(path, { stamps: 2 });
-    expectLimited(await stamp(path, { stamps: 2 }));
-    expect((await stamp(path, { stamps: 1 })).body.stamps_count).toBe(3);
-    expectLimited(await stamp(path, { stamps: 1 }));
+    await store.stamp(path, { stamps: 2 });
+    expectLimited(await store.stamp(path, { stamps: 2 }));
+    expect((await store.stamp(path, { stamps: 1 })).body.stamps_count).toBe(3);
+    expectLimited(await store.stamp(path, { stamps: 1 }));
   });
 
   it("STAMP-30 The days of `max_stamps_per_day` are those of the store's time zone", async () => {
@@ -351,32 +353,32 @@ describe('limits of a card', () => {
 
   it('STAMP-31 A stamping sooner than `min_seconds_between_stamps` is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 3600 } });
-    await stamp(path, {});
-    expectLimited(await stamp(path, {}));
+    await store.stamp(path, {});
+    expectLimited(await store.stamp(path, {}));
     const { path: other } = await enrol(store, { card: { min_seconds_between_stamps: 60 } });
-    await stamp(other, {});
-    expect((await stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
+    await store.stamp(other, {});
+    expect((await store.stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
   });
 
   it('STAMP-32 The stamping limits use `occurred_at` if it is given', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 120 } });
-    await stamp(path, { occurred_at: fromNow(4 * MINUTE) });
-    expectLimited(await stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
-    expect((await stamp(path, {})).status).toBe(200);
-    expectLimited(await stamp(path, {}));
+    await store.stamp(path, { occurred_at: fromNow(4 * MINUTE) });
+    expectLimited(await store.stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
+    expect((await store.stamp(path, {})).status).toBe(200);
+    expectLimited(await store.stamp(path, {}));
   });
 
   it('STAMP-33 Welcome stamps do not count towards the stamping limits', async () => {
     const { path } = await enrol(store, {
       card: { initial_stamps: 5, max_stamps_per_day: 2, min_seconds_between_stamps: 3600 },
     });
-    expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(7);
+    expect((await store.stamp(path, { stamps: 2 })).body.stamps_count).toBe(7);
   });
 
   it('STAMP-34 An unknown customer card is 404', async () => {
     const { path } = await enrol(store);
     const stranger = await service.newStore();
-    expectFailure(await stamp(`${path}999`, {}), 404, 'not_found');
+    expectFailure(await store.stamp(`${path}999`, {}), 404, 'not_found');
     expectFailure(await stranger.post(`${path}/stamp`, { stamps: 1 }), 404, 'not_found');
     const misplaced = path.replace(store.store, stranger.store);
     expectFailure(await stranger.post(`${misplaced}/stamp`, { stamps: 1 }), 404, 'not_found');
@@ -423,7 +425,7 @@ describe('a dry run', () => {
     const { path } = await enrol(store);
     const external_ref = `dry ${path}`;
     expect((await tried(path, { external_ref })).status).toBe(200);
-    expect((await stamp(path, { stamps: 2, external_ref })).body.stamps_count).toBe(2);
+    expect((await store.stamp(path, { stamps: 2, external_ref })).body.stamps_count).toBe(2);
     const repeated = await tried(path, { stamps: 2, external_ref });
     expect([repeated.status, repeated.body.stamps_count]).toEqual([200, 2]);
   });

@@ -3,6 +3,7 @@ import { CommandBus, type Command } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ApiModule } from '../../../apps/api/api.module.js';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import type { ChangedCustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
 import { ProcessSession } from '#platform/database/process-session.js';
 import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { createServer } from '../../../apps/api/server.js';
@@ -81,6 +82,20 @@ export class Client {
 
   post<T>(path: string, body?: unknown): Promise<ApiResponse<T>> {
     return this.send<T>('POST', path, body);
+  }
+
+  /**
+   * Adds stamps to a customer card.
+   * @param path of the customer card, or a path in whose place one is looked for
+   * @param fields of the request, or the number of stamps
+   */
+  stamp(
+    path: string,
+    fields: number | object = 1,
+    headers: Record<string, string> = {},
+  ): Promise<ApiResponse<ChangedCustomerCardJson>> {
+    const body = typeof fields === 'number' ? { stamps: fields } : { stamps: 1, ...fields };
+    return this.send('POST', `${path}/stamp`, body, headers);
   }
 
   /** Reads how many stamps a customer card has. @param path of the customer card */
