@@ -17,9 +17,9 @@ import {
 } from '#outbound/subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics, type EndReason } from './delivery-metrics.service.js';
-import type { FailingNotice } from './failing-notice.js';
+import type { FailureReport } from './failure-mail.js';
 import { DeliveryQueues } from './delivery-queues.service.js';
-import { FailingNotices } from './failing-notices.service.js';
+import { FailureMails } from './failure-mails.service.js';
 import {
   FINISH,
   insertFinished,
@@ -113,7 +113,7 @@ export class AttemptResults {
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    private readonly notices: FailingNotices,
+    private readonly failureMails: FailureMails,
     private readonly deliveryQueues: DeliveryQueues,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
@@ -182,7 +182,7 @@ export class AttemptResults {
           if (result.delivery.manual && (await finishManual(client, result)))
             recordedResults.add(result);
         }
-        const notices: FailingNotice[] = [];
+        const reports: FailureReport[] = [];
         const reasons: EndReason[] = [];
         const deleted: Delivery[] = [];
         for (const result of recordedResults) {
@@ -192,7 +192,7 @@ export class AttemptResults {
             if (!(await this.disable(client, result, subscription.disabled))) continue;
             reasons.push(subscription.disabled);
             const { subscriptionId } = result.delivery;
-            notices.push(...(await this.notices.write(client, 'disabled', [subscriptionId])));
+            reports.push(...(await this.failureMails.write(client, 'disabled', [subscriptionId])));
           } else if (await deleteSubscription(client, result)) {
             reasons.push('gone');
             deleted.push(result.delivery);
@@ -201,10 +201,10 @@ export class AttemptResults {
         const next = results.map((result) =>
           recordedResults.has(result) ? result.next : undefined,
         );
-        return { next, notices, reasons, deleted };
+        return { next, reports, reasons, deleted };
       });
       for (const reason of ended.reasons) this.metrics.countEnded(reason);
-      this.notices.logAll(ended.notices);
+      this.failureMails.logAll(ended.reports);
       for (const { subscriptionId, accountId, eventId } of ended.deleted) {
         this.log.warn('a webhook subscription was deleted: its receiver responded with 410', {
           subscription_id: subscriptionId,

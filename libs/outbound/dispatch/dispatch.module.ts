@@ -12,7 +12,7 @@ import { QueueLoader } from './queue-loader.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
-import { FailingNotices } from './failing-notices.service.js';
+import { FailureMails } from './failure-mails.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { Replays } from './replays.service.js';
@@ -30,7 +30,7 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     DeliveryAttempts,
     DeliveryWorker,
     DispatchGauges,
-    FailingNotices,
+    FailureMails,
     FanOut,
     { provide: StallDetector, useFactory: () => new StallDetector() },
     DispatcherMaintenance,

@@ -10,8 +10,8 @@ import { auditBySystem } from '#platform/database/audit-log.js';
 import { FAN_OUT_SUBSCRIPTION } from '#outbound/subscriptions/delivery-requests.service.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { getFailingBounds } from './failing-notice.js';
-import { FailingNotices } from './failing-notices.service.js';
+import { getFailingBounds } from './failure-mail.js';
+import { FailureMails } from './failure-mails.service.js';
 import { MOVE_UPDATED_AT } from './finish-statement.js';
 import { QueueLoader } from './queue-loader.service.js';
 import { armQueues, getGiveUpBefore } from '#outbound/subscriptions/webhook-delivery.js';
@@ -121,7 +121,7 @@ export class DispatcherMaintenance {
   constructor(
     private readonly pool: Pool,
     private readonly worker: DeliveryWorker,
-    private readonly notices: FailingNotices,
+    private readonly failureMails: FailureMails,
     private readonly loader: QueueLoader,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
@@ -233,7 +233,7 @@ export class DispatcherMaintenance {
   /** @returns the subscriptions that were disabled */
   private async endOrWarn(now: Date): Promise<number[]> {
     const { warn, disable } = getFailingBounds(now, this.config.webhookTimeScale);
-    const { disabled, notices } = await inTransaction(this.pool, async (client) => {
+    const { disabled, reports } = await inTransaction(this.pool, async (client) => {
       const ended = await client.query<{ id: number }>({
         ...DISABLE_FAILING,
         values: [disable, createId()],
@@ -245,13 +245,13 @@ export class DispatcherMaintenance {
       const toIds = ({ rows }: { rows: { id: number }[] }) => rows.map(({ id }) => id);
       return {
         disabled: toIds(ended),
-        notices: [
-          ...(await this.notices.write(client, 'disabled', toIds(ended))),
-          ...(await this.notices.write(client, 'warning', toIds(warned))),
+        reports: [
+          ...(await this.failureMails.write(client, 'disabled', toIds(ended))),
+          ...(await this.failureMails.write(client, 'warning', toIds(warned))),
         ],
       };
     });
-    this.notices.logAll(notices);
+    this.failureMails.logAll(reports);
     return disabled;
   }
 }

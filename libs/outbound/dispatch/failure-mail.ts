@@ -5,7 +5,7 @@ import { FAILING_SECONDS } from '#outbound/subscriptions/webhook-delivery.js';
  * What people are told about a subscription that cannot be delivered to: a day before it is disabled, and when it has
  * been. Never contains the whole URL, which may hold a key.
  */
-export type FailingNotice = {
+export type FailureReport = {
   kind: 'warning' | 'disabled';
   subscriptionId: number;
   accountId: number;
@@ -38,12 +38,12 @@ export function getDisabledAt(failingSince: Date, timeScale: number): Date {
 }
 
 /** @param locale a BCP 47 tag */
-export function renderFailingMail(
-  notice: FailingNotice,
+export function renderFailureMail(
+  report: FailureReport,
   { locale, timeZone }: { locale: string; timeZone: string },
 ): { subject: string; text: string } {
-  const { store, kind, isBlocked, failingSince, lastStatus, lastError } = notice;
-  const t = getTranslations(locale).t.failingMail;
+  const { store, kind, isBlocked, failingSince, lastStatus, lastError } = report;
+  const t = getTranslations(locale).t.failureMail;
   const times = new Intl.DateTimeFormat(t.dates, {
     day: 'numeric',
     month: 'long',
@@ -53,10 +53,10 @@ export function renderFailingMail(
     timeZone,
     timeZoneName: 'short',
   });
-  const host = new URL(notice.targetUrl).host;
-  const path = getPath(notice);
+  const host = new URL(report.targetUrl).host;
+  const path = getPath(report);
   const since = failingSince && times.format(failingSince);
-  const disabledAt = times.format(notice.disabledAt);
+  const disabledAt = times.format(report.disabledAt);
   const isDisabled = kind === 'disabled';
   const lines = [
     isDisabled
@@ -66,7 +66,7 @@ export function renderFailingMail(
         : t.warning.introSince({ host, since, disabledAt }),
     '',
     t.store({ name: store }),
-    t.subscription({ name: formatName(notice) }),
+    t.subscription({ name: formatName(report) }),
     lastStatus === null ? t.noResponse : t.lastResponse({ status: `HTTP ${lastStatus}` }),
     ...(lastError === null ? [] : [t.lastError({ error: lastError })]),
     '',
@@ -75,13 +75,13 @@ export function renderFailingMail(
     t.test({ request: `POST ${path}/test` }),
     ...(isDisabled ? [t.enable({ request: `PATCH ${path} {"enabled": true}` })] : []),
     t[kind].sendAgain,
-    `  ${formatReplay(notice)}`,
+    `  ${formatReplay(report)}`,
   ];
   return { subject: t[kind].subject({ store, host }), text: `${lines.join('\n')}\n` };
 }
 
 function describeReason(
-  t: Translations['failingMail'],
+  t: Translations['failureMail'],
   isBlocked: boolean,
   since: string | null,
 ): string {
@@ -89,15 +89,15 @@ function describeReason(
   return since === null ? t.failingReason : t.failingReasonSince({ since });
 }
 
-function formatName({ subscriptionId, description }: FailingNotice): string {
+function formatName({ subscriptionId, description }: FailureReport): string {
   return description === null ? String(subscriptionId) : `${subscriptionId} (${description})`;
 }
 
-function getPath({ accountId, subscriptionId }: FailingNotice): string {
+function getPath({ accountId, subscriptionId }: FailureReport): string {
   return `/api/v1/accounts/${accountId}/webhook_subscriptions/${subscriptionId}`;
 }
 
-function formatReplay(notice: FailingNotice): string {
-  const from = (notice.failingSince ?? notice.disabledAt).toISOString();
-  return `POST ${getPath(notice)}/replay {"from": "${from}"}`;
+function formatReplay(report: FailureReport): string {
+  const from = (report.failingSince ?? report.disabledAt).toISOString();
+  return `POST ${getPath(report)}/replay {"from": "${from}"}`;
 }

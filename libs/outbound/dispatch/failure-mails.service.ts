@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { getNow } from '#platform/kernel/clock.js';
 import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
-import { getDisabledAt, renderFailingMail, type FailingNotice } from './failing-notice.js';
+import { getDisabledAt, renderFailureMail, type FailureReport } from './failure-mail.js';
 
-type NoticeRow = {
+type SubscriptionRow = {
   id: number;
   account_id: number;
   target_url: string;
@@ -22,7 +22,7 @@ type NoticeRow = {
 };
 
 const SUBSCRIPTIONS_WITH_OWNERS = {
-  name: 'webhook_failing_notices',
+  name: 'webhook_failure_mails',
   text: `
     select s.id, s.account_id, s.target_url, s.description, s.failing_since, s.disabled_at, s.disabled_reason,
       s.last_delivery_status, s.last_delivery_error,
@@ -36,7 +36,7 @@ const SUBSCRIPTIONS_WITH_OWNERS = {
 
 /** Tells people about subscriptions that cannot be delivered to: in the log, and the store's owners by e-mail. */
 @Injectable()
-export class FailingNotices {
+export class FailureMails {
   private readonly log = new Logger('webhook subscriptions');
 
   constructor(
@@ -50,24 +50,24 @@ export class FailingNotices {
    */
   async write(
     client: pg.PoolClient,
-    kind: FailingNotice['kind'],
+    kind: FailureReport['kind'],
     subscriptionIds: number[],
-  ): Promise<FailingNotice[]> {
+  ): Promise<FailureReport[]> {
     if (subscriptionIds.length === 0) return [];
-    const { rows } = await client.query<NoticeRow>({
+    const { rows } = await client.query<SubscriptionRow>({
       ...SUBSCRIPTIONS_WITH_OWNERS,
       values: [subscriptionIds],
     });
-    const withRows = rows.map((row) => ({ row, notice: this.createNotice(kind, row) }));
-    const mails = withRows.flatMap(({ row, notice }) => {
-      const mail = renderFailingMail(notice, { locale: row.locale, timeZone: row.time_zone });
+    const withRows = rows.map((row) => ({ row, report: this.createReport(kind, row) }));
+    const mails = withRows.flatMap(({ row, report }) => {
+      const mail = renderFailureMail(report, { locale: row.locale, timeZone: row.time_zone });
       return row.recipients.map((to) => ({ to, ...mail }));
     });
     await this.outbox.add(client, mails);
-    return withRows.map(({ notice }) => notice);
+    return withRows.map(({ report }) => report);
   }
 
-  logAll(notices: FailingNotice[]): void {
+  logAll(reports: FailureReport[]): void {
     for (const {
       kind,
       subscriptionId,
@@ -75,7 +75,7 @@ export class FailingNotices {
       isBlocked,
       failingSince,
       disabledAt,
-    } of notices) {
+    } of reports) {
       const message =
         kind === 'warning'
           ? 'a webhook subscription is failing and will be disabled'
@@ -89,7 +89,7 @@ export class FailingNotices {
     }
   }
 
-  private createNotice(kind: FailingNotice['kind'], row: NoticeRow): FailingNotice {
+  private createReport(kind: FailureReport['kind'], row: SubscriptionRow): FailureReport {
     const { failing_since: failingSince } = row;
     const scale = this.config.webhookTimeScale;
     return {

@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import {
   getDisabledAt,
   getFailingBounds,
-  renderFailingMail,
-  type FailingNotice,
-} from './failing-notice.js';
+  renderFailureMail,
+  type FailureReport,
+} from './failure-mail.js';
 
 const NOW = new Date('2026-03-10T12:00:00Z');
 const HOUR = 3_600_000;
@@ -44,7 +44,7 @@ describe('getDisabledAt', () => {
   });
 });
 
-const warning: FailingNotice = {
+const warning: FailureReport = {
   kind: 'warning',
   subscriptionId: 7,
   accountId: 3,
@@ -60,9 +60,9 @@ const warning: FailingNotice = {
 
 const HERE = { locale: 'en', timeZone: 'UTC' };
 
-describe('renderFailingMail', () => {
+describe('renderFailureMail', () => {
   it('says what fails, since when, and what to do', () => {
-    expect(renderFailingMail(warning, HERE)).toEqual({
+    expect(renderFailureMail(warning, HERE)).toEqual({
       subject: 'Corner Café: webhooks to shop.example are failing',
       text: `Nothing that was sent to shop.example has been accepted since 8 March 2026 at 11:30 UTC.
 If that goes on, the subscription will be disabled at 11 March 2026 at 11:30 UTC.
@@ -81,7 +81,7 @@ What to do:
     });
   });
 
-  const kinds: [string, Partial<FailingNotice>][] = [
+  const kinds: [string, Partial<FailureReport>][] = [
     ['a warning', {}],
     [
       'a disabled subscription',
@@ -92,7 +92,7 @@ What to do:
 
   it.each(kinds)('names only the host of the URL in the mail about %s', (_name, changes) => {
     for (const locale of ['en', 'de']) {
-      const { subject, text } = renderFailingMail({ ...warning, ...changes }, { ...HERE, locale });
+      const { subject, text } = renderFailureMail({ ...warning, ...changes }, { ...HERE, locale });
       expect(subject + text).not.toMatch(/sesame|k3y|hooks\//);
       expect(subject).toContain('shop.example');
     }
@@ -109,11 +109,11 @@ What to do:
     ['de', 'kommen nicht an'],
     ['de-CH', 'kommen nicht an'],
   ])('writes in the language of a store with the locale %s: %s', (locale, phrase) => {
-    expect(renderFailingMail(warning, { ...HERE, locale }).subject).toContain(phrase);
+    expect(renderFailureMail(warning, { ...HERE, locale }).subject).toContain(phrase);
   });
 
   it('shows times in the time zone of the store', () => {
-    const { text } = renderFailingMail(warning, { locale: 'de', timeZone: 'Europe/Berlin' });
+    const { text } = renderFailureMail(warning, { locale: 'de', timeZone: 'Europe/Berlin' });
     expect(text).toContain('seit 8. März 2026 um 12:30 MEZ');
   });
 });
