@@ -14,7 +14,7 @@ const CUSTOMER_SECTIONS = [
   'wallet',
   'contact',
   'card',
-  'notice',
+  'notification',
   'applePass',
   'googlePass',
   'cardMessage',

@@ -18,10 +18,10 @@ export type MessageArguments = {
   'card.validUntil': { day: string };
   'card.expired': { day: string };
   'card.offline': { when: string };
-  'notice.toReward': { count: number; reward: string };
-  'notice.toFullCard': { count: number };
-  'notice.unlocked': { reward: string };
-  'notice.redeemed': { reward: string };
+  'notification.toReward': { count: number; reward: string };
+  'notification.toFullCard': { count: number };
+  'notification.unlocked': { reward: string };
+  'notification.redeemed': { reward: string };
   'applePass.balance': { count: number };
   'applePass.description': { card: string; store: string };
   'cardMessage.subject': { store: string };

@@ -83,13 +83,13 @@ describe('the pass of a second card', () => {
     expect(refreshedTag).toBeGreaterThan(0);
     await advance(table);
     const pass = await passes.find(holder.id);
-    expect(pass?.notice).toMatchObject({ kind: 'stamped', stamps: 3 });
+    expect(pass?.notification).toMatchObject({ kind: 'stamped', stamps: 3 });
     expect(pass?.tag).toBeGreaterThan(refreshedTag);
     expect(ownId).toBeLessThan(holder.id);
   });
 });
 
-describe('the notice of a stamp', () => {
+describe('the notification of a stamp', () => {
   it('is written even when a refresh has already shown the new balance on the pass', async () => {
     const store = await service.newStore();
     const { page, stamp, card, customerCard } = await enrol(store);
@@ -104,16 +104,16 @@ describe('the notice of a stamp', () => {
     expect(await table.refresh()).toBe(true);
     const passes = service.app.get(Passes, { strict: false });
     const refreshedPass = await passes.find(customerCard.id);
-    expect([refreshedPass?.tag === 0, refreshedPass?.notice]).toEqual([false, null]);
+    expect([refreshedPass?.tag === 0, refreshedPass?.notification]).toEqual([false, null]);
     await advance(table);
     const pass = await passes.find(customerCard.id);
-    expect(pass?.notice).toEqual({
+    expect(pass?.notification).toEqual({
       kind: 'stamped',
       stamps: 2,
       text: '8 more stamps to a full card.',
       hasCount: true,
       isOwn: false,
     });
-    expect(pass?.noticeTag).toBeGreaterThan(refreshedPass?.tag ?? 0);
+    expect(pass?.notificationTag).toBeGreaterThan(refreshedPass?.tag ?? 0);
   });
 });

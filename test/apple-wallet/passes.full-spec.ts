@@ -46,14 +46,14 @@ async function findUpdate(
 }
 
 describe('passes', () => {
-  it('an opened pass shows the notice of a stamp, then of the reward it unlocked, then of its redemption', async () => {
+  it('an opened pass shows the notification of a stamp, then of the reward it unlocked, then of its redemption', async () => {
     const { path, id, rewards } = await openPass({ rewards: [5] });
     let before = await follower.tag(id);
     await store.stamp(path, 2);
     const stampedPass = await waitForTagAfter(id, before);
     expect(stampedPass).toMatchObject({
-      notice: { kind: 'stamped', stamps: 2 },
-      noticeTag: stampedPass?.tag,
+      notification: { kind: 'stamped', stamps: 2 },
+      notificationTag: stampedPass?.tag,
       balanceTag: stampedPass?.tag,
     });
     before = stampedPass?.tag ?? 0;
@@ -62,7 +62,7 @@ describe('passes', () => {
     await waitForTagAfter(id, before);
     await follower.waitUntilCaughtUp();
     const unlockedPass = await follower.passes.find(id);
-    expect(unlockedPass?.notice).toEqual({
+    expect(unlockedPass?.notification).toEqual({
       kind: 'unlocked',
       rewardName: 'Reward at 5',
       text: 'Your reward is ready: Reward at 5.',
@@ -71,21 +71,21 @@ describe('passes', () => {
     });
     before = unlockedPass?.tag ?? 0;
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    expect((await waitForTagAfter(id, before))?.notice).toMatchObject({
+    expect((await waitForTagAfter(id, before))?.notification).toMatchObject({
       kind: 'redeemed',
       rewardName: 'Reward at 5',
     });
   });
 
-  it('a stamp with skip_notifications changes the balance and not the notice, even if it unlocks a reward', async () => {
+  it('a stamp with skip_notifications changes the balance and not the notification, even if it unlocks a reward', async () => {
     const { path, id } = await openPass({ rewards: [3] });
     await store.stamp(path, 1);
     const changedPass = await waitForTagAfter(id, 0);
     await store.stamp(path, { stamps: 4, skip_notifications: true });
     const silentPass = await waitForTagAfter(id, changedPass?.tag ?? 0);
     expect(silentPass).toMatchObject({
-      notice: { kind: 'stamped', stamps: 1 },
-      noticeTag: changedPass?.tag,
+      notification: { kind: 'stamped', stamps: 1 },
+      notificationTag: changedPass?.tag,
       balanceTag: silentPass?.tag,
     });
   });
@@ -109,7 +109,7 @@ describe('passes', () => {
     expect(await findUpdate(customerCard.id)).toBeUndefined();
   });
 
-  it('a change of a card, reward or store refreshes every pass, without a notice and with low priority', async () => {
+  it('a change of a card, reward or store refreshes every pass, without a notification and with low priority', async () => {
     const { card, customer, id } = await openPass();
     const others = await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -140,7 +140,7 @@ describe('passes', () => {
       expect((await change()).status).toBeLessThan(300);
       for (const [n, one] of all.entries()) {
         const pass = await waitForTagAfter(one, before[n] ?? 0);
-        expect([pass?.noticeTag, pass?.balanceTag]).toEqual([0, 0]);
+        expect([pass?.notificationTag, pass?.balanceTag]).toEqual([0, 0]);
       }
     }
     expect((await findUpdate(others[0] ?? 0))?.priority).toBe(1);

@@ -133,7 +133,7 @@ describe('a confirmed second card', () => {
     expect(await second.read()).toEqual(shows(yves, 1, 'Yves'));
     expect((await second.stamp(2)).body).toMatchObject({ id: yves.card?.id, stamps_count: 3 });
     expect(await second.read()).toEqual(shows(yves, 3, 'Yves'));
-    expect((await follower.passes.find(second.id))?.notice).toMatchObject({ stamps: 2 });
+    expect((await follower.passes.find(second.id))?.notification).toMatchObject({ stamps: 2 });
     await merge(zoe, yves);
     expect(await second.read()).toEqual(shows(zoe, 3, 'Zoe'));
     await unmerge(zoe, yves);

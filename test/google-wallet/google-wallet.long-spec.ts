@@ -7,7 +7,7 @@ import { GoogleTokens } from '#outbound/google-wallet/google-tokens.client.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   findBalance,
-  listNotices,
+  listNotifications,
   findObject,
   openLink,
   saveToGoogle,
@@ -74,7 +74,7 @@ async function waitUntilSent(): Promise<void> {
 }
 
 describe('an update to Google Wallet', () => {
-  it('is one request for a new card name that three customers see, without a notice to them', async () => {
+  it('is one request for a new card name that three customers see, without a notification to them', async () => {
     await dispatch();
     const first = await enrolWithGoogle({ rewards: [5] });
     const uuids = [first.uuid];
@@ -100,7 +100,7 @@ describe('an update to Google Wallet', () => {
     expect(writes.map(({ method, path }) => [method, path.split('/')[0]])).toEqual([
       ['PATCH', 'loyaltyClass'],
     ]);
-    expect(uuids.map((uuid) => listNotices(google, uuid).length)).toEqual([0, 0, 0]);
+    expect(uuids.map((uuid) => listNotifications(google, uuid).length)).toEqual([0, 0, 0]);
   });
 
   it('is not sent when Google has the same state already', async () => {
@@ -129,7 +129,7 @@ describe('an update to Google Wallet', () => {
     expect(google.writes.length).toBe(before + 1);
   });
 
-  it('is sent after an outage, with one notice', async () => {
+  it('is sent after an outage, with one notification', async () => {
     await dispatch();
     const { uuid, path, customerCard } = await enrolWithGoogle({ rewards: [9] });
     await google.stopListening();
@@ -147,7 +147,7 @@ describe('an update to Google Wallet', () => {
     await google.listenAgain();
     await waitForBalance(google, uuid, '4 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
+    expect(listNotifications(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
   });
 
   it('is retried after a server error, a rate limit and an expired token', async () => {
@@ -163,7 +163,7 @@ describe('an update to Google Wallet', () => {
     await stamp(store, path);
     await waitForBalance(google, uuid, '3 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+    expect(listNotifications(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
       '3 / 10',
@@ -187,12 +187,12 @@ describe('an update to Google Wallet', () => {
     await stamp(store, path);
     await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid)).toHaveLength(1);
+    expect(listNotifications(google, uuid)).toHaveLength(1);
     google.fail(1, { status: 500, afterwards: true, on: 'addMessage' });
     await stamp(store, path);
     await waitForBalance(google, uuid, '2 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
+    expect(listNotifications(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
     expect(findWrites(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
   });
 
@@ -265,9 +265,9 @@ describe('an update to Google Wallet', () => {
     for (const { uuid } of cards) await waitForBalance(google, uuid, '2 / 10');
     await waitUntilSent();
     for (const { uuid } of cards) {
-      const notices = listNotices(google, uuid).map(({ text }) => text);
-      expect(notices.at(-1)).toBe('2 / 10');
-      expect(new Set(notices).size).toBe(notices.length);
+      const notifications = listNotifications(google, uuid).map(({ text }) => text);
+      expect(notifications.at(-1)).toBe('2 / 10');
+      expect(new Set(notifications).size).toBe(notifications.length);
     }
     const times = google.requests.slice(from).map(({ at }) => at);
     // 15 a second, and a few more because requests may take different times to arrive.
@@ -302,7 +302,7 @@ describe('an update to Google Wallet', () => {
     await dispatch();
     await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+    expect(listNotifications(google, uuid).map(({ text }) => text)).toEqual([
       'Your reward is ready: Reward at 1.',
     ]);
   });
@@ -316,8 +316,8 @@ describe('an update to Google Wallet', () => {
   });
 });
 
-describe('the limit of three notices a day', () => {
-  it('counts each notice for 24 hours', async () => {
+describe('the limit of three notifications a day', () => {
+  it('counts each notification for 24 hours', async () => {
     await dispatch();
     const { uuid, path } = await enrolWithGoogle();
     for (const n of [1, 2, 3, 4]) {
@@ -325,20 +325,20 @@ describe('the limit of three notices a day', () => {
       await waitForBalance(google, uuid, `${n} / 10`);
     }
     await waitUntilSent();
-    expect(listNotices(google, uuid)).toHaveLength(3);
+    expect(listNotifications(google, uuid)).toHaveLength(3);
     await service.database.query(
       `update google_notices set sent_at = sent_at - interval '24 hours' where tag =
          (select min(tag) from google_notices n join google_objects o using (customer_card_id)
           where o.account_id = $1)`,
       [store.accountId],
     );
-    for (const notice of listNotices(google, uuid)) notice.at -= 25 * 3600_000;
+    for (const notification of listNotifications(google, uuid)) notification.at -= 25 * 3600_000;
     await stamp(store, path);
     await waitForBalance(google, uuid, '5 / 10');
     await stamp(store, path);
     await waitForBalance(google, uuid, '6 / 10');
     await waitUntilSent();
-    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+    expect(listNotifications(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
       '3 / 10',
@@ -346,12 +346,18 @@ describe('the limit of three notices a day', () => {
     ]);
   });
 
-  it('leaves a message without a notice on the pass when Google has counted three already', async () => {
+  it('leaves a message without a notification on the pass when Google has counted three already', async () => {
     await dispatch();
     const { uuid, path } = await enrolWithGoogle({ rewards: [1] });
     const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     for (let i = 0; i < 3; i++) {
-      google.notices.push({ kind: 'message', objectId, text: 'x', at: Date.now(), seen: true });
+      google.notifications.push({
+        kind: 'message',
+        objectId,
+        text: 'x',
+        at: Date.now(),
+        seen: true,
+      });
     }
     await stamp(store, path);
     await eventually(
@@ -360,7 +366,7 @@ describe('the limit of three notices a day', () => {
     );
     await waitUntilSent();
     expect(findBalance(google, uuid)).toBe('1 / 10');
-    expect(listNotices(google, uuid)).toHaveLength(3);
+    expect(listNotifications(google, uuid)).toHaveLength(3);
   });
 });
 

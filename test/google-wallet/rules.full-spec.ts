@@ -6,7 +6,7 @@ import { useService, expectFailure, type ContractClient } from '../support/http/
 import { eventually } from '../support/jest/eventually.js';
 import {
   findBalance,
-  listNotices,
+  listNotifications,
   findObject,
   openLink,
   saveToGoogle,
@@ -183,12 +183,14 @@ describe('a card in Google Wallet', () => {
     await stamp(store, path);
     await waitForBalance(google, uuid, '1 / 10');
     await eventually(
-      () => listNotices(google, uuid),
-      ([notice]) => notice?.text === '1 / 10',
+      () => listNotifications(google, uuid),
+      ([notification]) => notification?.text === '1 / 10',
     );
     await stamp(store, path, { stamps: 2 });
     await waitForBalance(google, uuid, '3 / 10');
-    expect(listNotices(google, uuid).map(({ kind, text, seen }) => [kind, text, seen])).toEqual([
+    expect(
+      listNotifications(google, uuid).map(({ kind, text, seen }) => [kind, text, seen]),
+    ).toEqual([
       ['update', '1 / 10', true],
       ['update', '3 / 10', true],
     ]);
@@ -198,17 +200,17 @@ describe('a card in Google Wallet', () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path, { skip_notifications: true });
     await waitForBalance(google, uuid, '1 / 10');
-    expect(listNotices(google, uuid)).toEqual([]);
+    expect(listNotifications(google, uuid)).toEqual([]);
   });
 
   it('GOOGLE-07 Google tells of an unlocked reward with a message of its own', async () => {
     const { store, path, uuid } = await saved({ rewards: [2] });
     await stamp(store, path, { stamps: 2 });
-    const notices = await eventually(
-      () => listNotices(google, uuid),
+    const notifications = await eventually(
+      () => listNotifications(google, uuid),
       ({ length }) => length > 0,
     );
-    expect(notices).toMatchObject([
+    expect(notifications).toMatchObject([
       { kind: 'message', text: 'Your reward is ready: Reward at 2.', seen: true },
     ]);
     expect(findBalance(google, uuid)).toBe('2 / 10');
@@ -220,7 +222,7 @@ describe('a card in Google Wallet', () => {
       await stamp(store, path);
       await waitForBalance(google, uuid, `${n} / 10`);
     }
-    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+    expect(listNotifications(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
       '3 / 10',
@@ -281,18 +283,18 @@ describe('a card of a store with words and scanners of its own', () => {
     await stamp(store, path);
     await waitForBalance(google, uuid, '1 / 10');
     await eventually(
-      () => listNotices(google, uuid),
+      () => listNotifications(google, uuid),
       ({ length }) => length === 1,
     );
     await stamp(store, path);
     await waitForBalance(google, uuid, '2 / 10');
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     await waitForBalance(google, uuid, '0 / 10');
-    const notices = await eventually(
-      () => listNotices(google, uuid),
+    const notifications = await eventually(
+      () => listNotifications(google, uuid),
       ({ length }) => length === 3,
     );
-    expect(notices.map(({ kind, text }) => [kind, text])).toEqual([
+    expect(notifications.map(({ kind, text }) => [kind, text])).toEqual([
       ['message', '1 more to your free coffee'],
       ['message', 'Your reward is ready: Reward at 2.'],
       ['message', 'Enjoy!'],

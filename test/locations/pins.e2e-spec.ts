@@ -150,7 +150,7 @@ describe('pins of locations', () => {
     expect(content?.locations.map(({ name }) => name)).toEqual(['Pinned', 'street', 'rooftop']);
   });
 
-  it("LOC-29 A changed pin updates the store's wallet passes without a notice to their holders", async () => {
+  it("LOC-29 A changed pin updates the store's wallet passes without a notification to their holders", async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     const { path } = await newLocation(store);
@@ -161,7 +161,7 @@ describe('pins of locations', () => {
     await follower.waitUntilCaughtUp();
     const after = await follower.passes.find(customerCard.id);
     expect(after?.tag).toBeGreaterThan(before);
-    expect(after?.notice).toBeNull();
+    expect(after?.notification).toBeNull();
     const { rows } = await service.running.database.query(
       `select 1 from pass_updates where target = '${customerCard.id}'`,
     );

@@ -6,7 +6,7 @@ import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
-import { findObject, listNotices, saveToGoogle } from '../support/emulators/google/passes.js';
+import { findObject, listNotifications, saveToGoogle } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
@@ -206,11 +206,11 @@ describe('an announcement', () => {
       );
       expect(message).toContain('We are back on Tuesday.');
       expect(JSON.stringify(phone.shows(serial).pass)).toContain('Closed on Monday');
-      const [notice] = await eventually(
-        () => listNotices(google, android.uuid),
+      const [notification] = await eventually(
+        () => listNotifications(google, android.uuid),
         ({ length }) => length > 0,
       );
-      expect(notice).toMatchObject({ kind: 'message', text: 'We are back on Tuesday.' });
+      expect(notification).toMatchObject({ kind: 'message', text: 'We are back on Tuesday.' });
       const [push] = await eventually(
         () => browser.messages,
         ({ length }) => length > 0,
@@ -268,7 +268,7 @@ describe('an announcement', () => {
       // Recorded after the response of Google.
       const reasons = await eventually(listReasons, (all) => all.includes('silent'));
       expect(reasons).toEqual([null, null, null, 'silent']);
-      expect(listNotices(google, holder.uuid)).toHaveLength(3);
+      expect(listNotifications(google, holder.uuid)).toHaveLength(3);
     },
     SLOW,
   );

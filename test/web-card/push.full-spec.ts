@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
-import type { PushNotice } from '#web/web-card/push-notice.js';
+import type { PushNotification } from '#web/web-card/push-notification.js';
 import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
@@ -71,7 +71,7 @@ async function stored({ customerCard }: Enrolled): Promise<number> {
 }
 
 const notificationsOf = (browser: SubscribedBrowser) =>
-  browser.messages.map(({ text }) => JSON.parse(text) as PushNotice);
+  browser.messages.map(({ text }) => JSON.parse(text) as PushNotification);
 
 async function messages(browser: SubscribedBrowser, count: number) {
   await eventually(

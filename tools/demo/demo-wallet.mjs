@@ -43,9 +43,9 @@ async function show() {
   const { phone, google, call, path } = await playOnTwoPhones();
   const untilShown = async (count) => {
     await waitUntil(() => phone.messages.length >= count, 'a message on the phone');
-    await waitUntil(() => google.notices.length >= count, 'a notification by Google');
+    await waitUntil(() => google.notifications.length >= count, 'a notification by Google');
     say(`  the phone shows:  ${phone.messages.at(-1)}`);
-    say(`  Google notifies:  ${google.notices.at(-1).text}`);
+    say(`  Google notifies:  ${google.notifications.at(-1).text}`);
   };
   say('The shop gives two stamps');
   await call('POST', `${path}/stamp`, { stamps: 2 });
@@ -60,7 +60,7 @@ async function show() {
   await waitUntil(() => phone.rounds > rounds, 'the silent update');
   await wait(QUIET_MS, undefined, { signal: stop.signal });
   expect(phone.messages.length, 2, 'messages on the phone');
-  expect(google.notices.length, 2, 'notifications by Google');
+  expect(google.notifications.length, 2, 'notifications by Google');
   say('  the pass is up to date, and nobody was disturbed');
   expect(phone.complaints.length, 0, `complaints of the phone (${phone.complaints.join('; ')})`);
   const wallet = await call('GET', `${path}/wallet`);

@@ -19,7 +19,7 @@ const PAGE = 'https://cards.example/passes/0a';
 const STORE = { timeZone: 'Europe/Berlin', locale: 'de', addressForm: null, page: PAGE };
 
 it('puts the message of the store first on the back, with its day, as the only field that notifies', () => {
-  const { backFields } = addMessage(PASS, MESSAGE, { noticeTag: 6, ...STORE }).storeCard;
+  const { backFields } = addMessage(PASS, MESSAGE, { notificationTag: 6, ...STORE }).storeCard;
   expect(backFields).toEqual([
     {
       key: 'message',
@@ -32,13 +32,13 @@ it('puts the message of the store first on the back, with its day, as the only f
   ]);
 });
 
-it('leaves the notification to a notice that is later', () => {
-  const { backFields } = addMessage(PASS, MESSAGE, { noticeTag: 8, ...STORE }).storeCard;
+it('leaves the notification to a change that is later', () => {
+  const { backFields } = addMessage(PASS, MESSAGE, { notificationTag: 8, ...STORE }).storeCard;
   expect(backFields[0]).not.toHaveProperty('changeMessage');
   expect(backFields[1]).toEqual(NEWS);
 });
 
 it('adds nothing to a pass that is no longer valid', () => {
   const pass: PassJson = { ...PASS, voided: true };
-  expect(addMessage(pass, MESSAGE, { noticeTag: 6, ...STORE })).toBe(pass);
+  expect(addMessage(pass, MESSAGE, { notificationTag: 6, ...STORE })).toBe(pass);
 });

@@ -6,20 +6,20 @@ import type { PassJson } from './pass-json.js';
 export type AppleMessage = { title: string; text: string; tag: number; at: string };
 
 /** @property page the page of the card */
-type MessagePlace = CustomerLanguage & { noticeTag: number; timeZone: string; page: string };
+type MessagePlace = CustomerLanguage & { notificationTag: number; timeZone: string; page: string };
 
 /**
  * Adds the last message of the store to the back of a pass. A phone shows it when the value changes, so it has the day as
  * well: the same greeting comes again next year. The latest change alone may notify.
- * @param noticeTag of the last notice about the balance
+ * @param notificationTag of the last notification about the balance
  */
 export function addMessage(
   pass: PassJson,
   { title, text, tag, at }: AppleMessage,
-  { noticeTag, timeZone, locale, addressForm, page }: MessagePlace,
+  { notificationTag, timeZone, locale, addressForm, page }: MessagePlace,
 ): PassJson {
   if (pass.voided) return pass;
-  const isLatest = tag > noticeTag;
+  const isLatest = tag > notificationTag;
   const day = new Date(`${getLocalDay(timeZone, Date.parse(at))}T12:00:00Z`);
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(day);
   const message = {

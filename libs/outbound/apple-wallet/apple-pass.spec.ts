@@ -56,7 +56,7 @@ const content: PassContent = {
   expiresAt: '2027-07-31T21:59:59.000Z',
   locations: [{ name: 'Market square', latitude: 52.5, longitude: 13.4 }],
 };
-const silentChange: LastChange = { notice: null, balanceTag: 0, noticeTag: 0 };
+const silentChange: LastChange = { notification: null, balanceTag: 0, notificationTag: 0 };
 const issuer = {
   publicUrl: 'https://cards.example',
   logoWidth: null,
@@ -176,9 +176,9 @@ describe('renderApplePass', () => {
 
   it('voids the pass of an invalid card, without locations and without a change message', () => {
     const lastChange: LastChange = {
-      notice: { text: '7 more stamps.', hasCount: true },
+      notification: { text: '7 more stamps.', hasCount: true },
       balanceTag: 4,
-      noticeTag: 4,
+      notificationTag: 4,
     };
     const pass = render({ state: 'void', memberName: null }, lastChange);
     expect(findPassErrors(pass)).toEqual([]);
@@ -204,7 +204,7 @@ describe('renderApplePass', () => {
     expect(findBackField(after, 'news')).toEqual(findBackField(before, 'news'));
   });
 
-  it.each<[string, LastChange['notice'], string]>([
+  it.each<[string, LastChange['notification'], string]>([
     ['what has a number', { text: '7 more to cake', hasCount: true }, '7 more to cake'],
     [
       'a sentence, with the balance, so that the next one differs',
@@ -221,15 +221,15 @@ describe('renderApplePass', () => {
       { text: null, hasCount: false },
       'You have 3 stamps.',
     ],
-  ])('announces %s', (_, notice, value) => {
-    const pass = render({}, { notice, balanceTag: 9, noticeTag: 9 });
+  ])('announces %s', (_, notification, value) => {
+    const pass = render({}, { notification, balanceTag: 9, notificationTag: 9 });
     expect(findPassErrors(pass)).toEqual([]);
     expect(findBackField(pass, 'news')).toMatchObject({ value, changeMessage: '%@' });
   });
 
   it('announces nothing once the balance has changed silently', () => {
-    const notice = { text: 'Your cake is ready.', hasCount: false };
-    const pass = render({}, { notice, balanceTag: 9, noticeTag: 8 });
+    const notification = { text: 'Your cake is ready.', hasCount: false };
+    const pass = render({}, { notification, balanceTag: 9, notificationTag: 8 });
     expect(findBackField(pass, 'news')).toEqual({
       key: 'news',
       label: 'Latest news',
@@ -239,9 +239,9 @@ describe('renderApplePass', () => {
 
   it('keeps the news unchanged when anything but the balance changes', () => {
     const lastChange: LastChange = {
-      notice: { text: '7 more stamps.', hasCount: true },
+      notification: { text: '7 more stamps.', hasCount: true },
       balanceTag: 4,
-      noticeTag: 4,
+      notificationTag: 4,
     };
     const before = findBackField(render({}, lastChange), 'news');
     const after = render(

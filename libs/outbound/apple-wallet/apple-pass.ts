@@ -2,16 +2,16 @@ import { renderZonedTime } from '#platform/kernel/zoned-time.js';
 import { getCustomerTranslations, type Translations } from '#translations/translations.js';
 import { isExpired } from '#loyalty/cards/card.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import type { WrittenNotice } from '#outbound/passes/pass-notice.js';
+import type { WrittenNotification } from '#outbound/passes/pass-notification.js';
 import { renderBackFields } from './apple-back.js';
 import { arrangeFront, listRowFields, type Front } from './apple-front.js';
 import { BARCODE_TYPES, type PassBarcode, type PassField, type PassJson } from './pass-json.js';
 
-/** The last change of a pass and its notice (`Pass` of `#passes`). */
+/** The last change of a pass and its notification (`Pass` of `#passes`). */
 export type LastChange = {
-  notice: Pick<WrittenNotice, 'text' | 'hasCount'> | null;
+  notification: Pick<WrittenNotification, 'text' | 'hasCount'> | null;
   balanceTag: number;
-  noticeTag: number;
+  notificationTag: number;
 };
 
 /** The issuer of a pass, and how a phone requests it again. */
@@ -123,20 +123,20 @@ function listMovedFields(
 }
 
 /**
- * Renders the only field that notifies. Its value depends on nothing but the balance and its last notice, whose text was
+ * Renders the only field that notifies. Its value depends on nothing but the balance and its last notification, whose text was
  * written then, so that a change of the layout, a name or a colour does not notify the customer.
  */
 function renderNewsField(
   { state, stampsCount }: PassContent,
-  { notice, noticeTag, balanceTag }: LastChange,
+  { notification, notificationTag, balanceTag }: LastChange,
   t: Translations,
 ): PassField {
   const field = { key: 'news', label: t.applePass.news };
   if (state === 'void') return { ...field, value: t.applePass.void };
   const balance = t.applePass.balance({ count: stampsCount });
   // The balance has changed silently since then.
-  if (notice === null || noticeTag !== balanceTag) return { ...field, value: balance };
-  const { text, hasCount } = notice;
+  if (notification === null || notificationTag !== balanceTag) return { ...field, value: balance };
+  const { text, hasCount } = notification;
   if (text === null) return { ...field, value: balance, changeMessage: '%@' };
   // A phone shows no message for a value that is the same again.
   const news = hasCount ? text : `${text}${isSentence(text) ? ' ' : '\n'}${balance}`;

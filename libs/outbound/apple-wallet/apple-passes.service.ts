@@ -55,11 +55,11 @@ export class ApplePasses {
       token: this.deriveToken(customerCard.uuid),
     };
     const rendered = renderApplePass(content, pass, issuer, now);
-    const { noticeTag } = pass;
+    const { notificationTag } = pass;
     const { timeZone, locale, addressForm } = content;
     const json = message
       ? addMessage(rendered, message, {
-          noticeTag,
+          notificationTag,
           timeZone,
           locale,
           addressForm,

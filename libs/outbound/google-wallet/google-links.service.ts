@@ -54,7 +54,7 @@ export class GoogleLinks {
     const { pass, content } = await this.contents.open(card);
     if (content.state === 'void' || isExpired(content, now)) return undefined;
     const installation = { issuerId: google.issuerId, idSuffix: google.idSuffix, publicUrl };
-    const { hasClass, hasObject } = await this.objects.register(card, pass.noticeTag);
+    const { hasClass, hasObject } = await this.objects.register(card, pass.notificationTag);
     const isPublished = hasObject || (await this.publish(card));
     const payload = isPublished
       ? { loyaltyObjects: [toIds(content, installation)] }

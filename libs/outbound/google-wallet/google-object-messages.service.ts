@@ -23,7 +23,7 @@ export class GoogleObjectMessages {
   /**
    * Adds a message, unless the object has it because a process died after sending it. The body is compared too: after a
    * restored backup, another message may have the same id.
-   * @param tag that of the notice, by which it is counted for the quota
+   * @param tag that of the notification, by which it is counted for the quota
    */
   async add(
     { customerCardId, tag, objectId }: { customerCardId: number; tag: number; objectId: string },
@@ -43,11 +43,11 @@ export class GoogleObjectMessages {
     }
     const addAs = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
       this.client.addMessage(objectId, { ...message, messageType }, signal);
-    if (await this.objects.countNotice(customerCardId, 'message', tag)) {
+    if (await this.objects.countNotification(customerCardId, 'message', tag)) {
       const response = await addAs('TEXT_AND_NOTIFY');
       if (response.kind !== 'over_quota') {
         if (response.kind !== 'ok') {
-          await this.objects.uncountNotice(customerCardId, 'message', tag);
+          await this.objects.uncountNotification(customerCardId, 'message', tag);
         }
         return { response, isSilent: false };
       }

@@ -7,11 +7,11 @@ import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 
 /** Longer than a send can take. After that, another process may take over from one that has fallen silent. */
 const LEASE_SECONDS = 60;
-const NOTICE_QUOTA_HOURS = 24;
-/** The quota of Google for each kind of notice, for one pass within these hours. */
-const NOTICE_QUOTA = 3;
+const NOTIFICATION_QUOTA_HOURS = 24;
+/** The quota of Google for each kind of notification, for one pass within these hours. */
+const NOTIFICATION_QUOTA = 3;
 
-export type NoticeKind = 'update' | 'message';
+export type NotificationKind = 'update' | 'message';
 
 /** A lease on a record: only its holder sends it. */
 export type Leased<R> = R & { leasedUntil: string };
@@ -228,14 +228,18 @@ export class GoogleObjects {
   }
 
   /**
-   * Counts a notice before it is sent, so that a process that dies cannot exceed the quota.
-   * @returns false: three have been sent in 24 hours. A notice that was counted before may be sent again
+   * Counts a notification before it is sent, so that a process that dies cannot exceed the quota.
+   * @returns false: three have been sent in 24 hours. A notification that was counted before may be sent again
    */
-  async countNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<boolean> {
+  async countNotification(
+    customerCardId: number,
+    kind: NotificationKind,
+    tag: number,
+  ): Promise<boolean> {
     await query(this.pool, {
       name: 'google_notices_prune',
       text: `delete from google_notices
-             where customer_card_id = $1 and sent_at <= now() - interval '${NOTICE_QUOTA_HOURS} hours'`,
+             where customer_card_id = $1 and sent_at <= now() - interval '${NOTIFICATION_QUOTA_HOURS} hours'`,
       values: [customerCardId],
     });
     const [row] = await query<{ may: boolean }>(this.pool, {
@@ -243,7 +247,7 @@ export class GoogleObjects {
       text: `with counted as (
                insert into google_notices (customer_card_id, kind, tag)
                select $1, $2, $3
-               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${NOTICE_QUOTA}
+               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${NOTIFICATION_QUOTA}
                on conflict do nothing returning 1
              )
              select exists (select from counted) or exists (
@@ -254,8 +258,12 @@ export class GoogleObjects {
     return row?.may ?? false;
   }
 
-  /** Removes the count of a notice that was not sent after all. */
-  async uncountNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<void> {
+  /** Removes the count of a notification that was not sent after all. */
+  async uncountNotification(
+    customerCardId: number,
+    kind: NotificationKind,
+    tag: number,
+  ): Promise<void> {
     await query(this.pool, {
       name: 'google_notices_uncount',
       text: 'delete from google_notices where customer_card_id = $1 and kind = $2 and tag = $3',

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import type { NoticeText, WrittenNotice } from '#outbound/passes/pass-notice.js';
+import type { NotificationText, WrittenNotification } from '#outbound/passes/pass-notification.js';
 import {
   toClassId,
   hashGoogleRecord,
   renderLoyaltyClass,
   renderLoyaltyObject,
-  renderNoticeMessage,
+  renderNotificationMessage,
   toObjectId,
   parseObjectId,
   withoutNulls,
@@ -260,10 +260,18 @@ describe('the object of a customer card', () => {
   });
 });
 
-describe('the message of a notice', () => {
-  const render = (kind: 'stamped' | 'unlocked' | 'redeemed', more: Partial<NoticeText> = {}) => {
-    const notice = { kind, stamps: 1, rewardName: 'Cookie', text: 'Yes', hasCount: false, isOwn: false }; // prettier-ignore
-    return renderNoticeMessage({ ...notice, ...more } as WrittenNotice, 9, CONTENT, NOW);
+describe('the message of a notification', () => {
+  const render = (
+    kind: 'stamped' | 'unlocked' | 'redeemed',
+    more: Partial<NotificationText> = {},
+  ) => {
+    const notification = { kind, stamps: 1, rewardName: 'Cookie', text: 'Yes', hasCount: false, isOwn: false }; // prettier-ignore
+    return renderNotificationMessage(
+      { ...notification, ...more } as WrittenNotification,
+      9,
+      CONTENT,
+      NOW,
+    );
   };
 
   it('is sent of an unlocked reward, and of what the store has words of its own for', () => {

@@ -7,7 +7,7 @@ import type { BarcodeFormat } from '#loyalty/cards/card.events.js';
 import { isExpired } from '#loyalty/cards/card.js';
 import { limitRewards } from '#outbound/passes/limited-rewards.js';
 import type { PassContent, PassLocation } from '#outbound/passes/pass-content.js';
-import type { WrittenNotice } from '#outbound/passes/pass-notice.js';
+import type { WrittenNotification } from '#outbound/passes/pass-notification.js';
 
 /** The limit for one class and for one object. */
 export const MAX_LOCATIONS = 10;
@@ -74,7 +74,7 @@ type Image = {
   contentDescription: { defaultValue: { language: string; value: string } };
 };
 type Links = { uris: { id: string; uri: string; description: string }[] };
-export type NoticeMessage = {
+export type NotificationMessage = {
   id: string;
   header: string;
   body: string;
@@ -183,16 +183,16 @@ export function withoutNulls(record: object): object {
 }
 
 /**
- * Renders the message of a notice. When sent again, it replaces itself by its id. It goes from the pass after a day,
+ * Renders the message of a notification. When sent again, it replaces itself by its id. It goes from the pass after a day,
  * when it may not be true any more.
- * @returns undefined for a notice that Google words itself: an update of the balance, unless the store wrote a text
+ * @returns undefined for a notification that Google words itself: an update of the balance, unless the store wrote a text
  */
-export function renderNoticeMessage(
-  { kind, text, isOwn }: WrittenNotice,
+export function renderNotificationMessage(
+  { kind, text, isOwn }: WrittenNotification,
   tag: number,
   content: PassContent,
   changedAt: Date,
-): NoticeMessage | undefined {
+): NotificationMessage | undefined {
   if (text === null || (kind !== 'unlocked' && !isOwn)) return undefined;
   const end = new Date(changedAt.getTime() + MESSAGE_LIFETIME_MS);
   return {

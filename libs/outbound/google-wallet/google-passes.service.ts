@@ -20,9 +20,9 @@ import {
   renderLoyaltyClass,
   renderLoyaltyObject,
   toObjectId,
-  renderNoticeMessage,
+  renderNotificationMessage,
   type GoogleInstallation,
-  type NoticeMessage,
+  type NotificationMessage,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
 import { toFailure, type Publication } from './publication.js';
@@ -32,7 +32,7 @@ const DEADLINE_MS = 45_000;
 /** Google may refuse a pass because it could not fetch an image, so it is tried this many times. */
 const MAX_ATTEMPTS = 5;
 
-/** Brings Google's classes and objects up to date with the cards, and sends the notices that are due. */
+/** Brings Google's classes and objects up to date with the cards, and sends the notifications that are due. */
 @Injectable()
 export class GooglePasses {
   constructor(
@@ -60,7 +60,7 @@ export class GooglePasses {
     }
   }
 
-  /** Sends a customer's object and the notice that is due. Sends the class first if Google does not have it. */
+  /** Sends a customer's object and the notification that is due. Sends the class first if Google does not have it. */
   async publishObject(
     customerCardId: number,
     attempts: number,
@@ -111,7 +111,7 @@ export class GooglePasses {
     attempts: number,
     signal: AbortSignal,
   ): Promise<Publication> {
-    // In this order: a notice about something that the content does not have yet would be lost.
+    // In this order: a notification about something that the content does not have yet would be lost.
     const readAt = performance.now();
     const pass = await this.passes.find(lease.customerCardId);
     const content = await this.findContent(lease.customerCardId);
@@ -124,7 +124,7 @@ export class GooglePasses {
       const classOutcome = await this.publishClass(content.cardId, attempts, signal);
       if (classOutcome.kind !== 'done') return classOutcome;
     }
-    const isDue = pass.noticeTag > lease.notifiedTag && content.state === 'valid';
+    const isDue = pass.notificationTag > lease.notifiedTag && content.state === 'valid';
     const personalRead = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const response = await this.erasures.send(personalRead, now, ({ erased, mayBeSent }) =>
@@ -143,18 +143,18 @@ export class GooglePasses {
     const message = isDue ? renderMessage(pass, content) : undefined;
     if (message) {
       const objectId = toObjectId(content.uuid, this.getInstallation(google));
-      const { customerCardId, noticeTag: tag } = pass;
+      const { customerCardId, notificationTag: tag } = pass;
       const target = { customerCardId, tag, objectId };
       const { response: messageResponse } = await this.objectMessages.add(target, message, signal);
       if (messageResponse.kind !== 'ok')
         return toFailure(messageResponse, { canRetry: attempts < MAX_ATTEMPTS });
     }
-    if (pass.noticeTag > lease.notifiedTag)
-      await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);
+    if (pass.notificationTag > lease.notifiedTag)
+      await this.objects.recordNotified(lease.customerCardId, pass.notificationTag);
     return { kind: 'done' };
   }
 
-  /** Sends an object. A notice of a changed balance is part of it; other notices are sent separately. */
+  /** Sends an object. A notification of a changed balance is part of it; other notifications are sent separately. */
   private async sendUpdate(
     {
       lease,
@@ -173,7 +173,7 @@ export class GooglePasses {
     mayBeSent: () => boolean,
   ): Promise<GoogleResponse> {
     const { customerCardId, sentHash } = lease;
-    const { noticeTag } = pass;
+    const { notificationTag } = pass;
     const { strip } = await this.images.createLinks(content);
     const object = renderLoyaltyObject(content, this.getInstallation(google), strip.hero, getNow());
     const hash = hashGoogleRecord(object);
@@ -181,7 +181,7 @@ export class GooglePasses {
     const isNotifying =
       isDue &&
       renderMessage(pass, content) === undefined &&
-      (await this.objects.countNotice(customerCardId, 'update', noticeTag));
+      (await this.objects.countNotification(customerCardId, 'update', notificationTag));
     if (sentHash !== null) await this.objects.recordSentObject(lease, UNCERTAIN_HASH);
     const record = isNotifying ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
     const response = await this.client.put(
@@ -192,7 +192,8 @@ export class GooglePasses {
       mayBeSent,
     );
     if (response.kind === 'ok') await this.objects.recordSentObject(lease, hash);
-    else if (isNotifying) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
+    else if (isNotifying)
+      await this.objects.uncountNotification(customerCardId, 'update', notificationTag);
     return response;
   }
 
@@ -206,10 +207,12 @@ export class GooglePasses {
 }
 
 function renderMessage(
-  { notice, noticeTag, changedAt }: Pass,
+  { notification, notificationTag, changedAt }: Pass,
   content: PassContent,
-): NoticeMessage | undefined {
-  return notice === null ? undefined : renderNoticeMessage(notice, noticeTag, content, changedAt);
+): NotificationMessage | undefined {
+  return notification === null
+    ? undefined
+    : renderNotificationMessage(notification, notificationTag, content, changedAt);
 }
 
 function withDeadline(signal: AbortSignal): AbortSignal {

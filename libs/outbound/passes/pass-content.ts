@@ -60,7 +60,7 @@ export type PassContent = {
   addressForm: AddressForm | null;
   timeZone: string;
   card: PassAppearance;
-  /** The texts of notices, which a pass itself does not show. */
+  /** The texts of notifications, which a pass itself does not show. */
   messages: CardMessages;
   /** Null when the card does not show the member, or the customer was erased. */
   memberName: string | null;

@@ -15,8 +15,13 @@ import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js
 import { hashContent } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import { writeNotice } from './notice-text.js';
-import { applyToNotice, UNCHANGED, type BalanceChange, type WrittenNotice } from './pass-notice.js';
+import { writeNotification } from './notification-text.js';
+import {
+  applyToNotification,
+  UNCHANGED,
+  type BalanceChange,
+  type WrittenNotification,
+} from './pass-notification.js';
 import { PASS_SENDERS, type PassSender } from './pass-sender.js';
 import { isEmptyScope, findScope, type PassScope } from './pass-scope.js';
 import { PassUpdates } from './pass-updates.service.js';
@@ -134,7 +139,7 @@ type Change = {
   before: string | null;
   hash: string;
   changed: boolean;
-  notice: WrittenNotice | null;
+  notification: WrittenNotification | null;
 };
 
 /**
@@ -263,11 +268,14 @@ export class PassTable {
       const content = contents.get(id);
       if (!content) return [];
       const hash = hashContent(content);
-      const { changed, notice } = balances.get(id) ?? UNCHANGED;
-      // An earlier comparison may have read a row ahead of the log: its notice is still due.
-      if (hash === before && !changed && notice === null) return [];
-      const written = notice && { ...notice, ...writeNotice(notice, content) };
-      return [{ id, before, hash, changed, notice: written }];
+      const { changed, notification } = balances.get(id) ?? UNCHANGED;
+      // An earlier comparison may have read a row ahead of the log: its notification is still due.
+      if (hash === before && !changed && notification === null) return [];
+      const written = notification && {
+        ...notification,
+        ...writeNotification(notification, content),
+      };
+      return [{ id, before, hash, changed, notification: written }];
     });
   }
 
@@ -281,7 +289,7 @@ export class PassTable {
         changes.map(({ before }) => before),
         changes.map(({ hash }) => hash),
         changes.map(({ changed }) => changed),
-        changes.map(({ notice }) => notice && JSON.stringify(notice)),
+        changes.map(({ notification }) => notification && JSON.stringify(notification)),
       ],
     });
     if (rowCount !== changes.length) throw new OvertakenError();
@@ -296,7 +304,7 @@ export class PassTable {
       if (!first) continue;
       let balance = UNCHANGED;
       for (const event of [...(await this.findCause(first)), first, ...others]) {
-        balance = applyToNotice(
+        balance = applyToNotification(
           balance,
           toRecorded<CustomerCardEvent>(customerCardReadModel, event),
         );

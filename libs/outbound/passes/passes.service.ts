@@ -5,7 +5,11 @@ import { query } from '#platform/database/connection.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import type { NoticeText, PassNotice, WrittenNotice } from './pass-notice.js';
+import type {
+  NotificationText,
+  PassNotification,
+  WrittenNotification,
+} from './pass-notification.js';
 
 export type Pass = {
   customerCardId: number;
@@ -16,8 +20,8 @@ export type Pass = {
   changedAt: Date;
   /** The tags of the last change of the balance, and of the last change that the customer is notified of. */
   balanceTag: number;
-  noticeTag: number;
-  notice: WrittenNotice | null;
+  notificationTag: number;
+  notification: WrittenNotification | null;
   /** Whether its content has not been stored yet. */
   isNew: boolean;
 };
@@ -30,7 +34,7 @@ type PassRow = {
   changed_at: Date;
   balance_tag: number;
   notice_tag: number;
-  notice: (PassNotice & Partial<NoticeText>) | null;
+  notice: (PassNotification & Partial<NotificationText>) | null;
   is_new: boolean;
 };
 
@@ -229,9 +233,9 @@ function toPass(row: PassRow): Pass {
     tag: row.tag,
     changedAt: row.changed_at,
     balanceTag: row.balance_tag,
-    noticeTag: row.notice_tag,
-    // Earlier builds stored notices without a text.
-    notice: row.notice && { text: null, hasCount: false, isOwn: false, ...row.notice },
+    notificationTag: row.notice_tag,
+    // Earlier builds stored notifications without a text.
+    notification: row.notice && { text: null, hasCount: false, isOwn: false, ...row.notice },
     isNew: row.is_new,
   };
 }

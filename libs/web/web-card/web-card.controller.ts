@@ -211,10 +211,10 @@ function toPath(url: string): string {
 
 /** Finds the name of the reward whose redemption was the last change of the balance, for a while. */
 function findRedeemedReward(
-  { notice, noticeTag, balanceTag, changedAt }: Pass,
+  { notification, notificationTag, balanceTag, changedAt }: Pass,
   now: Date,
 ): string | null {
   const isLatest =
-    noticeTag === balanceTag && now.getTime() - changedAt.getTime() < REDEEMED_FOR_MS;
-  return isLatest && notice?.kind === 'redeemed' ? notice.rewardName : null;
+    notificationTag === balanceTag && now.getTime() - changedAt.getTime() < REDEEMED_FOR_MS;
+  return isLatest && notification?.kind === 'redeemed' ? notification.rewardName : null;
 }

@@ -21,7 +21,7 @@ export type StoredSubscription = {
   sealed: Buffer;
   /** False after the card's holder was erased. */
   hasHolder: boolean;
-  /** The tag of the last notice that was sent to this browser, and of the last message of the store. */
+  /** The tag of the last notification that was sent to this browser, and of the last message of the store. */
   notifiedTag: number;
   messagedTag: number;
 };
@@ -44,7 +44,7 @@ export class WebPushSubscriptions {
     const text = JSON.stringify(subscription);
     const sealed = await this.keys.sealText(customerId, text, sealingContext(id));
     if (!sealed) throw createCustomerErasedError();
-    const { noticeTag } = await this.passes.open(card);
+    const { notificationTag } = await this.passes.open(card);
     const hash = this.vapid.computeFingerprint(subscription.endpoint);
     await query(this.pool, {
       name: 'web_push_add',
@@ -54,7 +54,7 @@ export class WebPushSubscriptions {
                coalesce((select message_tag from passes where customer_card_id = $1), 0))
              on conflict (customer_card_id, endpoint_hash) do update
              set sealed = excluded.sealed, customer_id = excluded.customer_id`,
-      values: [id, accountId, customerId, hash, sealed, noticeTag],
+      values: [id, accountId, customerId, hash, sealed, notificationTag],
     });
     await query(this.pool, {
       name: 'web_push_prune',
@@ -125,11 +125,11 @@ export class WebPushSubscriptions {
     return text === undefined ? undefined : (JSON.parse(text) as WebPushSubscription);
   }
 
-  async markNotified({ id }: StoredSubscription, noticeTag: number): Promise<void> {
+  async markNotified({ id }: StoredSubscription, notificationTag: number): Promise<void> {
     await query(this.pool, {
       name: 'web_push_told',
       text: 'update web_push_subscriptions set notified_tag = greatest(notified_tag, $2) where id = $1',
-      values: [id, noticeTag],
+      values: [id, notificationTag],
     });
   }
 

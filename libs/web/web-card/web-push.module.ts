@@ -14,7 +14,7 @@ import { WebPushes } from './web-pushes.service.js';
 })
 export class WebPushModule {}
 
-/** Sends the notices, in the dispatcher. */
+/** Sends the notifications, in the dispatcher. */
 @Module({
   imports: [PassesModule, SendingModule, WebPushModule],
   providers: [WebPushClient, WebPushes],

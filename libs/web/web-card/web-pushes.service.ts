@@ -12,20 +12,20 @@ import type { Queryable } from '#platform/database/connection.js';
 import type { JobOutcome } from '#platform/database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#outbound/passes/pass-sender.js';
 import { Passes } from '#outbound/passes/passes.service.js';
-import { createPushNotice, PUSH_NOTICE_TYPE } from './push-notice.js';
+import { createPushNotification, PUSH_NOTIFICATION_TYPE } from './push-notification.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WebPushClient } from './web-push.client.js';
 import { createAuthorization, encryptMessage, generateKeyPair } from './web-push-message.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscriptions.service.js';
 
-/** The age after which a notice is dropped: nobody needs to hear of a stamp of yesterday. */
+/** The age after which a notification is dropped: nobody needs to hear of a stamp of yesterday. */
 const MAX_AGE_SECONDS = 24 * 60 * 60;
 /** Lets a phone that was off get only the last of several. */
 const ONLY_THE_LAST = { topic: 'card' };
 const MAX_RETRY_SECONDS = 60 * 60;
 
-/** Sends notices to browsers: each notice once, and nothing for silent changes. */
+/** Sends notifications to browsers: each notification once, and nothing for silent changes. */
 @Injectable()
 export class WebPushes extends PassSender {
   readonly channel = 'web';
@@ -71,15 +71,17 @@ export class WebPushes extends PassSender {
       const outcome = await this.sendMessage(stored, browser, { message, content, mayBeSent });
       if (outcome.kind !== 'done') return outcome;
     }
-    const { notice, noticeTag } = pass;
-    if (notice === null || noticeTag <= stored.notifiedTag) return { kind: 'done' };
+    const { notification, notificationTag } = pass;
+    if (notification === null || notificationTag <= stored.notifiedTag) return { kind: 'done' };
     if (getNowMs() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
-      await this.subscriptions.markNotified(stored, noticeTag);
+      await this.subscriptions.markNotified(stored, notificationTag);
       return { kind: 'done' };
     }
-    const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
+    const text = JSON.stringify(
+      createPushNotification(content, notification, this.config.publicUrl),
+    );
     const outcome = await this.post(browser, text, ONLY_THE_LAST, mayBeSent);
-    return this.recordOutcome(stored, noticeTag, outcome);
+    return this.recordOutcome(stored, notificationTag, outcome);
   }
 
   /** Sends a message of the store. One that is too old by now is dropped. */
@@ -94,8 +96,10 @@ export class WebPushes extends PassSender {
   ): Promise<JobOutcome> {
     let result: JobOutcome = { kind: 'done' };
     if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
-      const notice = { text: `${title}\n${text}`, message: tag };
-      const payload = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
+      const notification = { text: `${title}\n${text}`, message: tag };
+      const payload = JSON.stringify(
+        createPushNotification(content, notification, this.config.publicUrl),
+      );
       const outcome = await this.post(browser, payload, {}, mayBeSent);
       result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
     }
@@ -121,7 +125,7 @@ export class WebPushes extends PassSender {
         this.config.publicUrl,
         getNow(),
       ),
-      'content-type': PUSH_NOTICE_TYPE,
+      'content-type': PUSH_NOTIFICATION_TYPE,
       'content-encoding': 'aes128gcm',
       ttl: String(MAX_AGE_SECONDS),
       urgency: 'normal',
@@ -132,13 +136,13 @@ export class WebPushes extends PassSender {
 
   private async recordOutcome(
     stored: StoredSubscription,
-    noticeTag: number,
+    notificationTag: number,
     outcome: Outcome,
   ): Promise<JobOutcome> {
     const { customerCardId, accountId } = stored;
     const status = outcome.kind === 'responded' ? outcome.status : 0;
     if (isSuccess(outcome)) {
-      await this.subscriptions.markNotified(stored, noticeTag);
+      await this.subscriptions.markNotified(stored, notificationTag);
       await this.passes.markSynced(customerCardId, accountId, 'web');
       return { kind: 'done' };
     }
@@ -151,7 +155,7 @@ export class WebPushes extends PassSender {
     const error = getError(outcome) ?? getErrorMessage(outcome);
     await this.passes.markSynced(customerCardId, accountId, 'web', error);
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
-      await this.subscriptions.markNotified(stored, noticeTag);
+      await this.subscriptions.markNotified(stored, notificationTag);
       return { kind: 'refused', error };
     }
     const retryAfter = outcome.kind === 'responded' ? Number(outcome.retryAfter ?? NaN) : NaN;

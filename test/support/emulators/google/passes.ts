@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Client } from '../../services/service.js';
 import { eventually } from '../../jest/eventually.js';
-import type { GoogleNotice, GoogleRecord, GoogleWallet } from './server.mjs';
+import type { GoogleNotification, GoogleRecord, GoogleWallet } from './server.mjs';
 
 /** Opens the card's Google link as a browser does. */
 export async function openLink(store: Client, uuid: string): Promise<string> {
@@ -33,8 +33,8 @@ export function findBalance(google: GoogleWallet, uuid: string): string | undefi
   return loyaltyPoints?.balance.string;
 }
 
-export function listNotices(google: GoogleWallet, uuid: string): GoogleNotice[] {
-  return google.notices.filter(({ objectId }) => objectId.includes(uuid));
+export function listNotifications(google: GoogleWallet, uuid: string): GoogleNotification[] {
+  return google.notifications.filter(({ objectId }) => objectId.includes(uuid));
 }
 
 export function waitForBalance(google: GoogleWallet, uuid: string, balance: string) {

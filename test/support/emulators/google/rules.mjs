@@ -2,7 +2,7 @@
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Of each kind, for one object in 24 hours. */
-export const MOST_NOTICES = 3;
+export const MAX_NOTIFICATIONS = 3;
 export const MOST_KEPT_MESSAGES = 10;
 export const LONGEST_JWT = 1800;
 const MOST_LOCATIONS = 10;
@@ -212,10 +212,10 @@ export function shouldNotify(before, after) {
   );
 }
 
-/** @param {{ kind: string, objectId: string, at: number }[]} notices */
-export function isOverQuota(notices, kind, objectId, now) {
-  const recent = notices.filter(
+/** @param {{ kind: string, objectId: string, at: number }[]} notifications */
+export function isOverQuota(notifications, kind, objectId, now) {
+  const recent = notifications.filter(
     (one) => one.kind === kind && one.objectId === objectId && one.at > now - DAY_MS,
   );
-  return recent.length >= MOST_NOTICES;
+  return recent.length >= MAX_NOTIFICATIONS;
 }

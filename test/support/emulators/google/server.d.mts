@@ -23,7 +23,7 @@ export type GoogleRequest = {
   at: number;
 };
 
-export type GoogleNotice = {
+export type GoogleNotification = {
   kind: 'update' | 'message';
   objectId: string;
   /** The balance, or the body of the message. */
@@ -73,7 +73,7 @@ export type GoogleWallet = {
   readonly classes: Map<string, GoogleRecord>;
   readonly objects: Map<string, GoogleRecord>;
   readonly saved: Set<string>;
-  readonly notices: GoogleNotice[];
+  readonly notifications: GoogleNotification[];
   /** REST requests that were admitted. */
   readonly requests: GoogleRequest[];
   readonly writes: GoogleRequest[];

@@ -41,7 +41,7 @@ class GoogleWallet {
   objects = new Map();
   /** Objects that a user has in the wallet. */
   saved = new Set();
-  notices = [];
+  notifications = [];
   requests = [];
   tokenRequests = 0;
   #tokens = new Map();
@@ -297,7 +297,7 @@ class GoogleWallet {
     this.#check(kind, after);
     if (after.reviewStatus === 'UNDER_REVIEW') after.reviewStatus = 'APPROVED';
     const isNotified = notifyPreference === 'NOTIFY_ON_UPDATE' && shouldNotify(existing, after);
-    if (isNotified && !isOverQuota(this.notices, 'update', existing.id, this.now())) {
+    if (isNotified && !isOverQuota(this.notifications, 'update', existing.id, this.now())) {
       this.#notify('update', existing.id, after.loyaltyPoints?.balance?.string ?? '');
     }
     const records = kind === 'loyaltyClass' ? this.classes : this.objects;
@@ -318,7 +318,7 @@ class GoogleWallet {
       throw new ApiError(400, 'invalid', 'a message needs header and body');
     }
     if (message.messageType === 'TEXT_AND_NOTIFY') {
-      if (isOverQuota(this.notices, 'message', existing.id, this.now())) {
+      if (isOverQuota(this.notifications, 'message', existing.id, this.now())) {
         throw new ApiError(403, 'QuotaExceededException', 'Quota exceeded for notifications');
       }
       this.#notify('message', existing.id, message.body);
@@ -332,7 +332,7 @@ class GoogleWallet {
 
   /** Counted whether or not somebody has saved the object; `seen` by those who have. */
   #notify(kind, objectId, text) {
-    this.notices.push({
+    this.notifications.push({
       kind,
       objectId,
       text,

@@ -288,15 +288,15 @@ describe('the emulator of Google Wallet', () => {
     await patch({ ...loud, ...points('3 / 10') });
     await patch({ ...loud, accountName: 'Anna' });
     await patch(points('4 / 10'));
-    expect(google.notices).toEqual([]);
+    expect(google.notifications).toEqual([]);
     for (const n of [5, 6, 7, 8]) {
       expect((await patch({ ...loud, ...points(`${n} / 10`) })).status).toBe(200);
     }
-    expect(google.notices.map(({ text }) => text)).toEqual(['5 / 10', '6 / 10', '7 / 10']);
+    expect(google.notifications.map(({ text }) => text)).toEqual(['5 / 10', '6 / 10', '7 / 10']);
     expect(google.objects.get(OBJECT.id)).toMatchObject(points('8 / 10'));
     clock += 24 * 3600_000 + 1;
     await patch({ ...loud, ...points('9 / 10') });
-    expect(google.notices.at(-1)?.text).toBe('9 / 10');
+    expect(google.notifications.at(-1)?.text).toBe('9 / 10');
     expect(google.objects.get(OBJECT.id)).not.toHaveProperty('notifyPreference');
   });
 
@@ -308,9 +308,9 @@ describe('the emulator of Google Wallet', () => {
       reason: 'QuotaExceededException',
     });
     expect((await addMessage(message('d', 'TEXT'))).status).toBe(200);
-    expect(google.notices).toHaveLength(3);
+    expect(google.notifications).toHaveLength(3);
     await patch({ notifyPreference: 'NOTIFY_ON_UPDATE', ...points('4 / 10') });
-    expect(google.notices.map(({ kind }) => kind)).toEqual([
+    expect(google.notifications.map(({ kind }) => kind)).toEqual([
       'message',
       'message',
       'message',

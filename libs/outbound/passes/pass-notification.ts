@@ -1,12 +1,12 @@
 import type { CustomerCardEvent } from '#loyalty/stamping/customer-card.events.js';
 
 /** A change that the customer is notified of. The text follows from the pass and its locale. */
-export type PassNotice =
+export type PassNotification =
   | { kind: 'stamped'; stamps: number }
   | { kind: 'redeemed'; rewardName: string }
   | { kind: 'unlocked'; rewardName: string };
 
-export type NoticeText = {
+export type NotificationText = {
   /** Null when stamps were removed: then the balance alone is shown. */
   text: string | null;
   /** Whether the text says how many stamps there are or are missing, so that each is different from the one before. */
@@ -15,8 +15,8 @@ export type NoticeText = {
   isOwn: boolean;
 };
 
-/** A notice with its text as of that moment: later changes of a card or its rewards must not notify again. */
-export type WrittenNotice = PassNotice & NoticeText;
+/** A notification with its text as of that moment: later changes of a card or its rewards must not notify again. */
+export type WrittenNotification = PassNotification & NotificationText;
 
 /** Of several changes at once, the customer is notified of the last one with the highest weight. */
 const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 1 } as const;
@@ -26,14 +26,17 @@ export type BalanceChange = {
   /** Whether the balance changed at all, silently or not. */
   changed: boolean;
   /** Null when the customer is not notified. */
-  notice: PassNotice | null;
+  notification: PassNotification | null;
   /** Whether the last action was silent; then so are the rewards that it unlocks. */
   silent: boolean;
 };
 
-export const UNCHANGED: BalanceChange = { changed: false, notice: null, silent: false };
+export const UNCHANGED: BalanceChange = { changed: false, notification: null, silent: false };
 
-export function applyToNotice(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
+export function applyToNotification(
+  before: BalanceChange,
+  event: CustomerCardEvent,
+): BalanceChange {
   const { type, data } = event;
   switch (type) {
     case 'StampsEarned':
@@ -46,21 +49,24 @@ export function applyToNotice(before: BalanceChange, event: CustomerCardEvent): 
       return applyAction(before, data.silent, { kind: 'redeemed', rewardName: data.rewardName });
     case 'RewardUnlocked':
       if (before.silent) return before;
-      return { ...before, notice: { kind: 'unlocked', rewardName: data.name } };
+      return { ...before, notification: { kind: 'unlocked', rewardName: data.name } };
     default:
       return before;
   }
 }
 
 function applyAction(
-  { notice }: BalanceChange,
+  { notification }: BalanceChange,
   silent: boolean,
-  latest: PassNotice,
+  latest: PassNotification,
 ): BalanceChange {
-  const isOutweighed = notice && WEIGHT[notice.kind] > WEIGHT[latest.kind];
-  return { changed: true, silent, notice: silent || isOutweighed ? notice : latest };
+  const isOutweighed = notification && WEIGHT[notification.kind] > WEIGHT[latest.kind];
+  return { changed: true, silent, notification: silent || isOutweighed ? notification : latest };
 }
 
-function addStamps({ notice }: BalanceChange, stamps: number): PassNotice {
-  return { kind: 'stamped', stamps: stamps + (notice?.kind === 'stamped' ? notice.stamps : 0) };
+function addStamps({ notification }: BalanceChange, stamps: number): PassNotification {
+  return {
+    kind: 'stamped',
+    stamps: stamps + (notification?.kind === 'stamped' ? notification.stamps : 0),
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import { createPushNotice } from './push-notice.js';
+import { createPushNotification } from './push-notification.js';
 
 const content = {
   uuid: 'u',
@@ -10,12 +10,12 @@ const content = {
   card: { name: 'Kaffee', stampsRequired: 10 },
 } as PassContent;
 
-const createNotice = (text: string | null, passContent = content) =>
-  createPushNotice(passContent, { text }, 'https://cards.example');
+const createNotification = (text: string | null, passContent = content) =>
+  createPushNotification(passContent, { text }, 'https://cards.example');
 
-describe('createPushNotice', () => {
-  it('is a declarative message with the notice, the balance and the way to the card', () => {
-    expect(createNotice('Noch 6 Stempel.')).toEqual({
+describe('createPushNotification', () => {
+  it('is a declarative message with the notification, the balance and the way to the card', () => {
+    expect(createNotification('Noch 6 Stempel.')).toEqual({
       web_push: 8030,
       notification: {
         title: 'Eck-Café',
@@ -30,8 +30,8 @@ describe('createPushNotice', () => {
     });
   });
 
-  it('lets a message of the store stay beside the notices of the card', () => {
-    const message = createPushNotice(
+  it('lets a message of the store stay beside the notifications of the card', () => {
+    const message = createPushNotification(
       content,
       { text: 'Montag geschlossen\nWir machen Pause.', message: 7 },
       'https://cards.example',
@@ -41,7 +41,7 @@ describe('createPushNotice', () => {
 
   it('counts full cards', () => {
     const describeBalance = (stampsCount: number) =>
-      createNotice(null, { ...content, stampsCount }).notification.body;
+      createNotification(null, { ...content, stampsCount }).notification.body;
     expect(describeBalance(10)).toBe('Kaffee: Die Karte ist voll');
     expect(describeBalance(13)).toBe('Kaffee: 1 volle Karte und 3 von 10');
     expect(describeBalance(20)).toBe('Kaffee: 2 volle Karten');
@@ -50,16 +50,16 @@ describe('createPushNotice', () => {
   it('fits into one record of a message, however long the names are', () => {
     const long = '🥐'.repeat(255);
     const card = { ...content.card, name: long };
-    const notice = createNotice(long, { ...content, storeName: long, card });
-    expect(Buffer.byteLength(JSON.stringify(notice))).toBeLessThan(3_900);
+    const notification = createNotification(long, { ...content, storeName: long, card });
+    expect(Buffer.byteLength(JSON.stringify(notification))).toBeLessThan(3_900);
   });
 
   it('falls back to English without translations', () => {
-    expect(createNotice('1 stamp added.', { ...content, locale: 'ja' }).notification).toMatchObject(
-      {
-        body: '1 stamp added.\nKaffee: 4 of 10 stamps',
-        lang: 'en',
-      },
-    );
+    expect(
+      createNotification('1 stamp added.', { ...content, locale: 'ja' }).notification,
+    ).toMatchObject({
+      body: '1 stamp added.\nKaffee: 4 of 10 stamps',
+      lang: 'en',
+    });
   });
 });

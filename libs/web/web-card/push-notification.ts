@@ -1,10 +1,10 @@
 import { getCustomerTranslations } from '#translations/translations.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import type { WrittenNotice } from '#outbound/passes/pass-notice.js';
+import type { WrittenNotification } from '#outbound/passes/pass-notification.js';
 import { summarize } from './card-view.js';
 
 /** The media type of a message that a browser can show itself. Others ignore it, as they cannot read what is encrypted. */
-export const PUSH_NOTICE_TYPE = 'application/notification+json';
+export const PUSH_NOTIFICATION_TYPE = 'application/notification+json';
 
 /** Long enough for every phone, and short enough for one record of a message (RFC 8291, section 4). */
 const MAX_TITLE_LENGTH = 100;
@@ -15,7 +15,7 @@ const MAX_BALANCE_LENGTH = 250;
  * A declarative push message (Push API, "Declarative push message"): a browser that knows it shows the notification
  * itself, without running the service worker. Any other gives it to the service worker, which shows the same.
  */
-export type PushNotice = {
+export type PushNotification = {
   /** Marks the message as a declarative one: the number of the RFC of Web Push. */
   web_push: 8030;
   notification: {
@@ -33,14 +33,14 @@ export type PushNotice = {
 };
 
 /**
- * Creates a notification in the language of the store. A notice replaces the one before, a message of the store stays.
+ * Creates a notification in the language of the store. That of a change replaces the one before, a message of the store stays.
  * @param publicUrl without a trailing slash
  */
-export function createPushNotice(
+export function createPushNotification(
   content: PassContent,
-  { text, message }: Pick<WrittenNotice, 'text'> & { message?: number },
+  { text, message }: Pick<WrittenNotification, 'text'> & { message?: number },
   publicUrl: string,
-): PushNotice {
+): PushNotification {
   const localization = getCustomerTranslations(content);
   const page = `${publicUrl}/passes/${content.uuid}`;
   const balance = `${content.card.name}: ${summarize(content, localization)}`;

@@ -2,7 +2,7 @@ import { getCustomerTranslations, type Localization } from '#translations/transl
 import type { CardMessages } from '#loyalty/cards/card.events.js';
 import { fillMessage, hasNumber, type Placeholder } from '#loyalty/cards/card-messages.js';
 import type { PassContent } from './pass-content.js';
-import type { NoticeText, PassNotice } from './pass-notice.js';
+import type { NotificationText, PassNotification } from './pass-notification.js';
 
 /** More of a name than this does not fit into a notification. */
 const MAX_NAME_LENGTH = 80;
@@ -11,23 +11,26 @@ const OWN_MESSAGES = {
   stamped: 'stampMessage',
   unlocked: 'rewardMessage',
   redeemed: 'redemptionMessage',
-} as const satisfies Record<PassNotice['kind'], keyof CardMessages>;
+} as const satisfies Record<PassNotification['kind'], keyof CardMessages>;
 
 /** Writes what the holder of a card is notified of: in the store's own words, or else what matters to the holder. */
-export function writeNotice(notice: PassNotice, content: PassContent): NoticeText {
-  if (notice.kind === 'stamped' && notice.stamps <= 0) {
+export function writeNotification(
+  notification: PassNotification,
+  content: PassContent,
+): NotificationText {
+  if (notification.kind === 'stamped' && notification.stamps <= 0) {
     return { text: null, hasCount: false, isOwn: false };
   }
   const localization = getCustomerTranslations(content);
-  const own = content.messages[OWN_MESSAGES[notice.kind]];
+  const own = content.messages[OWN_MESSAGES[notification.kind]];
   const text =
-    own === null ? undefined : fillMessage(own, listValues(notice, content, localization));
+    own === null ? undefined : fillMessage(own, listValues(notification, content, localization));
   if (own !== null && text !== undefined) return { text, hasCount: hasNumber(own), isOwn: true };
-  return { ...writeDefault(notice, content, localization), isOwn: false };
+  return { ...writeDefault(notification, content, localization), isOwn: false };
 }
 
 function listValues(
-  notice: PassNotice,
+  notification: PassNotification,
   content: PassContent,
   { locale }: Localization,
 ): Partial<Record<Placeholder, string>> {
@@ -35,7 +38,8 @@ function listValues(
   const numbers = new Intl.NumberFormat(locale);
   const names = { card: shorten(card.name), store: shorten(storeName) };
   const stamps = numbers.format(stampsCount);
-  if (notice.kind !== 'stamped') return { ...names, stamps, reward: shorten(notice.rewardName) };
+  if (notification.kind !== 'stamped')
+    return { ...names, stamps, reward: shorten(notification.rewardName) };
   const { missing, reward } = findNext(content);
   return {
     ...names,
@@ -46,17 +50,20 @@ function listValues(
 }
 
 function writeDefault(
-  notice: PassNotice,
+  notification: PassNotification,
   content: PassContent,
   localization: Localization,
-): Pick<NoticeText, 'text' | 'hasCount'> {
-  const { notice: t, stamps } = localization.t;
-  if (notice.kind !== 'stamped') {
-    return { text: t[notice.kind]({ reward: shorten(notice.rewardName) }), hasCount: false };
+): Pick<NotificationText, 'text' | 'hasCount'> {
+  const { notification: t, stamps } = localization.t;
+  if (notification.kind !== 'stamped') {
+    return {
+      text: t[notification.kind]({ reward: shorten(notification.rewardName) }),
+      hasCount: false,
+    };
   }
   const { missing, reward } = findNext(content);
   if (missing === null) {
-    return { text: `${stamps.added({ count: notice.stamps })}.`, hasCount: false };
+    return { text: `${stamps.added({ count: notification.stamps })}.`, hasCount: false };
   }
   const text =
     reward === null

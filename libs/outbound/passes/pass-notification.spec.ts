@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { CustomerCardEvent } from '#loyalty/stamping/customer-card.events.js';
-import { applyToNotice, UNCHANGED, type PassNotice } from './pass-notice.js';
+import { applyToNotification, UNCHANGED, type PassNotification } from './pass-notification.js';
 
 const create = (type: CustomerCardEvent['type'], data: object) =>
   ({ type, data }) as CustomerCardEvent;
@@ -9,11 +9,11 @@ const stamp = (stamps: number, silent = false) =>
 const unlock = (name: string) => create('RewardUnlocked', { name });
 const redeem = (rewardName: string) => create('RewardRedeemed', { rewardName, silent: false });
 
-/** The notice after these events, which came together. */
-const apply = (...events: CustomerCardEvent[]): PassNotice | null =>
-  events.reduce(applyToNotice, UNCHANGED).notice;
+/** The notification after these events, which came together. */
+const apply = (...events: CustomerCardEvent[]): PassNotification | null =>
+  events.reduce(applyToNotification, UNCHANGED).notification;
 
-describe('applyToNotice', () => {
+describe('applyToNotification', () => {
   it('adds up stamps', () => {
     expect(apply(stamp(1), stamp(2))).toEqual({ kind: 'stamped', stamps: 3 });
   });

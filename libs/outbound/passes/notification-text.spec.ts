@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from './pass-content.js';
-import { writeNotice } from './notice-text.js';
-import type { PassNotice } from './pass-notice.js';
+import { writeNotification } from './notification-text.js';
+import type { PassNotification } from './pass-notification.js';
 
 const content = {
   storeName: 'Corner Café',
@@ -14,9 +14,9 @@ const content = {
     { id: 2, name: 'Free coffee', description: null, stampsRequired: 10, available: false },
   ],
 } as unknown as PassContent;
-const stamped: PassNotice = { kind: 'stamped', stamps: 1 };
-const unlocked: PassNotice = { kind: 'unlocked', rewardName: 'Free coffee' };
-const redeemed: PassNotice = { kind: 'redeemed', rewardName: 'Free coffee' };
+const stamped: PassNotification = { kind: 'stamped', stamps: 1 };
+const unlocked: PassNotification = { kind: 'unlocked', rewardName: 'Free coffee' };
+const redeemed: PassNotification = { kind: 'redeemed', rewardName: 'Free coffee' };
 const withMessages = (
   messages: Partial<PassContent['messages']>,
   more: Partial<PassContent> = {},
@@ -26,7 +26,7 @@ const withMessages = (
   messages: { ...content.messages, ...messages },
 });
 
-describe('writeNotice', () => {
+describe('writeNotification', () => {
   it.each([
     [
       'en',
@@ -61,8 +61,8 @@ describe('writeNotice', () => {
       ],
     ],
   ])('says what matters in the language of the store: %s', (locale, texts) => {
-    const written = [stamped, unlocked, redeemed].map((notice) =>
-      writeNotice(notice, { ...content, locale }),
+    const written = [stamped, unlocked, redeemed].map((notification) =>
+      writeNotification(notification, { ...content, locale }),
     );
     // Spaces that do not break, as French has them.
     expect(written.map(({ text }) => text?.replaceAll(/[\u202f\u00a0]/g, ' '))).toEqual(texts);
@@ -75,7 +75,7 @@ describe('writeNotice', () => {
 
   it('counts to a full card without a further reward, and the new stamps beyond it', () => {
     const text = (stampsCount: number, stamps = 1) =>
-      writeNotice({ kind: 'stamped', stamps }, { ...content, stampsCount }).text;
+      writeNotification({ kind: 'stamped', stamps }, { ...content, stampsCount }).text;
     expect(text(9)).toBe('1 more stamp to your reward: Free coffee.');
     expect(text(11)).toBe('1 more stamp to a full card.');
     expect(text(12, 2)).toBe('2 stamps added.');
@@ -83,7 +83,7 @@ describe('writeNotice', () => {
 
   it('has no text when stamps were removed, also in the words of the store', () => {
     const own = withMessages({ stampMessage: 'Thanks!' });
-    expect(writeNotice({ kind: 'stamped', stamps: -1 }, own).text).toBeNull();
+    expect(writeNotification({ kind: 'stamped', stamps: -1 }, own).text).toBeNull();
   });
 
   it('uses the words of the store', () => {
@@ -92,7 +92,9 @@ describe('writeNotice', () => {
       rewardMessage: 'Come in for your {reward}! {store}',
       redemptionMessage: 'Enjoy! {card}: {stamps} left',
     });
-    expect([stamped, unlocked, redeemed].map((notice) => writeNotice(notice, own))).toEqual([
+    expect(
+      [stamped, unlocked, redeemed].map((notification) => writeNotification(notification, own)),
+    ).toEqual([
       { text: '3 more to your free coffee', hasCount: true, isOwn: true },
       { text: 'Come in for your Free coffee! Corner Café', hasCount: false, isOwn: true },
       { text: 'Enjoy! Coffee card: 7 left', hasCount: true, isOwn: true },
@@ -101,7 +103,7 @@ describe('writeNotice', () => {
 
   it('falls back to its own words where those of the store name what there is not', () => {
     const own = withMessages({ stampMessage: '{missing} more to {reward}' }, { stampsCount: 11 });
-    expect(writeNotice(stamped, own)).toEqual({
+    expect(writeNotification(stamped, own)).toEqual({
       text: '1 more stamp to a full card.',
       hasCount: true,
       isOwn: false,
@@ -110,8 +112,8 @@ describe('writeNotice', () => {
 
   it('takes names literally, and shortens long ones', () => {
     const own = withMessages({ rewardMessage: '{reward}' });
-    expect(writeNotice({ ...unlocked, rewardName: '$& {card}' }, own).text).toBe('$& {card}');
-    const { text } = writeNotice({ ...unlocked, rewardName: '🥐'.repeat(255) }, own);
+    expect(writeNotification({ ...unlocked, rewardName: '$& {card}' }, own).text).toBe('$& {card}');
+    const { text } = writeNotification({ ...unlocked, rewardName: '🥐'.repeat(255) }, own);
     expect([...(text ?? '')]).toHaveLength(80);
   });
 });
