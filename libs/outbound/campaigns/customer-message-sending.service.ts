@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { getNowMs } from '#platform/kernel/clock.js';
+import { getNow, getNowMs } from '#platform/kernel/clock.js';
 import { DamagedHistoryError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { Batcher } from '#platform/database/batcher.js';
@@ -22,6 +22,7 @@ import {
   reserveMessage,
   type LimitedMessage,
 } from '#outbound/messages/message-limits.service.js';
+import { EmailBounces } from '#outbound/messages/email-bounces.service.js';
 import type { MailOutcome } from '#outbound/messages/mail.js';
 import type { SmsOutcome } from '#outbound/messages/sms-response.js';
 import { judgeSmsNumber } from '#outbound/messages/sms-destination.js';
@@ -89,6 +90,7 @@ export class CustomerMessageSending {
     private readonly erasures: KnownErasures,
     private readonly cardContents: CardMessageContents,
     private readonly pictures: CardMessagePictures,
+    private readonly bounces: EmailBounces,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
     private readonly counts: WindowCounts,
@@ -225,6 +227,16 @@ export class CustomerMessageSending {
     if (outcome?.kind !== 'sent') await releaseReservation(this.pool, this.counts, limited);
     if (!outcome) return this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
     if (outcome.kind === 'refused') {
+      if ('status' in outcome) {
+        await this.bounces.record({
+          accountId: message.accountId,
+          customerId: message.customerId,
+          messageId: message.uuid,
+          address: to.to,
+          status: outcome.status,
+          sentAt: getNow(),
+        });
+      }
       this.log.warn(`message ${message.id} was refused (${message.channel}: ${outcome.error})`);
       return this.refuse(message, 'refused', channels);
     }

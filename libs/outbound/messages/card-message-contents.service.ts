@@ -53,7 +53,7 @@ export class CardMessageContents {
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
     const store = await this.readModels.load(account, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
-    const { email, phone } = holder.state;
+    const { email, emailBounce, phone } = holder.state;
     const { name, storeName, locale, addressForm, logo } = store.state;
     const template = await this.findTemplate(card.cardId);
     const { stampsCount } = card;
@@ -61,7 +61,7 @@ export class CardMessageContents {
     const link = `${this.config.publicUrl}/passes/${card.uuid}`;
     return {
       customerId: holder.state.id,
-      contact: { email, phone },
+      contact: { email, hasBounced: emailBounce !== undefined, phone },
       content: {
         store: storeName ?? name,
         locale,

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#platform/kernel/clock.js';
 import type { Job, JobOutcome } from '#platform/database/job-queue.js';
 import type { JobHandler } from '#platform/database/job-runner.js';
 import { CapOverrides } from '#platform/event-store/commands/cap-overrides.service.js';
@@ -15,6 +16,7 @@ import {
 import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type QueuedMessage } from './card-messages.service.js';
+import { EmailBounces } from './email-bounces.service.js';
 import { findLimits } from './message-limits.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import type { SmsOutcome } from './sms-response.js';
@@ -39,6 +41,7 @@ export class CardMessageSending {
     private readonly contents: CardMessageContents,
     private readonly pictures: CardMessagePictures,
     private readonly erasures: KnownErasures,
+    private readonly bounces: EmailBounces,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
     private readonly metrics: MessageMetrics,
@@ -99,19 +102,36 @@ export class CardMessageSending {
       return this.messages.postpone(message, REWRITE_DELAY_MS, 'it is being sent again');
     }
     this.metrics.countAttempt(`card_${channel}`, outcome.kind);
-    if (outcome.kind === 'refused') await this.messages.releaseReservation(message, route);
-    if (outcome.kind === 'refused' && channel === 'email') {
-      const other = this.routeTo(content, true);
-      if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
-    }
     if (outcome.kind === 'failed') return outcome;
-    if (outcome.kind === 'refused') {
-      this.log.warn(`message ${message.id} could not be sent by ${channel} (${outcome.error})`);
-      return this.messages.record(message, 'failed', { reason: outcome.error });
-    }
+    if (outcome.kind === 'refused') return this.recordRefusal(message, content, route, outcome);
     this.log.debug(`message ${message.id} was sent`);
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
     return this.messages.record(message, 'sent', { providerId });
+  }
+
+  /** Sends by SMS what the mail server refuses. What nobody takes has failed. */
+  private async recordRefusal(
+    message: Job<QueuedMessage>,
+    content: FoundContent,
+    route: Extract<Route, { kind: 'send' }>,
+    outcome: Extract<Outcome, { kind: 'refused' }>,
+  ): Promise<void> {
+    const { channel, to } = route;
+    await this.messages.releaseReservation(message, route);
+    if (channel === 'email') {
+      await this.bounces.record({
+        accountId: message.accountId,
+        customerId: content.customerId,
+        messageId: message.id,
+        address: to,
+        status: 'status' in outcome ? outcome.status : undefined,
+        sentAt: getNow(),
+      });
+      const other = this.routeTo(content, true);
+      if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
+    }
+    this.log.warn(`message ${message.id} could not be sent by ${channel} (${outcome.error})`);
+    return this.messages.record(message, 'failed', { reason: outcome.error });
   }
 
   private recordUnsent(

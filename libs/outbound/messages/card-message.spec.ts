@@ -105,6 +105,14 @@ describe('chooseRoute', () => {
     expect(chooseRoute({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
   });
 
+  it('sends no e-mail to an address from which one came back', () => {
+    const bounced = { email, hasBounced: true };
+    const sms = { kind: 'send', channel: 'sms', to: phone };
+    expect(chooseRoute({ ...bounced, phone }, both, false)).toEqual(sms);
+    const dropped = { kind: 'drop', reason: 'bounced' };
+    expect(chooseRoute({ ...bounced, phone: null }, both, false)).toEqual(dropped);
+  });
+
   it('holds a message while nothing is set up that reaches the customer', () => {
     const none = { email: false, sms: false, smsCountries };
     const byMail = {

@@ -116,13 +116,14 @@ function isRepeat(later: MessageRequest, earlier: MessageRequest): boolean {
   );
 }
 
-/** The current addresses of a customer. */
-export type Contact = { email: string | null; phone: string | null };
+/** The current addresses of a customer. @property hasBounced whether an e-mail to the address came back */
+export type Contact = { email: string | null; phone: string | null; hasBounced?: boolean };
 
 /** Why a message is not sent. A country that the store sends no SMS to stands behind: ISO 3166-1 alpha-2. */
 export type UnsentReason =
   | 'erased'
   | 'no_address'
+  | 'bounced'
   | 'no_country_code'
   | 'number_without_sms'
   | 'mail_not_set_up'
@@ -151,16 +152,16 @@ export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonl
  * @param mailRefused the mail server does not know the address
  */
 export function chooseRoute(
-  { email, phone }: Contact,
+  { email, phone, hasBounced = false }: Contact,
   channels: Channels,
   mailRefused: boolean,
 ): Route {
-  const byMail = mailRefused ? null : email;
+  const byMail = mailRefused || hasBounced ? null : email;
   if (byMail !== null && channels.email) return { kind: 'send', channel: 'email', to: byMail };
   const bySms = phone === null ? null : routeBySms(phone, channels);
   if (bySms?.kind === 'send') return bySms;
   if (byMail !== null) return { kind: 'hold', channel: 'email', reason: 'mail_not_set_up' };
-  return bySms ?? { kind: 'drop', reason: 'no_address' };
+  return bySms ?? { kind: 'drop', reason: hasBounced ? 'bounced' : 'no_address' };
 }
 
 function routeBySms(phone: string, { sms, smsCountries }: Channels): Route {

@@ -22,8 +22,8 @@ export type IllustratedMail = Mail & { pictures: MailPicture[] };
 
 export type MailOutcome =
   | { kind: 'sent' }
-  /** The server does not know the recipient, so a retry would not help. */
-  | { kind: 'refused'; error: string }
+  /** The server refuses the recipient for good. @property status its enhanced code, such as 5.1.1, if it gave one */
+  | { kind: 'refused'; error: string; status?: string }
   | { kind: 'failed'; error: string };
 
 const SECOND_MS = 1_000;

@@ -1,8 +1,10 @@
 import { Module } from '@nestjs/common';
+import { RecordBounceHandler } from '#loyalty/customers/email-bounces.commands.js';
 import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
 import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessagesFollower } from './card-messages.subscription.js';
 import { CardMessageSending } from './card-message-sending.service.js';
+import { EmailBounces } from './email-bounces.service.js';
 import { MailQueue } from './mail-queue.service.js';
 import { MessageDispatch } from './message-dispatch.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -19,10 +21,12 @@ import { SmtpClient } from './smtp.client.js';
     CardMessagesFollower,
     CardMessagePictures,
     CardMessageSending,
+    EmailBounces,
     MailQueue,
     MessageDispatch,
     MessageMetrics,
     MessageRetention,
+    RecordBounceHandler,
     RetirementNotices,
     SmsClient,
     SmtpClient,
@@ -30,6 +34,7 @@ import { SmtpClient } from './smtp.client.js';
   exports: [
     CardMessagePictures,
     CardMessagesFollower,
+    EmailBounces,
     MessageDispatch,
     MessageRetention,
     RetirementNotices,

@@ -52,6 +52,20 @@ it('SmtpClient sends no text when mayBeSent turns false after the server has ask
 });
 
 it.each([
+  ['5.1.1', '5.1.1'],
+  ['5.7.1', '5.7.1'],
+  [undefined, undefined],
+  ['5.1.1.1', undefined],
+])('SmtpClient tells the enhanced code of a refusal (%s)', async (code, status) => {
+  const to = `${code ?? 'none'}@refused.example`;
+  server.refuse(to, code);
+  const { signal } = new AbortController();
+  const outcome = await client.send('1', { ...MAIL, to }, signal);
+  const error = 'responded with 550 at RCPT TO';
+  expect(outcome).toEqual({ kind: 'refused', error, ...(status && { status }) });
+});
+
+it.each([
   ['the host of PUBLIC_URL', { PUBLIC_URL: 'https://Cards.Example:8443/x' }, 'cards.example'],
   [
     'the domain of MAIL_FROM for a host without a dot',

@@ -130,13 +130,19 @@ function getDomain(from: string): string {
   return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
 }
 
+/** The enhanced status code of a reply (RFC 2034, section 4). */
+const ENHANCED_STATUS = /^5\d\d[ -](5\.\d{1,3}\.\d{1,3})(?=\s|$)/;
+
 /** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
 function toOutcome(error: unknown): MailOutcome {
   if (error instanceof ProxyError) return { kind: 'failed', error: error.message };
-  const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
+  const { code, response: reply, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;
   const failure = typeof code === 'string' ? code : 'unknown';
   const where = typeof command === 'string' ? ` at ${command}` : '';
   const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;
-  return { kind: refused ? 'refused' : 'failed', error: `${response ?? failure}${where}` };
+  const text = `${response ?? failure}${where}`;
+  if (!refused) return { kind: 'failed', error: text };
+  const status = ENHANCED_STATUS.exec(typeof reply === 'string' ? reply : '')?.[1];
+  return { kind: 'refused', error: text, ...(status !== undefined && { status }) };
 }

@@ -33,7 +33,8 @@ export class MailServer {
   /** Recipients that were named, including those without a response yet. */
   named = 0;
   private recipientsHeld: Promise<void> = Promise.resolve();
-  private readonly refused = new Set<string>();
+  /** Addresses that are refused, with what the server says. */
+  private readonly refused = new Map<string, string>();
 
   static async start(): Promise<MailServer> {
     const server = new MailServer();
@@ -50,8 +51,13 @@ export class MailServer {
     this.hanging = hanging;
   }
 
-  refuse(recipient: string): void {
-    this.refused.add(recipient);
+  /** @param status an enhanced code such as 5.1.1; left out: the server gives none */
+  refuse(recipient: string, status?: string): void {
+    this.refused.set(recipient, `${status === undefined ? '' : `${status} `}no ${recipient} here`);
+  }
+
+  accept(recipient: string): void {
+    this.refused.delete(recipient);
   }
 
   /** The next recipients get no response until they are released. @returns releases them */
@@ -67,6 +73,7 @@ export class MailServer {
   async comeBack(): Promise<void> {
     const server = new SMTPServer({
       disabledCommands: ['AUTH', 'STARTTLS'],
+      hideENHANCEDSTATUSCODES: true,
       closeTimeout: 10,
       onMailFrom: (_address, { hostNameAppearsAs: name }, done) => {
         this.clientNames.add(name);
@@ -74,9 +81,10 @@ export class MailServer {
       },
       onRcptTo: ({ address }, _session, done) => {
         this.named++;
-        void this.recipientsHeld.then(() =>
-          done(this.refused.has(address) ? refuse(550, `no ${address} here`) : null),
-        );
+        void this.recipientsHeld.then(() => {
+          const reason = this.refused.get(address);
+          done(reason === undefined ? null : refuse(550, reason));
+        });
       },
       onData: (stream, { envelope }, done) => {
         this.startedCount++;

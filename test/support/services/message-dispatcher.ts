@@ -1,3 +1,4 @@
+import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { readPosition } from '#platform/event-store/port/subscription-position.js';
@@ -16,6 +17,7 @@ import { CardMessagePictures } from '#outbound/messages/card-message-pictures.se
 import { CardMessageSending } from '#outbound/messages/card-message-sending.service.js';
 import { CARD_MESSAGES, CardMessages } from '#outbound/messages/card-messages.service.js';
 import { CardMessagesFollower } from '#outbound/messages/card-messages.subscription.js';
+import { EmailBounces } from '#outbound/messages/email-bounces.service.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
 import { MailQueue } from '#outbound/messages/mail-queue.service.js';
 import { MessageDispatch } from '#outbound/messages/message-dispatch.service.js';
@@ -58,6 +60,7 @@ export class MessageFollower {
       contents,
       new CardMessagePictures(get(StripImages)),
       get(KnownErasures),
+      new EmailBounces(get(CommandBus)),
       smtp,
       new SmsClient(config),
       metrics,

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import { Browser } from '../support/browser/browser.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+
+const [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
+const service = useService({
+  SMTP_URL: mails.url,
+  MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+  ...provider.settings,
+});
+let store: ContractClient;
+let cardId: number;
+let people = 0;
+
+beforeAll(async () => {
+  await startDispatcher(service.running);
+  store = await service.newStore({ locale: 'en-DE' });
+  const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
+    card: { name: 'Coffee' },
+  });
+  cardId = body.id;
+});
+afterAll(() => Promise.all([mails.goAway(), provider.stop()]));
+
+const newAddress = () => `anna${++people}@mail.example`;
+const newNumber = () => `+4915112345${String(++people).padStart(3, '0')}`;
+
+type Customer = { id: number; page: string };
+
+/** Adds a customer, who is sent the link of their card. */
+async function add(contact: object): Promise<Customer> {
+  const { status, body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Anna', ...contact },
+    card_id: cardId,
+    send_card_links: true,
+  });
+  expect(status).toBe(201);
+  return { id: body.id, page: `/app/stores/${store.accountId}/customers/${body.id}` };
+}
+
+/** Sends a customer the link of another card. That of the same one is sent once in ten minutes. */
+async function sendAnother(browser: Browser, { id, page }: Customer): Promise<void> {
+  const card = await store.post<{ id: number }>(`${store.store}/cards`, { card: { name: 'Tea' } });
+  const cards = `${store.store}/customers/${id}/customer_cards`;
+  const { status, body } = await store.post<{ id: number }>(cards, { card_id: card.body.id });
+  expect(status).toBe(201);
+  await browser.get(page);
+  const sent = await browser.post(`${page}/cards/${body.id}/send_link`);
+  expect(sent.location).toBe(`${page}?done=sent`);
+}
+
+const listHistory = async (id: number, name: string) =>
+  (await store.get<unknown[]>(`${store.store}/history?type=${name}&customer_id=${id}`)).body;
+const waitForBounce = (id: number) =>
+  eventually(
+    () => listHistory(id, 'customer.email_bounced'),
+    ({ length }) => length === 1,
+  );
+const waitForMail = (address: string) =>
+  eventually(
+    () => mails.received.filter(({ to }) => to === address),
+    ({ length }) => length === 1,
+  );
+const signIn = () => Browser.signedIn(service.running, store.email);
+
+it('MSG-11 No e-mail goes to an address any more once its mail server has refused it for good', async () => {
+  const browser = await signIn();
+  const [email, phone] = [newAddress(), newNumber()];
+  mails.refuse(email, '5.1.1');
+  const anna = await add({ email, phone });
+  await waitForBounce(anna.id);
+  await eventually(
+    () => provider.to(phone),
+    ({ length }) => length === 1,
+  );
+  const { named } = mails;
+  expect((await browser.get(anna.page)).text).toContain(
+    'its mail server does not know the mailbox',
+  );
+  await sendAnother(browser, anna);
+  await eventually(
+    () => provider.to(phone),
+    ({ length }) => length === 2,
+  );
+  expect(mails.named).toBe(named);
+
+  // Without a phone number the message is not sent, and the outbox says why.
+  const other = newAddress();
+  mails.refuse(other, '5.2.1');
+  const otto = await add({ email: other });
+  await waitForBounce(otto.id);
+  await sendAnother(browser, otto);
+  await eventually(
+    async () => (await browser.get(`/app/stores/${store.accountId}/messages`)).text,
+    (text) => />Not sent</.test(text),
+  );
+
+  // A refusal for another reason says nothing about the address.
+  const third = newAddress();
+  mails.refuse(third, '5.7.1');
+  const ida = await add({ email: third, phone: newNumber() });
+  const last = newAddress();
+  mails.refuse(last, '5.1.1');
+  await waitForBounce((await add({ email: last })).id);
+  expect(await listHistory(ida.id, 'customer.email_bounced')).toEqual([]);
+});
+
+it('MSG-12 Another e-mail address gets e-mails, and so does one that staff try again on the page of its customer', async () => {
+  const browser = await signIn();
+  const email = newAddress();
+  mails.refuse(email, '5.1.1');
+  const anna = await add({ email });
+  await waitForBounce(anna.id);
+  const page = await browser.get(anna.page);
+  expect(page.text).toContain('Try this address again');
+  mails.accept(email);
+  const tried = await browser.post(`${anna.page}/retry_email`);
+  expect(tried.location).toBe(`${anna.page}?done=retried`);
+  expect((await browser.get(anna.page)).text).not.toContain('Try this address again');
+  expect(await listHistory(anna.id, 'customer.email_retried')).toHaveLength(1);
+  await sendAnother(browser, anna);
+  await waitForMail(email);
+
+  const [wrong, right] = [newAddress(), newAddress()];
+  mails.refuse(wrong, '5.1.1');
+  const otto = await add({ email: wrong });
+  await waitForBounce(otto.id);
+  const changed = await store.patch(`${store.store}/customers/${otto.id}`, {
+    customer: { email: right },
+  });
+  expect(changed.status).toBe(200);
+  expect((await browser.get(otto.page)).text).not.toContain('Try this address again');
+  await sendAnother(browser, otto);
+  await waitForMail(right);
+});
