@@ -80,6 +80,7 @@ describe('the service', () => {
       args.push('--continue-on-failure', '--seed', SEED, '--request-timeout', '60');
       const environment = {
         OPENAPI: document,
+        SCHEMA_CODES: resolve('test/support/fuzz/schema-codes.json'),
         SCHEMATHESIS_HOOKS: join(folder, 'hooks.py'),
         API_TOKEN: store.token ?? '',
         ACCOUNT_ID: String(store.accountId),

@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#platform/kernel/text.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
-import type { ContractClient } from '../http/contract.js';
+import type { ContractClient, Failure } from '../http/contract.js';
 import type { ApiResponse } from '../services/service.js';
 import { renderFile, type SentFile } from './import-files.js';
 import { ImportModel } from './import-model.js';
@@ -44,6 +45,10 @@ const WRAPPERS: Record<string, string> = {
   locations: 'location',
   posters: 'poster',
 };
+/** Codes of the rules that the schema states, which Schemathesis knows too. */
+const SCHEMA_CODES = new Set(
+  JSON.parse(readFileSync(new URL('schema-codes.json', import.meta.url), 'utf8')) as string[],
+);
 const NOBODY = 999_999_999;
 /** Paths of no store, which the token of another one may read. */
 const STORELESS = new Set(['/api/v1/status', '/api/v1/accounts', '/api/v1/token']);
@@ -144,6 +149,8 @@ export class Shops {
       );
       return;
     }
+    const isValid = step.body.kind === 'json' && step.body.isValid && step.query.length === 0;
+    if (answer.status === 422 && isValid) this.expectOtherRules(answer);
     if (answer.status >= 300 || step.token !== 'own') return;
     const namesRecord = /\{(id|customer_id|subscription_id|code)\}/.test(step.path);
     this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was shown");
@@ -175,6 +182,15 @@ export class Shops {
         'sent twice, answered otherwise',
       );
     }
+  }
+
+  /** Checks that what the schema allows was rejected by rules that it does not state. */
+  private expectOtherRules({ text, body }: ApiResponse): void {
+    const { error_codes: codes = {} } = body as Failure;
+    const stated = Object.values(codes)
+      .flat()
+      .filter((code) => SCHEMA_CODES.has(code));
+    this.expect(stated.length === 0, `what the schema allows was rejected: ${text}`);
   }
 
   /** Checks what a successful write must have led to. */

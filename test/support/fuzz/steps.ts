@@ -13,7 +13,8 @@ type Operation = {
 
 export type Body =
   | { kind: 'none' }
-  | { kind: 'json'; value: unknown; chunked: boolean }
+  /** @property isValid the schema allows it */
+  | { kind: 'json'; value: unknown; isValid: boolean; chunked: boolean }
   | { kind: 'bytes'; bytes: Uint8Array<ArrayBuffer>; type: string | null }
   | { kind: 'file'; file: FileSpec };
 
@@ -307,8 +308,13 @@ function bodyOf(schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Body
     .constantFrom(...BYTES)
     .map(([type, bytes]): Body => ({ kind: 'bytes', bytes: bytes, type }));
   const none = fc.constant<Body>({ kind: 'none' });
-  const json = (values: fc.Arbitrary<unknown>) =>
-    fc.record({ kind: fc.constant('json' as const), value: values, chunked: RARE });
+  const json = (values: fc.Arbitrary<unknown>, isValid = false) =>
+    fc.record({
+      kind: fc.constant('json' as const),
+      value: values,
+      isValid: fc.constant(isValid),
+      chunked: RARE,
+    });
   if (schema === undefined) {
     return fc.oneof(
       { weight: 12, arbitrary: none },
@@ -318,7 +324,7 @@ function bodyOf(schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Body
   }
   const valid = validValue('', schema, resolve);
   return fc.oneof(
-    { weight: 70, arbitrary: json(valid) },
+    { weight: 70, arbitrary: json(valid, true) },
     { weight: 35, arbitrary: json(invalidObject(schema, resolve)) },
     { weight: 5, arbitrary: json(anything) },
     { weight: 5, arbitrary: bytes },

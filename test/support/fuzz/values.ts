@@ -10,6 +10,7 @@ export type Schema = {
   minimum?: number;
   maximum?: number;
   maxLength?: number;
+  minItems?: number;
   maxItems?: number;
   items?: Schema;
   properties?: Record<string, Schema>;
@@ -170,7 +171,8 @@ export function validValue(
   if (schema.properties) return validObject(schema, resolve);
   if (types.has('array')) {
     const items = validValue(name, schema.items ?? {}, resolve);
-    return orNull(fc.array(items, { maxLength: schema.maxItems ?? 3 }));
+    const { minItems: minLength = 0, maxItems: maxLength = Math.max(3, minLength) } = schema;
+    return orNull(fc.array(items, { minLength, maxLength }));
   }
   if (types.has('object')) return metadata;
   if (types.has('boolean')) return fc.constantFrom(true, false, 1, 0, 'true', 'false', '1', '0');
