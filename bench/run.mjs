@@ -29,6 +29,8 @@ const benches = {
   proof: 'what the table of the history and the transparency log cost for each event',
   imports: 'how long a file of 50,000 customers takes, and the same file again',
   uploads: 'what many large files at once cost the api in memory and other requests in time',
+  messages:
+    'how long an announcement takes to 10,000 customers, and what it costs the stamps of tills',
   images: 'images of cards per second, drawn and kept',
   passes:
     'signed passes for Apple Wallet per second and core, compared with passkit-generator and pkijs',
