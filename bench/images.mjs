@@ -58,7 +58,7 @@ async function serviceOf(env) {
   const { createDataSource, getPool } = await from('platform/database/data-source');
   const { createStripDesign } = await from('outbound/card-images/strip-design');
   const { StripRenderer } = await from('outbound/card-images/strip-renderer.service');
-  const { StripImages } = await from('outbound/card-images/strip-images.service');
+  const { CardImages } = await from('outbound/card-images/card-images.service');
   const config = readConfig({ ...process.env, ...env });
   const source = await createDataSource(config, 'bench').initialize();
   const pool = getPool(source);
@@ -66,7 +66,7 @@ async function serviceOf(env) {
     pool,
     createStripDesign,
     /** As in a process that has just started. */
-    newImages: () => new StripImages(pool, new StripRenderer(pool), config),
+    newImages: () => new CardImages(pool, new StripRenderer(pool), config),
     end: () => source.destroy(),
   };
 }

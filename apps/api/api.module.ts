@@ -26,7 +26,7 @@ import { StatisticsModule } from '#loyalty/statistics/statistics.module.js';
 import { SubscriptionsModule } from '#outbound/subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#outbound/passes/wallet-state.module.js';
 import { AnnouncementsModule } from '#outbound/campaigns/announcements.module.js';
-import { PublicImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { PublicImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PagesModule } from '#web/pages/pages.module.js';
 import { SignInModule } from '#web/sign-in/sign-in.module.js';
 import { AdminApiModule } from '#web/admin-api/admin-api.module.js';

@@ -10,7 +10,7 @@ import {
   toStripUrl,
   type StripDesign,
 } from '#outbound/card-images/strip-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import {
   expectFailure,
   expectRefused,
@@ -59,7 +59,7 @@ async function designOf({ id }: CardJson): Promise<StripDesign> {
 
 async function remembered(card: CardJson): Promise<{ hash: string; design: StripDesign }> {
   const design = await designOf(card);
-  const images = service.running.app.get(StripImages, { strict: false });
+  const images = service.running.app.get(CardImages, { strict: false });
   return { hash: await images.remember(store.accountId, design), design };
 }
 

@@ -11,7 +11,7 @@ import {
   type StripAppearance,
   type StripSize,
 } from '#outbound/card-images/strip-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import {
   PHOTOGRAPHS,
   pixelAt,
@@ -40,13 +40,13 @@ const APPEARANCE: StripAppearance = {
 };
 
 let service: LocalService;
-let images: StripImages;
+let images: CardImages;
 /** Hashes of the stored pictures, by name. */
 const pictures = new Map<string, string>();
 
 beforeAll(async () => {
   service = await startService();
-  images = service.app.get(StripImages, { strict: false });
+  images = service.app.get(CardImages, { strict: false });
   await addPicture('speckled', await speckled(STRIP.width, STRIP.height).png().toBuffer());
   await addPicture('photo', await renderPhoto());
 });
@@ -339,13 +339,13 @@ describe('stored strip images', () => {
     const { database, environment } = service;
     const other = await startService(environment, { ...database, close: async () => undefined });
     try {
-      const otherImages = other.app.get(StripImages, { strict: false });
+      const otherImages = other.app.get(CardImages, { strict: false });
       expect(await otherImages.findPng(hash, 3, '1x')).toEqual(first);
       // Bytes that the design does not show can only come from the table.
       const { query } = service.database;
       await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
       const third = await startService(environment, { ...database, close: async () => undefined });
-      const png = await third.app.get(StripImages, { strict: false }).findPng(hash, 3, '1x');
+      const png = await third.app.get(CardImages, { strict: false }).findPng(hash, 3, '1x');
       await third.stop();
       expect(png?.toString()).toBe('not drawn');
     } finally {
@@ -383,7 +383,7 @@ describe('stored strip images', () => {
   it('stay within STRIP_IMAGES_KEPT_MB because the oldest are deleted', async () => {
     const smallService = await startService({ STRIP_IMAGES_KEPT_MB: '1' });
     try {
-      const otherImages = smallService.app.get(StripImages, { strict: false });
+      const otherImages = smallService.app.get(CardImages, { strict: false });
       const pool = smallService.app.get(Pool);
       const old = 'a'.repeat(32);
       await pool.query(

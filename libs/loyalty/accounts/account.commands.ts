@@ -99,7 +99,7 @@ export class UpdateAccount extends ChangeAccount {
 }
 
 export class SetLogo extends ChangeAccount {
-  /** @param picture SHA-256 of what `StripPictures` has stored */
+  /** @param picture SHA-256 of what `UploadedPictures` has stored */
   constructor(
     context: CommandContext,
     userId: number,

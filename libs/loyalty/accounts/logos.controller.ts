@@ -5,7 +5,7 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { Authenticated, Context, type Caller } from '#platform/http/caller.js';
 import { Endpoint } from '#platform/http/endpoint.js';
 import { getPicture, TakesPicture } from '#platform/http/body-kinds.js';
-import { LOGO, StripPictures } from '#loyalty/cards/strip-pictures.service.js';
+import { LOGO, UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
 import { RemoveLogo, SetLogo } from './account.commands.js';
 import { AccountJson } from './account.dto.js';
 
@@ -13,7 +13,7 @@ import { AccountJson } from './account.dto.js';
 export class LogosController {
   constructor(
     private readonly commands: CommandBus,
-    private readonly pictures: StripPictures,
+    private readonly pictures: UploadedPictures,
   ) {}
 
   @Put()

@@ -36,7 +36,7 @@ export class ArchiveCard extends RecordCommand<CardJson> {}
 export class UnarchiveCard extends RecordCommand<CardJson> {}
 
 export class SetStripImage extends RecordCommand<CardJson> {
-  /** @param picture SHA-256 of what `StripPictures` has stored */
+  /** @param picture SHA-256 of what `UploadedPictures` has stored */
   constructor(
     context: CommandContext,
     id: number,

@@ -24,7 +24,7 @@ import {
   toCardAttributes,
 } from './card.dto.js';
 import { CardsService } from './cards.service.js';
-import { StripPictures } from './strip-pictures.service.js';
+import { UploadedPictures } from './uploaded-pictures.service.js';
 
 const CARD = createRecordLookup(CardsService, (cards, accountId, { id = '' }) =>
   cards.get(accountId, parsePathId(id)),
@@ -40,7 +40,7 @@ export class CardsController {
   constructor(
     private readonly commands: CommandBus,
     private readonly cards: CardsService,
-    private readonly pictures: StripPictures,
+    private readonly pictures: UploadedPictures,
   ) {}
 
   @Get()

@@ -4,13 +4,13 @@ import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
 import { ApplePushes } from './apple-pushes.service.js';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PassPictures } from './pass-pictures.service.js';
 import { PasskitController } from './passkit.controller.js';
 
 /** Serves requests, in the api. */
 @Module({
-  imports: [PassesModule, StripImagesModule],
+  imports: [PassesModule, CardImagesModule],
   controllers: [PasskitController],
   providers: [AppleCertificate, AppleDevices, ApplePasses, PassPictures],
   exports: [AppleCertificate, ApplePasses],

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { countKeptBytes } from '#platform/kernel/kept-bytes.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import { createPassFile, type PassFile } from './pass-package.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
@@ -29,7 +29,7 @@ export class PassPictures {
 
   constructor(
     private readonly links: PassImages,
-    private readonly images: StripImages,
+    private readonly images: CardImages,
   ) {}
 
   async getFiles(content: PassContent): Promise<PassFile[]> {

@@ -37,7 +37,7 @@ export function createLogoDesign(logo: string, ground: string): LogoDesign {
 }
 
 /**
- * Returns the public URL of a drawn logo. It works once `StripImages` has stored the design.
+ * Returns the public URL of a drawn logo. It works once `CardImages` has stored the design.
  * @param publicUrl without a trailing slash
  */
 export function toDrawnLogoUrl(publicUrl: string, hash: string, size: LogoSize): string {

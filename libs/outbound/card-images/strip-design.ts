@@ -99,7 +99,7 @@ export function hashDesign(design: StripDesign | LogoDesign): string {
 }
 
 /**
- * Returns the public URL of a strip. It works once `StripImages` has stored the design.
+ * Returns the public URL of a strip. It works once `CardImages` has stored the design.
  * @param publicUrl without a trailing slash
  * @param filled see `countFilledStamps`
  */

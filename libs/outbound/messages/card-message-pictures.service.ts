@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import { createLogoDesign } from '#outbound/card-images/logo-design.js';
 import { countFilledStamps, createStripDesign } from '#outbound/card-images/strip-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import type { CardPictures } from './card-message-texts.js';
@@ -24,7 +24,7 @@ export type PicturedCard = {
 export class CardMessagePictures {
   private readonly log = new Logger('pictures in e-mails');
 
-  constructor(private readonly images: StripImages) {}
+  constructor(private readonly images: CardImages) {}
 
   /** @returns null when they cannot be drawn: what the e-mail says matters more */
   async drawIfPossible(pictured: PicturedCard): Promise<CardPictures | null> {

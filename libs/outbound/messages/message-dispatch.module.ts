@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { RecordBounceHandler } from '#loyalty/customers/email-bounces.commands.js';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessagesFollower } from './card-messages.subscription.js';
 import { CardMessageSending } from './card-message-sending.service.js';
@@ -16,7 +16,7 @@ import { SmtpClient } from './smtp.client.js';
 
 /** Sends messages, in the dispatcher. */
 @Module({
-  imports: [MessagesModule, StripImagesModule],
+  imports: [MessagesModule, CardImagesModule],
   providers: [
     CardMessagesFollower,
     CardMessagePictures,

@@ -13,12 +13,12 @@ import {
   toDrawnLogoUrl,
   type LogoSize,
 } from '#outbound/card-images/logo-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import type { PictureContent } from './pass-content.js';
 
 /** The images of one pass. The image at a URL never changes. */
 export type PassImageLinks = {
-  /** The hash of the design, see `StripImages`. */
+  /** The hash of the design, see `CardImages`. */
   hash: string;
   filled: number;
   strip: Record<StripSize, string>;
@@ -33,7 +33,7 @@ const LOGO_SIZE_NAMES = Object.keys(LOGO_SIZES) as LogoSize[];
 @Injectable()
 export class PassImages {
   constructor(
-    private readonly images: StripImages,
+    private readonly images: CardImages,
     private readonly config: Config,
   ) {}
 

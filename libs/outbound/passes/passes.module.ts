@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PassImages } from './pass-images.service.js';
 import { PassContents } from './pass-contents.service.js';
 import { PassMessages } from './pass-messages.service.js';
@@ -8,8 +8,8 @@ import { PassUpdates } from './pass-updates.service.js';
 
 /** Provides what all forms of a pass share, in the api and in the dispatcher. */
 @Module({
-  imports: [StripImagesModule],
+  imports: [CardImagesModule],
   providers: [PassContents, PassImages, PassMessages, Passes, PassUpdates],
-  exports: [PassContents, PassImages, PassMessages, Passes, PassUpdates, StripImagesModule],
+  exports: [PassContents, PassImages, PassMessages, Passes, PassUpdates, CardImagesModule],
 })
 export class PassesModule {}

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '#loyalty/accounts/accounts.module.js';
 import { AnnouncementsModule } from '#outbound/campaigns/announcements.module.js';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { CardsModule } from '#loyalty/cards/cards.module.js';
 import { CustomersModule } from '#loyalty/customers/customers.module.js';
 import { ExportsModule } from '#loyalty/exports/exports.module.js';
@@ -87,7 +87,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     SignInModule,
     StampingModule,
     StatisticsModule,
-    StripImagesModule,
+    CardImagesModule,
     SubscriptionsModule,
   ],
   controllers: [

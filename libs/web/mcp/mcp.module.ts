@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { McpEndpoint } from './mcp-endpoint.service.js';
 
 /** Serves assistants, in the api. */
-@Module({ imports: [StripImagesModule], providers: [McpEndpoint] })
+@Module({ imports: [CardImagesModule], providers: [McpEndpoint] })
 export class McpModule {}

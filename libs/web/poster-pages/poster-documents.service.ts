@@ -5,7 +5,7 @@ import { copyToKeep, countKeptBytes } from '#platform/kernel/kept-bytes.js';
 import { query } from '#platform/database/connection.js';
 import type { Account } from '#loyalty/accounts/account.js';
 import { createLogoDesign } from '#outbound/card-images/logo-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import type { Poster } from '#loyalty/posters/poster.js';
@@ -63,7 +63,7 @@ export class PosterDocuments {
   constructor(
     private readonly pool: Pool,
     private readonly posters: PostersService,
-    private readonly images: StripImages,
+    private readonly images: CardImages,
     private readonly fonts: PosterFonts,
     private readonly renderer: PosterRenderer,
   ) {}

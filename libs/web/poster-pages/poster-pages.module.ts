@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CardsModule } from '#loyalty/cards/cards.module.js';
-import { StripImagesModule } from '#outbound/card-images/strip-images.module.js';
+import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PostersModule } from '#loyalty/posters/posters.module.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import { PosterLists } from './poster-lists.service.js';
@@ -11,7 +11,7 @@ import { PosterRenderer } from './poster-renderer.service.js';
 
 /** Serves posters on screen and as documents to print. */
 @Module({
-  imports: [CardsModule, PostersModule, StripImagesModule],
+  imports: [CardsModule, PostersModule, CardImagesModule],
   controllers: [PosterPagesController, PostersConsoleController],
   providers: [PosterDocuments, PosterFonts, PosterLists, PosterRenderer],
 })

@@ -11,7 +11,7 @@ import { WindowCounts } from '#platform/database/window-counts.js';
 import { QueueMetrics } from '#platform/database/queue-metrics.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { ProcessSession } from '#platform/database/process-session.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import { CardMessageContents } from '#outbound/messages/card-message-contents.service.js';
 import { CardMessagePictures } from '#outbound/messages/card-message-pictures.service.js';
 import { CardMessageSending } from '#outbound/messages/card-message-sending.service.js';
@@ -58,7 +58,7 @@ export class MessageFollower {
     const cards = new CardMessageSending(
       messages,
       contents,
-      new CardMessagePictures(get(StripImages)),
+      new CardMessagePictures(get(CardImages)),
       get(KnownErasures),
       new EmailBounces(get(CommandBus)),
       smtp,

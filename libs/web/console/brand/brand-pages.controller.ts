@@ -8,7 +8,7 @@ import { parsePathId } from '#platform/http/path.js';
 import { UpdateCard } from '#loyalty/cards/card.commands.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
-import { LOGO, StripPictures } from '#loyalty/cards/strip-pictures.service.js';
+import { LOGO, UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
 import { RemoveLogo, SetLogo, UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import { toAccountSettings, UpdateAccountDto } from '#loyalty/accounts/account.dto.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
@@ -67,7 +67,7 @@ export class BrandPagesController {
     private readonly commands: FormCommands,
     private readonly accounts: AccountsService,
     private readonly cards: CardsService,
-    private readonly pictures: StripPictures,
+    private readonly pictures: UploadedPictures,
     private readonly logos: LogoRenderer,
     private readonly images: PassImages,
   ) {}

@@ -6,7 +6,7 @@ import { query } from '#platform/database/connection.js';
 import { findPictureType } from '#platform/http/body-kinds.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import { CreateCard, SetStripImage, UpdateCard } from '#loyalty/cards/card.commands.js';
-import { StripPictures } from '#loyalty/cards/strip-pictures.service.js';
+import { UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
 import { CreateReward, DeleteReward, UpdateReward } from '#loyalty/rewards/reward.commands.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import { RewardsService } from '#loyalty/rewards/rewards.service.js';
@@ -59,7 +59,7 @@ export class CardDesigns {
   constructor(
     private readonly pool: Pool,
     private readonly commands: FormCommands,
-    private readonly pictures: StripPictures,
+    private readonly pictures: UploadedPictures,
     private readonly rewards: RewardsService,
   ) {}
 

@@ -7,7 +7,7 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import { createStripDesign, toStripUrl } from '#outbound/card-images/strip-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import { takePage } from '#web/pages/page-query.js';
 import type { CardPage, ListedCard } from './designed-card.js';
 
@@ -32,7 +32,7 @@ export class CardLists {
   constructor(
     private readonly pool: Pool,
     private readonly cards: CardsService,
-    private readonly images: StripImages,
+    private readonly images: CardImages,
     private readonly config: Config,
   ) {}
 

@@ -11,7 +11,7 @@ import {
   LANGUAGE_CODES,
 } from '#translations/translations.js';
 import { createStripDesign, toStripUrl } from '#outbound/card-images/strip-design.js';
-import { StripImages } from '#outbound/card-images/strip-images.service.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
 import { StripRenderer } from '#outbound/card-images/strip-renderer.service.js';
 import { CurrentStore, type EnteredStore, GetPage } from '#web/pages/current-user.js';
 import { getRootPath } from '#web/pages/page.js';
@@ -103,7 +103,7 @@ export class CardPicturesController {
 export class CardPreviewsController {
   constructor(
     private readonly designs: CardDesigns,
-    private readonly images: StripImages,
+    private readonly images: CardImages,
     private readonly links: PreviewLinks,
     private readonly config: Config,
   ) {}

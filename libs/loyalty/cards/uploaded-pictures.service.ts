@@ -30,7 +30,7 @@ const LIMITS = {
 
 /** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
 @Injectable()
-export class StripPictures {
+export class UploadedPictures {
   /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets a slot. */
   private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 40_000 });
 

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { matchesEtag } from '#platform/http/headers.js';
 import { STRIP_SIZES, type StripSize } from './strip-design.js';
-import { isLogoSize, StripImages } from './strip-images.service.js';
+import { isLogoSize, CardImages } from './card-images.service.js';
 
 /** The ends of `toStripUrl`, `toLogoUrl`, `toDrawnLogoUrl` and `toStoreLogoUrl`. Any other spelling would be a second URL of the same image. */
 const STRIP_FILE = /^(?<filled>0|[1-9]\d?)@(?<size>\w+)[.]png$/;
@@ -17,8 +17,8 @@ const HASH = /^[0-9a-f]{32}$/;
  * limit of pages.
  */
 @Controller('img')
-export class StripImagesController {
-  constructor(private readonly images: StripImages) {}
+export class CardImagesController {
+  constructor(private readonly images: CardImages) {}
 
   @Get('strip/:hash/:file')
   async strip(

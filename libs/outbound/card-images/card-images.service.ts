@@ -25,8 +25,8 @@ type DesignRow = { account_id: number; design: StripDesign | LogoDesign; png: Bu
  * that all processes share.
  */
 @Injectable()
-export class StripImages {
-  private readonly log = new Logger('strip-images');
+export class CardImages {
+  private readonly log = new Logger('card images');
   /** Draws images that are requested at the same time only once. */
   private readonly cache = new LRUCache<string, Buffer, ImageRequest>({
     maxSize: MEMORY_CACHE_BYTES,
