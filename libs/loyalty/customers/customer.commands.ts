@@ -14,7 +14,7 @@ import { CommandPipeline } from '#platform/event-store/commands/handle-command.j
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { ClaimHolders } from '#loyalty/stamping/claim-holders.service.js';
-import type { BroughtAlong } from '#loyalty/stamping/carry-over.js';
+import type { ImportedCard } from '#loyalty/stamping/imported-stamps.js';
 import { createEnrolment, retryUntilCodeIsFree } from '#loyalty/stamping/customer-card.commands.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import {
@@ -52,7 +52,7 @@ export class CreateCustomer extends Command<CreatedCustomerJson> {
     readonly sendCardLinks: boolean,
     /** Of a form: what the person has agreed to there. */
     readonly agreed: AgreedTexts | null = null,
-    readonly broughtAlong: BroughtAlong = {},
+    readonly importedCard: ImportedCard = {},
     /** Of a form: the poster that led there. */
     readonly signup: PosterSignup | null = null,
   ) {
@@ -128,7 +128,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
       decide: (_state, { region, template }, now) => {
-        const card = this.enrol(ids, template, now, command.broughtAlong);
+        const card = this.enrol(ids, template, now, command.importedCard);
         const { marketingConsent, smsConsent, ...personal } = input;
         const events = createCustomer(
           {
@@ -171,11 +171,11 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     { accountId, id, customerCardId }: NewCustomerIds,
     template: Parameters<typeof createEnrolment>[2] | null,
     now: Date,
-    broughtAlong: BroughtAlong,
+    importedCard: ImportedCard,
   ): ReturnType<typeof createEnrolment> | undefined {
     if (customerCardId === null || !template) return undefined;
     const ids = { id: customerCardId, accountId, customerId: id };
-    return createEnrolment(this.keys, ids, template, now, broughtAlong);
+    return createEnrolment(this.keys, ids, template, now, importedCard);
   }
 }
 

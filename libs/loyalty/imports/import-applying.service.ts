@@ -10,8 +10,8 @@ import {
 import { toRecorded } from '#platform/event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { toStreamName } from '#platform/event-store/read-models/read-models.js';
-import { CarryStampsOver } from '#loyalty/stamping/carry-over.commands.js';
-import type { BroughtAlong } from '#loyalty/stamping/carry-over.js';
+import { SetImportedStamps } from '#loyalty/stamping/imported-stamps.commands.js';
+import type { ImportedCard } from '#loyalty/stamping/imported-stamps.js';
 import { IMPORT_CHANNEL, customerCard } from '#loyalty/stamping/customer-card.js';
 import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
 import type { CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
@@ -139,7 +139,7 @@ export class ImportApplying {
             cardId,
             false,
             null,
-            toBroughtAlong(running, entry),
+            toImportedCard(running, entry),
           ),
         );
         const customerCardId = created.customer_card?.id ?? null;
@@ -195,19 +195,19 @@ export class ImportApplying {
     const { cardId } = running;
     if (cardId === null) return { id: null, hasChanged: false };
     const card = cards.find((one) => one.card_id === cardId);
-    const broughtAlong = toBroughtAlong(running, entry);
+    const importedCard = toImportedCard(running, entry);
     if (!card) {
-      const command = new EnrolCustomer(context, existing.id, cardId, broughtAlong);
+      const command = new EnrolCustomer(context, existing.id, cardId, importedCard);
       return { id: (await this.commands.execute(command)).id, hasChanged: true };
     }
     if (entry.code !== null && entry.code !== card.code) {
       throw new RejectedError({ code: [ISSUES.card_code_differs] });
     }
     const path = { customerId: existing.id, id: card.id };
-    const { carryOver } = broughtAlong;
+    const { stampImport } = importedCard;
     const hasChanged =
-      carryOver !== undefined &&
-      (await this.commands.execute(new CarryStampsOver(context, path, carryOver)));
+      stampImport !== undefined &&
+      (await this.commands.execute(new SetImportedStamps(context, path, stampImport)));
     if (hasChanged || !isRecent(running, card.updated_at)) return { id: card.id, hasChanged };
     const history = await this.readHistory(toStreamName(customerCard, card.id));
     const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
@@ -237,10 +237,10 @@ function readRows(
   return { pending, failed };
 }
 
-function toBroughtAlong({ id }: CustomerImport, { code, stamps }: ImportEntry): BroughtAlong {
+function toImportedCard({ id }: CustomerImport, { code, stamps }: ImportEntry): ImportedCard {
   return {
     ...(code !== null && { code }),
-    ...(stamps !== null && { carryOver: { stamps, reason: `Import ${id}` } }),
+    ...(stamps !== null && { stampImport: { stamps, reason: `Import ${id}` } }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { CarryStampsOverHandler } from '#loyalty/stamping/carry-over.commands.js';
+import { SetImportedStampsHandler } from '#loyalty/stamping/imported-stamps.commands.js';
 import { ReverseCardEventHandler } from '#loyalty/stamping/corrections.commands.js';
 import { CorrectionsService } from '#loyalty/stamping/corrections.service.js';
 import { EnrolCustomerHandler } from '#loyalty/stamping/customer-card.commands.js';
@@ -36,7 +36,7 @@ import { ImportRecord } from './import.entity.js';
     CorrectionsService,
     ...customerHandlers,
     EnrolCustomerHandler,
-    CarryStampsOverHandler,
+    SetImportedStampsHandler,
     ReverseCardEventHandler,
     EraseCustomerHandler,
   ],

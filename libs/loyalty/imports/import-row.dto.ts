@@ -3,7 +3,7 @@ import { Dto, readFields } from '#platform/http/dtos.js';
 import { collectIssues } from '#platform/kernel/errors.js';
 import { normalizeNumber } from '#platform/kernel/text.js';
 import { normalizeCardCode } from '#loyalty/stamping/card-code.js';
-import { isCardCode } from '#loyalty/stamping/carry-over.js';
+import { isCardCode } from '#loyalty/stamping/imported-stamps.js';
 import { MAX_ADJUSTMENT } from '#loyalty/stamping/corrections.js';
 import type { CustomerChanges } from '#loyalty/customers/customer.js';
 import {

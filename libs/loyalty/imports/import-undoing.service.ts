@@ -136,7 +136,7 @@ export class ImportUndoing {
     const events = stored.map((event) => toRecorded<CustomerCardEvent>(customerCard, event));
     const reversed = new Set(events.map(findReversedId));
     for (const event of events) {
-      const isOwn = event.meta.causationId === causationId && isCarryOver(event);
+      const isOwn = event.meta.causationId === causationId && isStampImport(event);
       if (!isOwn || reversed.has(event.id)) continue;
       const path = { customerId, id: customerCardId };
       await this.commands.execute(
@@ -166,7 +166,7 @@ export class ImportUndoing {
   }
 }
 
-function isCarryOver({ type, data }: RecordedEvent<CustomerCardEvent>): boolean {
+function isStampImport({ type, data }: RecordedEvent<CustomerCardEvent>): boolean {
   const isStamps = type === 'StampsEarned' || type === 'StampsRemoved';
   return isStamps && 'source' in data && data.source === 'adjustment' && data.reverses === null;
 }

@@ -22,7 +22,7 @@ import { ISSUES } from '#translations/issues.js';
 
 /**
  * Limits an adjustment in either direction. Larger than any stamping, so that a card of another programme can be
- * carried over.
+ * imported.
  */
 export const MAX_ADJUSTMENT = 1_000;
 

@@ -27,7 +27,7 @@ import {
 } from '#platform/event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
-import { carryOverToNewCard, type BroughtAlong } from './carry-over.js';
+import { addImportedStamps, type ImportedCard } from './imported-stamps.js';
 import {
   customerCard,
   issue,
@@ -77,7 +77,7 @@ export class EnrolCustomer extends Command<CustomerCardDetailJson> {
     readonly context: CommandContext,
     readonly customerId: number,
     readonly cardId: number,
-    readonly broughtAlong: BroughtAlong = {},
+    readonly importedCard: ImportedCard = {},
   ) {
     super();
   }
@@ -98,7 +98,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     context,
     customerId,
     cardId,
-    broughtAlong,
+    importedCard,
   }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
     const ids = { accountId, customerId };
@@ -115,7 +115,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
               return this.templates.get(accountId, cardId);
             },
             decide: (_state, template, now) => ({
-              ...createEnrolment(this.keys, { id, ...ids }, template, now, broughtAlong),
+              ...createEnrolment(this.keys, { id, ...ids }, template, now, importedCard),
               cap: { kind: customerCardCap, owner: customerId, id, max: UNLIMITED },
             }),
             respond: ({ state, inputs: template, now }) =>
@@ -157,13 +157,13 @@ export function createEnrolment(
   ids: { id: number; accountId: number; customerId: number },
   template: Template,
   now: Date,
-  { code = drawCode(), carryOver }: BroughtAlong = {},
+  { code = drawCode(), stampImport }: ImportedCard = {},
 ): { events: CustomerCardEvent[]; claims: Claim[] } {
   assertOpenForEnrolment(template, now);
   const stream = toStreamName(customerCard, ids.id);
   const issued = issue({ ...ids, uuid: randomUUID(), code }, template);
   return {
-    events: carryOverToNewCard(issued, template, { ...ids, carryOver }, now),
+    events: addImportedStamps(issued, template, { ...ids, stampImport }, now),
     claims: [
       keys.createClaim(ids.accountId, 'card_code', code, stream),
       createEnrolmentClaim(keys, ids, template.cardId, stream),

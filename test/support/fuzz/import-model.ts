@@ -205,15 +205,15 @@ export class ImportModel {
     const stamps = sent?.get('stamps');
     for (const one of cards) {
       const isOfRow = one === card && stamps !== undefined;
-      const carriedOver = shop.carriedOver.get(one.record.id) ?? 0;
-      const change = isOfRow ? Number(stamps) - carriedOver : 0;
+      const importedStamps = shop.importedStamps.get(one.record.id) ?? 0;
+      const change = isOfRow ? Number(stamps) - importedStamps : 0;
       if (sent || one !== card) {
         this.expect(
           one.stamps === one.former + change,
           `a card has ${one.stamps} stamps after an import of ${stamps} instead of ${one.former + change}`,
         );
       }
-      shop.carriedOver.set(one.record.id, carriedOver + one.stamps - one.former);
+      shop.importedStamps.set(one.record.id, importedStamps + one.stamps - one.former);
     }
     if (sent) this.expectNamed(customer.body, before, sent, String(dateOrder));
     const isSame =
@@ -300,11 +300,11 @@ export class ImportModel {
     const isCorrected = card !== null && shop.corrected.has(card.record.id);
     this.expect(
       change === -(card?.change ?? 0) || (isCorrected && change === 0),
-      'an undo took other stamps back than the import had carried over',
+      'an undo took other stamps back than the import had added',
     );
     if (card) {
       const { id } = card.record;
-      shop.carriedOver.set(id, (shop.carriedOver.get(id) ?? 0) + change);
+      shop.importedStamps.set(id, (shop.importedStamps.get(id) ?? 0) + change);
     }
     if (before === null) {
       this.expect(!wasUsed, 'a customer was erased who was used since the import');

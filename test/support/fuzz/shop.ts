@@ -63,8 +63,8 @@ export class Shop {
   readonly keyed = new Map<string, ApiResponse>();
   /** By id. */
   readonly imports = new Map<number, KnownImport>();
-  /** Stamps that imports have carried over, by the id of the customer card. */
-  readonly carriedOver = new Map<number, number>();
+  /** Imported stamps, by the id of the customer card. */
+  readonly importedStamps = new Map<number, number>();
   /** Ids of customer cards of which somebody has reversed an event. */
   readonly corrected = new Set<number>();
   /** Two customers are one now, and each other's paths lead to their cards: test/merging/merging follows that, not this. */

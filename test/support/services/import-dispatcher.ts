@@ -11,7 +11,10 @@ import { EventStore } from '#platform/event-store/port/event-store.js';
 import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
-import { CarryStampsOver, CarryStampsOverHandler } from '#loyalty/stamping/carry-over.commands.js';
+import {
+  SetImportedStamps,
+  SetImportedStampsHandler,
+} from '#loyalty/stamping/imported-stamps.commands.js';
 import { ClaimHolders } from '#loyalty/stamping/claim-holders.service.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -33,14 +36,14 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     service.app.get<T>(type, { strict: false });
   const pool = get(Pool);
   const [eventStore, readModels, rows] = [get(EventStore), get(ReadModels), get(ImportRows)];
-  const carryOver = new CarryStampsOverHandler(
+  const handler = new SetImportedStampsHandler(
     get(CommandPipeline),
     get(TemplatesService),
     readModels,
   );
   const bus = get(CommandBus);
   const execute = (command: Command<unknown>) =>
-    command instanceof CarryStampsOver ? carryOver.execute(command) : bus.execute(command);
+    command instanceof SetImportedStamps ? handler.execute(command) : bus.execute(command);
   const commands = { execute } as CommandBus;
   const regions = new StoreRegions(pool);
   const matches = new CustomerMatches(pool, get(PersonalKeys), readModels, get(ClaimHolders));

@@ -3,36 +3,36 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
-import { carryOverAgain, type CarryOver } from './carry-over.js';
+import { setImportedStamps, type StampImport } from './imported-stamps.js';
 import type { CustomerCard } from './customer-card.js';
 import { loadCardTemplate } from './customer-card.commands.js';
 import { customerCardReadModel } from './customer-card.entity.js';
 import { TemplatesService } from './templates.service.js';
 
 /**
- * Carries stamps over to a card that exists. Its state says what it has got that way so far, so the same command again
+ * Sets the imported stamps of a card that exists. Its state says how many were imported so far, so the same command again
  * changes nothing, even if the process that gave it first was killed.
  * @returns whether the card has changed
  */
-export class CarryStampsOver extends Command<boolean> {
+export class SetImportedStamps extends Command<boolean> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
-    readonly carryOver: CarryOver,
+    readonly stampImport: StampImport,
   ) {
     super();
   }
 }
 
-@CommandHandler(CarryStampsOver)
-export class CarryStampsOverHandler implements ICommandHandler<CarryStampsOver> {
+@CommandHandler(SetImportedStamps)
+export class SetImportedStampsHandler implements ICommandHandler<SetImportedStamps> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly readModels: ReadModels,
   ) {}
 
-  execute({ context, path, carryOver }: CarryStampsOver): Promise<boolean> {
+  execute({ context, path, stampImport }: SetImportedStamps): Promise<boolean> {
     return this.pipeline.handleCommand({
       readModel: customerCardReadModel,
       id: path.id,
@@ -42,9 +42,9 @@ export class CarryStampsOverHandler implements ICommandHandler<CarryStampsOver> 
         absorbedStamps: await this.countAbsorbed(loaded?.state),
       }),
       decide: (card, { template, absorbedStamps }) =>
-        carryOverAgain(card, template, {
+        setImportedStamps(card, template, {
           customerId: path.customerId,
-          ...carryOver,
+          ...stampImport,
           absorbedStamps,
         }),
       respond: ({ events }) => events.length > 0,

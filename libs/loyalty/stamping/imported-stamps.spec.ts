@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { carryOverAgain, carryOverToNewCard } from './carry-over.js';
+import { setImportedStamps, addImportedStamps } from './imported-stamps.js';
 import { customerCard, issue, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
@@ -24,10 +24,10 @@ const issued = issue(ids, template);
 const summarize = (events: CustomerCardEvent[]) =>
   events.map(({ type, data }) => [type, 'stamps' in data ? data.stamps : null]);
 
-describe('carryOverToNewCard', () => {
+describe('addImportedStamps', () => {
   it('adds the stamps to the welcome stamps, and unlocks what they reach together', () => {
-    const carryOver = { customerId: 2, carryOver: { stamps: 3, reason: 'Import 1' } };
-    const events = carryOverToNewCard(issued, template, carryOver, NOW);
+    const imported = { customerId: 2, stampImport: { stamps: 3, reason: 'Import 1' } };
+    const events = addImportedStamps(issued, template, imported, NOW);
     expect(summarize(events)).toEqual([
       ['CustomerCardIssued', null],
       ['StampsEarned', 2],
@@ -37,14 +37,14 @@ describe('carryOverToNewCard', () => {
   });
 
   it('adds nothing for none', () => {
-    const carryOver = { customerId: 2, carryOver: { stamps: 0, reason: 'Import 1' } };
-    expect(carryOverToNewCard(issued, template, carryOver, NOW)).toBe(issued);
+    const imported = { customerId: 2, stampImport: { stamps: 0, reason: 'Import 1' } };
+    expect(addImportedStamps(issued, template, imported, NOW)).toBe(issued);
   });
 });
 
-describe('carryOverAgain', () => {
+describe('setImportedStamps', () => {
   const again = (stamps: number, importedStamps: number, absorbedStamps = 0) =>
-    carryOverAgain(
+    setImportedStamps(
       {
         customerId: 2,
         stampsCount: 4,
