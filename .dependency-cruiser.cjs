@@ -94,11 +94,18 @@ module.exports = {
       to: { path: '^(apps|tools|test|bench)/' },
     },
     {
+      name: 'no-tools-in-apps',
+      comment: 'tools build and start what is shipped, and are not shipped',
+      severity: 'error',
+      from: { path: '^apps/', pathNot: '[.]spec[.]ts$' },
+      to: { path: '^(tools|test|bench)/' },
+    },
+    {
       name: 'chaos-apart',
       comment: 'the model says what docs/api.md says, not what the code does',
       severity: 'error',
       from: { path: '^test/chaos/' },
-      to: { path: '^(libs|apps)/' },
+      to: { path: '^(libs|apps)/', pathNot: '^apps/cli/local-postgres/' },
     },
     {
       name: 'no-unlisted-lib',
@@ -178,7 +185,7 @@ module.exports = {
       from: {
         path: '^(libs|apps|tools)/',
         // These work on the repository itself, and run nowhere else.
-        pathNot: ['[.](spec|contract)[.]ts$', '^tools/(checks/|generate/|local/guides[.]mjs)'],
+        pathNot: ['[.](spec|contract)[.]ts$', '^tools/(checks/|generate/|build/guides[.]mjs)'],
       },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],

@@ -19,7 +19,7 @@ COPY tools ./tools
 # Not --omit=optional: argon2's native part is an optional package.
 RUN npm run build \
   && npm prune --omit=dev --ignore-scripts \
-  && node tools/local/prune-image.mjs
+  && node tools/build/prune-image.mjs
 
 FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 LABEL org.opencontainers.image.title="Inkpad" \
@@ -36,7 +36,7 @@ COPY data ./data
 COPY package.json openapi.json openapi-admin.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # The command inkpad. The rest of it is in dist.
-COPY apps/cli/failure.mjs apps/cli/inkpad.cjs apps/cli/launcher.mjs apps/cli/log-lines.mjs apps/cli/node-version.cjs apps/cli/npm-parent.mjs apps/cli/start-settings.mjs ./apps/cli/
+COPY apps/cli/start-failure.mjs apps/cli/inkpad.cjs apps/cli/launcher.mjs apps/cli/log-lines.mjs apps/cli/node-version.cjs apps/cli/npm-parent.mjs apps/cli/start-settings.mjs ./apps/cli/
 RUN ln -s /app/apps/cli/inkpad.cjs /usr/local/bin/inkpad
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
 # that it is not root.

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { COMPILER_OPTIONS } from './tools/local/compile.mjs';
+import { COMPILER_OPTIONS } from './tools/build/compile.mjs';
 import './test/support/jest/temporary-folder.mjs';
 
 // For the workers, and for the programs that tests start.

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { Connection, getRequest, postRequest } from './connection.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ms, quantile, us, whole } from './figures.mjs';
@@ -16,7 +16,7 @@ export function run(args) {
   const { values } = parseArgs({ args, options: { stamps: { type: 'string', default: '10000' } } });
   const stamps = Number(values.stamps);
   if (!Number.isInteger(stamps) || stamps < FEWEST_STAMPS) {
-    throw new Refusal(
+    throw new StartFailure(
       `--stamps ${values.stamps}: must be a whole number of at least ${FEWEST_STAMPS}`,
     );
   }

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
@@ -18,7 +18,7 @@ export function run(args) {
   const { values } = parseArgs({ args, options: { rounds: { type: 'string', default: '40' } } });
   const rounds = Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal(`--rounds ${values.rounds}: must be a whole number above 0`);
+    throw new StartFailure(`--rounds ${values.rounds}: must be a whole number above 0`);
   }
   return onStage((stage) => measure(stage, rounds));
 }

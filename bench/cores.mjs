@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 
 const MIN_CORES = 3;
 
@@ -13,10 +13,10 @@ const MIN_CORES = 3;
  */
 export function coresApart() {
   if (process.platform !== 'linux') {
-    throw new Refusal('--cores pins processes with taskset, which only Linux has.');
+    throw new StartFailure('--cores pins processes with taskset, which only Linux has.');
   }
   if (spawnSync('taskset', ['--version']).error) {
-    throw new Refusal('--cores needs taskset, which is not installed (Debian: util-linux).');
+    throw new StartFailure('--cores needs taskset, which is not installed (Debian: util-linux).');
   }
   const [, list] = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'));
   return divide(coresIn(list));
@@ -25,7 +25,7 @@ export function coresApart() {
 /** @param {number[]} cores */
 export function divide(cores) {
   if (cores.length < MIN_CORES) {
-    throw new Refusal(
+    throw new StartFailure(
       `--cores needs at least ${MIN_CORES} cores, one each for the service, PostgreSQL and what loads them; there are ${cores.length} here.`,
     );
   }

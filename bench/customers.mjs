@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { CustomersService } from '../dist/libs/loyalty/customers/customers.service.js';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { fillCustomers } from './customers-fill.mjs';
@@ -22,10 +22,12 @@ export function run(args) {
   });
   const [customers, rounds] = [Number(values.customers), Number(values.rounds)];
   if (!Number.isInteger(customers) || customers < 1000) {
-    throw new Refusal(`--customers ${values.customers}: must be a whole number of at least 1000`);
+    throw new StartFailure(
+      `--customers ${values.customers}: must be a whole number of at least 1000`,
+    );
   }
   if (!Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal(`--rounds ${values.rounds}: must be a whole number of at least 1`);
+    throw new StartFailure(`--rounds ${values.rounds}: must be a whole number of at least 1`);
   }
   return onStage((stage) => measure(stage, { customers, rounds, plans: values.plans }));
 }

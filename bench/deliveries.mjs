@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import {
   MEANING,
@@ -71,12 +71,12 @@ export function run(args) {
     tls: values.tls,
   };
   if (!['none', 'warm', 'cold'].includes(plan.tls)) {
-    throw new Refusal(`--tls ${plan.tls}: none, warm or cold`);
+    throw new StartFailure(`--tls ${plan.tls}: none, warm or cold`);
   }
   const unknown = plan.peers.find((peer) => !PEERS.includes(peer));
-  if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
+  if (unknown) throw new StartFailure(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
   if (plan.against !== null && !existsSync(join(plan.against, 'dist'))) {
-    throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
+    throw new StartFailure(`--against ${values.against}: must be a clone that has been built`);
   }
   if (plan.peers.includes('bullmq')) refuseWithoutRedis();
   return onStage((stage) => measure(stage, plan), { cores: values.cores });
@@ -85,7 +85,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
-  throw new Refusal(`--${name} ${text}: must be a number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a number above 0`);
 }
 
 async function measure(stage, plan) {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep, readFileIfExists } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep, readFileIfExists } from '../apps/cli/processes.mjs';
 import { median, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
@@ -43,10 +43,10 @@ export function run(args) {
   });
   const stamps = Number(values.stamps);
   if (!Number.isInteger(stamps) || stamps < 1_000) {
-    throw new Refusal(`--stamps ${values.stamps}: must be a whole number of at least 1000`);
+    throw new StartFailure(`--stamps ${values.stamps}: must be a whole number of at least 1000`);
   }
   if (!['postgres', 'eventstoredb'].includes(values.engine)) {
-    throw new Refusal(`--engine ${values.engine}: postgres or eventstoredb`);
+    throw new StartFailure(`--engine ${values.engine}: postgres or eventstoredb`);
   }
   return onStage((stage) => measure(stage, stamps, values.engine === 'eventstoredb'));
 }

@@ -4,8 +4,8 @@ import { cpus, loadavg } from 'node:os';
 import { selfSigned } from '../test/support/emulators/eventstoredb/certificate.mjs';
 import { pin } from './cores.mjs';
 import { join } from 'node:path';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep, readFileIfExists } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep, readFileIfExists } from '../apps/cli/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { stampBody } from './stamp-body.mjs';
@@ -278,7 +278,7 @@ async function startPeer(stage, name, file, config) {
 export function refuseWithoutRedis() {
   const { error } = spawnSync('redis-server', ['--version']);
   if (error) {
-    throw new Refusal(
+    throw new StartFailure(
       'BullMQ needs redis-server, which is not installed (Debian: apt-get install redis-server). Leave it out with --peers graphile-worker or --peers none.',
     );
   }

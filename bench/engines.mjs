@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ratio, spread, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -28,10 +28,10 @@ export function run(args) {
   });
   const [events, rounds] = [Number(values.events), Number(values.rounds)];
   if (!Number.isInteger(events) || events < 10_000) {
-    throw new Refusal(`--events ${values.events}: must be a whole number of at least 10000`);
+    throw new StartFailure(`--events ${values.events}: must be a whole number of at least 10000`);
   }
   if (!Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal(`--rounds ${values.rounds}: must be a whole number above 0`);
+    throw new StartFailure(`--rounds ${values.rounds}: must be a whole number above 0`);
   }
   return onStage((stage) => measureAll(stage, events, rounds));
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { readFileSync } from 'node:fs';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { fillCustomers } from './customers-fill.mjs';
 import { median, ms, spread, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
@@ -21,7 +21,7 @@ export function run(args) {
   });
   const [customers, rounds] = [Number(values.customers), Number(values.rounds)];
   if (!Number.isInteger(customers) || customers < 1000 || !Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal('--customers must be at least 1000 and --rounds at least 1');
+    throw new StartFailure('--customers must be at least 1000 and --rounds at least 1');
   }
   return onStage((stage) => measure(stage, { customers, rounds }));
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import {
   MEANING,
   hold,
@@ -45,7 +45,7 @@ export function run(args) {
     },
   });
   if (!['bullmq', 'none'].includes(values.peers)) {
-    throw new Refusal(`--peers ${values.peers}: bullmq or none`);
+    throw new StartFailure(`--peers ${values.peers}: bullmq or none`);
   }
   const plan = {
     rounds: positive('rounds', values.rounds),
@@ -62,7 +62,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
-  throw new Refusal(`--${name} ${text}: must be a whole number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a whole number above 0`);
 }
 
 async function measure(stage, plan) {

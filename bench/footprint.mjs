@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { loadNow } from './dispatchers.mjs';
 import { table, us, whole } from './figures.mjs';
@@ -41,7 +41,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
-  throw new Refusal(`--${name} ${text}: must be a whole number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a whole number above 0`);
 }
 
 /** Options that the image passes to Node.js. */
@@ -51,7 +51,8 @@ function imageFlags() {
 }
 
 async function measure(stage, plan) {
-  if (process.platform !== 'linux') throw new Refusal('Memory is read from /proc, on Linux only.');
+  if (process.platform !== 'linux')
+    throw new StartFailure('Memory is read from /proc, on Linux only.');
   const service = await setUpInkpad(stage, 'bench_footprint');
   await promisify(execFile)(
     process.execPath,

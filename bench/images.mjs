@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import sharp from 'sharp';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { cpuTime, cpuTimeOf } from './cpu-time.mjs';
 import { table, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -29,7 +29,7 @@ export function run(args) {
   const { values } = parseArgs({ args, options: { images: { type: 'string', default: '400' } } });
   const images = Number(values.images);
   if (!Number.isInteger(images) || images < 40) {
-    throw new Refusal(`--images ${values.images}: must be a whole number of at least 40`);
+    throw new StartFailure(`--images ${values.images}: must be a whole number of at least 40`);
   }
   return onStage(async (stage) => {
     const { env } = await setUpInkpad(stage, 'bench_images');

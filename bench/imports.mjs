@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { table, us, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
@@ -19,7 +19,7 @@ export function run(args) {
   });
   const rows = Number(values.rows);
   if (!Number.isInteger(rows) || rows < 1 || rows > MAX_ROWS) {
-    throw new Refusal(`--rows ${values.rows}: must be a whole number of at most ${MAX_ROWS}`);
+    throw new StartFailure(`--rows ${values.rows}: must be a whole number of at most ${MAX_ROWS}`);
   }
   return onStage((stage) => measure(stage, rows, values.undo === true));
 }

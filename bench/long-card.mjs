@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { median, ms, ratio, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
@@ -16,7 +16,9 @@ export function run(args) {
   const { values } = parseArgs({ args, options: { stamps: { type: 'string', default: '5000' } } });
   const stamps = Number(values.stamps);
   if (!Number.isInteger(stamps) || stamps < PAIRS) {
-    throw new Refusal(`--stamps ${values.stamps}: must be a whole number of at least ${PAIRS}`);
+    throw new StartFailure(
+      `--stamps ${values.stamps}: must be a whole number of at least ${PAIRS}`,
+    );
   }
   return onStage((stage) => measure(stage, stamps));
 }

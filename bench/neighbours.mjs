@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import sharp from 'sharp';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { quantile, ratio, table, whole } from './figures.mjs';
@@ -40,12 +40,12 @@ export function run(args) {
   const [customers, events, seconds] = ['customers', 'events', 'seconds'].map((name) => {
     const number = Number(values[name]);
     if (Number.isInteger(number) && number > 0) return number;
-    throw new Refusal(`--${name} ${values[name]}: must be a whole number above 0`);
+    throw new StartFailure(`--${name} ${values[name]}: must be a whole number above 0`);
   });
   const only = values.operations.split(',').filter(Boolean);
   const operations = readOperations().filter(({ id }) => only.length === 0 || only.includes(id));
   if (operations.length < only.length) {
-    throw new Refusal(`--operations ${values.operations}: openapi.json lacks one of them`);
+    throw new StartFailure(`--operations ${values.operations}: openapi.json lacks one of them`);
   }
   return onStage((stage) => measure(stage, { customers, events, seconds, operations }));
 }

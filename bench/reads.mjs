@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { Connection, getRequest } from './connection.mjs';
 import { cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ratio, spread, table, us, whole } from './figures.mjs';
@@ -23,7 +23,7 @@ export function run(args) {
   const [rounds, requests, concurrency] = ['rounds', 'requests', 'concurrency'].map((name) => {
     const number = Number(values[name]);
     if (Number.isInteger(number) && number > 0) return number;
-    throw new Refusal(`--${name} ${values[name]}: must be a whole number above 0`);
+    throw new StartFailure(`--${name} ${values[name]}: must be a whole number above 0`);
   });
   const other = values.against === undefined ? [] : [['against', resolve(values.against)]];
   const builds = [['inkpad', undefined], ...other];

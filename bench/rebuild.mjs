@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { cpuTimeOfFamily } from './cpu-time.mjs';
 import { ratio, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
@@ -20,7 +20,7 @@ export function run(args) {
   });
   const events = Number(values.events);
   if (!Number.isInteger(events) || events < 10_000) {
-    throw new Refusal(`--events ${values.events}: must be a whole number of at least 10000`);
+    throw new StartFailure(`--events ${values.events}: must be a whole number of at least 10000`);
   }
   return onStage(async (stage) => {
     const { env } = await setUpInkpad(stage, 'bench_rebuild');

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 
 const benches = {
   scale:
@@ -60,7 +60,8 @@ const { run } = await import(`./${name}.mjs`);
 try {
   process.exitCode = await run(args);
 } catch (error) {
-  if (!(error instanceof Refusal) && !String(error.code).startsWith('ERR_PARSE_ARGS')) throw error;
+  if (!(error instanceof StartFailure) && !String(error.code).startsWith('ERR_PARSE_ARGS'))
+    throw error;
   console.error(error.message);
   process.exitCode = 2;
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { hold, loadNow, now, release, startInkpadDispatcher, startSink } from './dispatchers.mjs';
 import { median, ms, quantile, spread, table, us, whole } from './figures.mjs';
@@ -40,7 +40,9 @@ export function run(args) {
     deliveries: positive('deliveries', values.deliveries),
   };
   if (plan.apis.some((count) => count > plan.concurrency)) {
-    throw new Refusal(`--concurrency ${values.concurrency}: must be at least one for each api`);
+    throw new StartFailure(
+      `--concurrency ${values.concurrency}: must be at least one for each api`,
+    );
   }
   return onStage((stage) => measure(stage, plan), { cores: values.cores });
 }
@@ -48,7 +50,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (Number.isInteger(number) && number > 0) return number;
-  throw new Refusal(`--${name} ${text}: must be a whole number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a whole number above 0`);
 }
 
 async function measure(stage, plan) {

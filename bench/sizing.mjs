@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { table, whole } from './figures.mjs';
 import { demandOf, simulateCommits, wallsOf } from './scale-model.mjs';
 
@@ -89,7 +89,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (number > 0) return number;
-  throw new Refusal(`--${name} ${text}: must be a number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a number above 0`);
 }
 
 /** The same random numbers each time. */

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { coresApart, pin } from './cores.mjs';
 import { familyOf } from './cpu-time.mjs';
-import { startPostgres } from '../tools/local/embedded-postgres.mjs';
+import { startPostgres } from '../apps/cli/local-postgres/embedded-postgres.mjs';
 import { startEventStoreDbProcess } from '../test/support/emulators/eventstoredb/as-process.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import { crudStamps, startCrud } from './crud.mjs';
 import { median, ms, ratio, spread, table, us, whole } from './figures.mjs';
@@ -66,11 +66,11 @@ export function run(args) {
     },
   });
   if (!['postgres', 'eventstoredb'].includes(values.engine)) {
-    throw new Refusal(`--engine ${values.engine}: postgres, or eventstoredb to measure both`);
+    throw new StartFailure(`--engine ${values.engine}: postgres, or eventstoredb to measure both`);
   }
   const against = values.against === undefined ? null : resolve(values.against);
   if (against !== null && !existsSync(join(against, API))) {
-    throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
+    throw new StartFailure(`--against ${values.against}: must be a clone that has been built`);
   }
   const isOffered = (peer) => !values.till || !BARE_PEERS.has(peer);
   const choices = (values.engine === 'eventstoredb' ? [...PEERS, BARE_APPEND] : PEERS).filter(
@@ -79,7 +79,7 @@ export function run(args) {
   const usual = PEERS.filter(isOffered).join();
   const peers = values.peers === 'none' ? [] : (values.peers ?? usual).split(',');
   const unknown = peers.find((peer) => !choices.includes(peer));
-  if (unknown) throw new Refusal(`--peers ${unknown}: ${choices.join(', ')} or none`);
+  if (unknown) throw new StartFailure(`--peers ${unknown}: ${choices.join(', ')} or none`);
   const plan = {
     peers,
     against,
@@ -98,7 +98,7 @@ export function run(args) {
 function positive(name, text) {
   const number = Number(text);
   if (number > 0 && (name === 'seconds' || Number.isInteger(number))) return number;
-  throw new Refusal(`--${name} ${text}: must be a number above 0`);
+  throw new StartFailure(`--${name} ${text}: must be a number above 0`);
 }
 
 async function measure(stage, plan) {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { StatisticsTable } from '../dist/libs/loyalty/statistics/statistics-table.service.js';
 import { StoreRecounts } from '../dist/libs/loyalty/statistics/store-recounts.service.js';
 import { StatisticsVerification } from '../dist/libs/loyalty/statistics/statistics-verification.service.js';
@@ -30,7 +30,7 @@ export function run(args) {
   });
   const [events, rounds] = [Number(values.events), Number(values.rounds)];
   if (!Number.isInteger(events) || events < 1000 || !Number.isInteger(rounds) || rounds < 1) {
-    throw new Refusal('--events must be at least 1000 and --rounds at least 1');
+    throw new StartFailure('--events must be at least 1000 and --rounds at least 1');
   }
   return onStage((stage) => measure(stage, { events, rounds }));
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { median, ms, quantile, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
@@ -24,7 +24,7 @@ export function run(args) {
   });
   const parallel = Number(values.parallel);
   if (!Number.isInteger(parallel) || parallel < 1) {
-    throw new Refusal(`--parallel ${values.parallel}: must be a whole number of at least 1`);
+    throw new StartFailure(`--parallel ${values.parallel}: must be a whole number of at least 1`);
   }
   return onStage((stage) => measure(stage, parallel));
 }

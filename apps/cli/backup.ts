@@ -40,7 +40,7 @@ import { openLog, type OpenLog } from './backup/open-log.js';
 import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { recordBackup } from './administration/recorded-backups.js';
-import { runScript, printInstallation } from './run-script.js';
+import { runProgram, printInstallation } from './run-program.js';
 import { writeSealed } from './backup/sealed-file.js';
 
 /** Beside the database, what a data folder has that cannot be made again. The master key is not among them. */
@@ -58,7 +58,7 @@ const folder = chooseFolder();
  * tables in the same snapshot. With KurrentDB the events are read from its log, up to the position that belongs to the
  * snapshot, and stored in the same format. Everything but the manifest is sealed.
  */
-runScript(async () => {
+runProgram(async () => {
   if (check) {
     const manifest = readManifest(folder);
     await checkFiles(folder, manifest);

@@ -27,8 +27,8 @@ import { createProgramCommands } from './programs.js';
 import { addQuotaCommands } from './administration/quota-commands.js';
 import { addRetirementCommands } from './administration/retirement-commands.js';
 import { addBackupCommands } from './administration/recorded-backups.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
+import { runProgram } from './run-program.js';
+import { withServices } from './command-services.js';
 import { addStoreCommands } from './administration/store-commands.js';
 import { addTokenCommands } from './administration/token-commands.js';
 import { addUserCommands } from './administration/user-commands.js';
@@ -69,7 +69,7 @@ program
     're-encrypts with MASTER_KEY everything that MASTER_KEY_PREVIOUS encrypted; can be interrupted and run again',
   )
   .action(() => {
-    runScript(async () => {
+    runProgram(async () => {
       const rotated = await withServices(async (app) => {
         const done = await rotateMasterKey({
           pool: app.get(Pool),
@@ -104,7 +104,7 @@ program
     'lists erased customers, one per line and without personal data; keep the list outside the database',
   )
   .action(() => {
-    runScript(() =>
+    runProgram(() =>
       withServices(async (app) => {
         for await (const one of listErasures(app.get(Pool))) console.log(JSON.stringify(one));
       }),

@@ -24,8 +24,8 @@ import { STAFF, STORE, type StaffKey } from './demo/shop.js';
 import { playYear } from './demo/year.js';
 import { getOperator } from './operator.js';
 import { parseProgram } from './programs.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
+import { runProgram } from './run-program.js';
+import { withServices } from './command-services.js';
 
 /**
  * Fills a new store with a year of a café: `inkpad demo:shop`, while `npm start` runs. For screenshots, trials and
@@ -38,7 +38,7 @@ const COUNTED_WITHIN_MS = 5_000;
 const POLL_MS = 250;
 
 parseProgram('demo:shop');
-runScript(async () => {
+runProgram(async () => {
   await withServices(buildShop, MODULES);
 });
 

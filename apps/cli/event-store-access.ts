@@ -12,7 +12,7 @@ import { EventStoreDbConnection } from '#platform/event-store/eventstoredb/event
 import { classifyError } from '#platform/event-store/eventstoredb/eventstoredb-errors.js';
 import { createUser, parseUser } from './moves/event-store-user.js';
 import { parseProgram } from './programs.js';
-import { getHosts, runScript } from './run-script.js';
+import { getHosts, runProgram } from './run-program.js';
 
 const ALL = '$all';
 const SETTINGS = '$settings';
@@ -29,7 +29,7 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
  * granted already is not written again.
  */
 const { user: named } = parseProgram('event-store-access').opts<{ user?: string }>();
-runScript(async () => {
+runProgram(async () => {
   const { settings, errors } = readSecretFiles(process.env);
   if (errors.length > 0) throw new ConfigError(errors.join('\n'));
   const url = settings['EVENT_STORE_ADMIN_URL'];

@@ -8,7 +8,7 @@ import { CreateToken } from '#identity/token.commands.js';
 import { generatePassword } from '#identity/passwords.service.js';
 import { AddMember } from '#identity/member.commands.js';
 import { getOperator } from './operator.js';
-import { withServices } from './script-services.js';
+import { withServices } from './command-services.js';
 
 const EMAIL = 'owner@inkpad.local';
 

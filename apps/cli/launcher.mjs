@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import v8 from 'node:v8';
 import { endWithParent } from './npm-parent.mjs';
 import { printFailure } from './log-lines.mjs';
-import { Refusal, describeInOneSentence } from './failure.mjs';
+import { StartFailure, describeInOneSentence } from './start-failure.mjs';
 import { loadEmbeddedRun, loadEnvironment, readSettings } from './start-settings.mjs';
 
 /** Runs a command with the settings of .env, as `npm start` has them: inkpad COMMAND [arguments] */
@@ -27,10 +27,10 @@ try {
 
 async function run() {
   if (!fs.existsSync(path.join(root, 'node_modules'))) {
-    throw new Refusal('Its packages are missing: run npm start, or npm ci && npm run build.');
+    throw new StartFailure('Its packages are missing: run npm start, or npm ci && npm run build.');
   }
   if (!fs.existsSync(program)) {
-    throw new Refusal('Inkpad has not been built yet: run npm start, or npm run build.');
+    throw new StartFailure('Inkpad has not been built yet: run npm start, or npm run build.');
   }
   const { isProgram, parseProgram } = await import(pathToFileURL(getBuilt('programs')).href);
   const words = process.argv.slice(2);

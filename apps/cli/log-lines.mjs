@@ -1,4 +1,4 @@
-/** Lines of `npm start` and of commands in the format of LOG_FORMAT; kernel/log-lines.ts has the same for programs. */
+/** Renders lines of `npm start` and of commands in the format of LOG_FORMAT before anything is built: kernel/log-lines.ts does it then. */
 
 /** Tells whether each line has to be a JSON object. Settings of .env count once they are read. */
 export function logsJson() {
@@ -24,7 +24,7 @@ export function renderOutput(program, line, level) {
 }
 
 /**
- * Prints an error that ends a script. The CLI has no log: its output belongs to whoever calls it.
+ * Prints an error that ends a command before its program runs. The CLI has no log: its output belongs to whoever calls it.
  * @param {string} program
  * @param {string} message
  */

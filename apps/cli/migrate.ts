@@ -2,10 +2,10 @@ import { readConfig } from '#configuration/config.js';
 import { migrate } from '#platform/database/migrate.js';
 import { migrations } from '../schema/migrations.js';
 import { parseProgram } from './programs.js';
-import { runScript, printInstallation } from './run-script.js';
+import { runProgram, printInstallation } from './run-program.js';
 
 parseProgram('migrate');
-runScript(async () => {
+runProgram(async () => {
   const config = readConfig(process.env, 'migrate');
   printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });
   const done = await migrate(config, migrations);

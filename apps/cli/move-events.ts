@@ -10,19 +10,19 @@ import {
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { EngineMove, type Engine } from './moves/engine-move.js';
 import { parseProgram } from './programs.js';
-import { runScript, printInstallation } from './run-script.js';
+import { runProgram, printInstallation } from './run-program.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
-const SCRIPT = 'move-events';
+const NAME = 'move-events';
 const COPY = 'move-events copy';
 
-const { to } = parseProgram(SCRIPT).opts<{ to: Engine }>();
+const { to } = parseProgram(NAME).opts<{ to: Engine }>();
 
 /**
  * Copies the history to the other engine, in log order: ids, revisions, metadata and hashes stay the same.
  * May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
  */
-runScript(async () => {
+runProgram(async () => {
   const config = readConfig(process.env);
   const { eventStoreUrl } = config;
   if (eventStoreUrl === null) {
@@ -31,7 +31,7 @@ runScript(async () => {
     );
   }
   printInstallation(config);
-  await withServicesStopped(config.databaseUrl, SCRIPT, (guard) =>
+  await withServicesStopped(config.databaseUrl, NAME, (guard) =>
     move(guard, Object.assign(config, { eventStoreUrl }), to),
   );
 });

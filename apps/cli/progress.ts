@@ -3,7 +3,7 @@ const EVERY_MS = { terminal: 200, lines: 5_000 };
 
 type Output = { isTTY?: boolean | undefined; write: (text: string) => unknown };
 
-/** Standard error: each line is a message of the script, which may have to be a line of a log. */
+/** Standard error: each line is a message of the program, which may have to be a line of a log. */
 const STANDARD_ERROR: Output = process.stderr.isTTY
   ? process.stderr
   : { write: (text) => console.error(text.trimEnd()) };

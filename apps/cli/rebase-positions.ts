@@ -9,7 +9,7 @@ import {
 } from '#platform/event-store/log/positions-check.js';
 import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
 import { parseProgram } from './programs.js';
-import { runScript, printInstallation } from './run-script.js';
+import { runProgram, printInstallation } from './run-program.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
 /** Statements that give the new table, once it has the old name, everything that the old one had. */
@@ -44,7 +44,7 @@ parseProgram('rebase-positions');
  * Everything that refers to a position is updated in the same transaction. With KurrentDB only audit entries have
  * positions of PostgreSQL.
  */
-runScript(async () => {
+runProgram(async () => {
   const config = readConfig(process.env, 'migrate');
   const { databaseMigrationUrl, eventStoreUrl } = config;
   printInstallation({ ...config, databaseUrl: databaseMigrationUrl });

@@ -8,7 +8,7 @@ import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { RebuildResults } from './verification/rebuild-results.js';
 import { HistoryPass } from './verification/replay-history.js';
-import { runScript } from './run-script.js';
+import { runProgram } from './run-program.js';
 import {
   withVerification,
   type VerificationServices,
@@ -30,7 +30,7 @@ if (table !== undefined && !TABLES.includes(table)) {
  * while the service runs; then counts the statistics anew. Prints differences; with `--check` it only prints. Exits 1 if
  * anything differed or could not be repaired.
  */
-runScript(async () => {
+runProgram(async () => {
   const results = new RebuildResults();
   await withVerification(async (services) => {
     const task = createTask(table, !check);

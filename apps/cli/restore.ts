@@ -38,7 +38,7 @@ import { moveLoggedPositions } from './logged-positions.js';
 import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { finishHistory, refuseUsedEventStore } from './backup/restore-history.js';
-import { runScript, printInstallation } from './run-script.js';
+import { runProgram, printInstallation } from './run-program.js';
 import { readSealed } from './backup/sealed-file.js';
 import { withServicesStopped } from './stopped-services.js';
 
@@ -77,7 +77,7 @@ const [folder = ''] = program.args;
  * before anything is written: that it is whole and unchanged, that the master key opens it, and that this version knows
  * its tables. With EVENT_STORE_URL, the events then go to KurrentDB. Nothing starts before that is finished.
  */
-runScript(async () => {
+runProgram(async () => {
   const backup = await openBackup(resolve(folder), !intoDataFolder);
   if (check) return;
   const config = readConfig(process.env);

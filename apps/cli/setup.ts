@@ -1,7 +1,7 @@
 import { readConfig } from '#configuration/config.js';
 import { connectFirst } from '#platform/database/first-connection.js';
 import { createDatabaseClient } from '#platform/database/database-client.js';
-import { runScript } from './run-script.js';
+import { runProgram } from './run-program.js';
 
 const CONNECT_WITHIN_MS = 10_000;
 
@@ -9,7 +9,7 @@ const CONNECT_WITHIN_MS = 10_000;
  * Creates the first user, store and token in a database without tokens, and prints them as one JSON line. Loads what
  * creates them only then, because every start of the service waits for this.
  */
-runScript(async () => {
+runProgram(async () => {
   if (await hasTokens()) {
     console.log(JSON.stringify({ created: false }));
     return;

@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
-import { Refusal } from './failure.mjs';
+import { StartFailure } from './start-failure.mjs';
 
 export const LOOPBACK = '127.0.0.1';
 export const EVERYWHERE = '0.0.0.0';
 
-/** Adds what .env says to the environment, for `npm start` and every script alike. What is set already stays, even if empty. */
+/** Adds what .env says to the environment, for `npm start` and every command alike. What is set already stays, even if empty. */
 export function loadEnvironment(root) {
   const file = path.join(root, '.env');
   let text;
@@ -16,7 +16,7 @@ export function loadEnvironment(root) {
   } catch (error) {
     if (error.code === 'ENOENT') return;
     const why = error.code === 'EISDIR' ? 'it is a folder' : error.code;
-    throw new Refusal(`The settings in ${file} cannot be read (${why}).`);
+    throw new StartFailure(`The settings in ${file} cannot be read (${why}).`);
   }
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
 }
@@ -26,7 +26,7 @@ export function readSettings(root) {
   loadEnvironment(root);
   const port = Number(process.env.PORT || 3000);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new Refusal(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);
+    throw new StartFailure(`PORT must be a number from 1 to 65535, not "${process.env.PORT}".`);
   }
   const publicUrl = (process.env.PUBLIC_URL || `http://localhost:${port}`).replace(/\/+$/, '');
   const insecureTargets = allowsInsecureTargets(publicUrl);
@@ -50,7 +50,7 @@ export async function checkSettings(root, databaseUrl) {
   try {
     readConfig(env);
   } catch (error) {
-    throw new Refusal(error.message);
+    throw new StartFailure(error.message);
   }
 }
 
@@ -62,10 +62,10 @@ function readSetting(name) {
   try {
     text = fs.readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Refusal(`${name}_FILE: ${file} cannot be read (${error.code}).`);
+    throw new StartFailure(`${name}_FILE: ${file} cannot be read (${error.code}).`);
   }
   // Taken for no database, it would start a new and empty one.
-  if (text === '') throw new Refusal(`${name}_FILE: ${file} is empty.`);
+  if (text === '') throw new StartFailure(`${name}_FILE: ${file} is empty.`);
   return text;
 }
 
@@ -84,13 +84,13 @@ export function isLocal(host) {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.[\d.]+$/.test(host);
 }
 
-/** Loads what runs a script on the database of `npm start`, which the image does not have. */
+/** Loads what runs a program on the database of `npm start`, which the image does not have. */
 export async function loadEmbeddedRun() {
   try {
-    return await import('../../tools/local/embedded-run.mjs');
+    return await import('./local-postgres/embedded-run.mjs');
   } catch (error) {
     if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Refusal(
+    throw new StartFailure(
       'DATABASE_URL is not set, and there is no PostgreSQL here that could be started: set DATABASE_URL and DATABASE_MIGRATION_URL.',
     );
   }

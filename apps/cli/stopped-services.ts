@@ -5,16 +5,16 @@ import { createDatabaseClient } from '#platform/database/database-client.js';
 
 /**
  * Runs work that requires everything else of Inkpad to be stopped. The connection stays open until the work is done, so
- * that a second such script detects the first.
- * @throws ConfigError while an api, a dispatcher or a script is connected
+ * that a second such command detects the first.
+ * @throws ConfigError while an api, a dispatcher or a command is connected
  */
 export async function withServicesStopped<R>(
   databaseUrl: string,
-  script: string,
+  name: string,
   work: (guard: pg.Client) => Promise<R>,
 ): Promise<R> {
   // Its statements may rewrite whole tables.
-  const guard = createDatabaseClient(databaseUrl, script, { query_timeout: 0 });
+  const guard = createDatabaseClient(databaseUrl, name, { query_timeout: 0 });
   await connectFirst(databaseUrl, () => guard.connect());
   try {
     await refuseWhileConnected(guard);
@@ -36,6 +36,6 @@ export async function refuseWhileConnected(guard: pg.Client, ownName = ''): Prom
   if (rows.length === 0) return;
   const names = rows.map((row) => row.application_name).join(', ');
   throw new ConfigError(
-    `Inkpad is still connected to the database (${names}): stop the api, the dispatcher and all scripts first.`,
+    `Inkpad is still connected to the database (${names}): stop the api, the dispatcher and all commands first.`,
   );
 }

@@ -13,7 +13,7 @@ import { retryLostConnections } from './lost-connections.js';
 import { parseProgram } from './programs.js';
 import { Progress } from './progress.js';
 import { HistoryPass } from './verification/replay-history.js';
-import { runScript } from './run-script.js';
+import { runProgram } from './run-program.js';
 import {
   withVerification,
   type VerificationServices,
@@ -42,7 +42,7 @@ if (key !== undefined && checkpoints === undefined) {
  * exits 1 if there are any. `--repair` replaces what does not match the events; `--checkpoints DIR` also checks the
  * history against signed checkpoints.
  */
-runScript(async () => {
+runProgram(async () => {
   let covered = '';
   let numbered = 0;
   let storeCount = 0;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { runChaos } from './chaos.js';
 import type { Engine } from './stack.js';
 
-/** `tools/local/chaos.mjs` plays more operations, with any seed. */
+/** `tools/test/chaos.mjs` plays more operations, with any seed. */
 const OPERATIONS = Number(process.env['CHAOS_OPERATIONS'] ?? 1_000);
 const FAULTS = Number(process.env['CHAOS_FAULTS'] ?? Math.max(12, Math.round(OPERATIONS / 400)));
 const SEED = Number(process.env['CHAOS_SEED'] ?? 21);

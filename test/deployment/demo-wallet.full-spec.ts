@@ -8,7 +8,7 @@ import { runNode, startProgram } from '../support/services/program.js';
 it('the wallet demo shows stamps and a reward arriving on a phone', () => {
   // Settings of another service, which the demo must ignore.
   const env = { ...process.env, DATABASE_URL: 'postgres://other@127.0.0.1:1/other', PORT: 'none' };
-  const { status, output } = runNode(['tools/demo/demo-wallet.mjs'], env);
+  const { status, output } = runNode(['tools/start/demo-wallet.mjs'], env);
   expect({ status, output }).toEqual({
     status: 0,
     output: expect.stringMatching(
@@ -21,7 +21,7 @@ it('the wallet demo removes its files and ends its service when it is stopped', 
   const folder = mkdtempSync(join(tmpdir(), 'inkpad-wallet-'));
   // Other users may pass through, because PostgreSQL runs as one of them when this one is root.
   chmodSync(folder, 0o711);
-  const demo = startProgram('tools/demo/demo-wallet.mjs', { ...process.env, TMPDIR: folder });
+  const demo = startProgram('tools/start/demo-wallet.mjs', { ...process.env, TMPDIR: folder });
   const [runFile = ''] = await eventually(
     () => readdirSync(folder).map((name) => join(folder, name, 'run.json')),
     ([file]) => file !== undefined && existsSync(file),

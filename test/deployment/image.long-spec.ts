@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { placeImagePackages } from '../../tools/generate/image-packages.mjs';
-import { listPackages, measure, pruneImage } from '../../tools/local/prune-image.mjs';
+import { listPackages, measure, pruneImage } from '../../tools/build/prune-image.mjs';
 import {
   createTestDatabase,
   createTestEnvironment,

@@ -6,7 +6,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { createProgramCommands } from '../../apps/cli/programs.js';
-import { findLastMessage } from '../../tools/local/processes.mjs';
+import { findLastMessage } from '../../apps/cli/processes.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort } from '../support/services/program.js';
@@ -46,7 +46,7 @@ describe('npm start with a retired API version', () => {
   beforeAll(async () => {
     port = await findFreePort();
     retiredDatabase = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
-    starter = startProcess(['tools/local/start.mjs'], {
+    starter = startProcess(['tools/start/start.mjs'], {
       DATABASE_URL: retiredDatabase.url,
       METRICS_PORT: '0',
       DATA_DIR: path.join(folder, 'retired'),
@@ -404,7 +404,7 @@ describe('a program or script', () => {
     const empty = Object.fromEntries(
       Object.entries(environment).filter(([, value]) => value !== ''),
     );
-    if (what === 'start') return waitForExit(startProcess(['tools/local/start.mjs'], empty));
+    if (what === 'start') return waitForExit(startProcess(['tools/start/start.mjs'], empty));
     if (what === 'api' || what === 'dispatcher') {
       return waitForExit(startProcess([`dist/apps/${what}/main.js`], empty));
     }

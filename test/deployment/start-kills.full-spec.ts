@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { startPostgres } from '../../tools/local/embedded-postgres.mjs';
+import { startPostgres } from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {

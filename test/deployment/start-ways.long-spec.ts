@@ -59,7 +59,7 @@ describe('npm start', () => {
 
   it.each([
     ['npm', 'nohup npm start'],
-    ['Node.js', 'nohup "$0" tools/local/start.mjs'],
+    ['Node.js', 'nohup "$0" tools/start/start.mjs'],
   ])(
     'keeps running after the shell has ended that started %s in the background',
     async (_name, command) => {
@@ -133,7 +133,7 @@ describe('npm run dev', () => {
   it('serves what a changed source says, names one that does not compile, and leaves nothing of it behind', async () => {
     const { folder, remove } = copyProject();
     try {
-      const command = [process.execPath, path.join(folder, 'tools/local/start.mjs'), '--watch'];
+      const command = [process.execPath, path.join(folder, 'tools/start/start.mjs'), '--watch'];
       const starter = installation.start({}, command);
       await installation.isUp(starter);
       const controller = path.join(folder, 'libs/web/pages/start-page.controller.ts');

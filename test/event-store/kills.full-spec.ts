@@ -4,7 +4,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {

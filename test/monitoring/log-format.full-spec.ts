@@ -166,7 +166,7 @@ describe('with LOG_FORMAT=json', () => {
       const port = await findFreePort();
       const dataDir = join(folder, 'data');
       const starter = startCommand(
-        [process.execPath, 'tools/local/start.mjs'],
+        [process.execPath, 'tools/start/start.mjs'],
         createEnvironment({
           DATA_DIR: dataDir,
           PORT: `${port}`,
@@ -184,7 +184,7 @@ describe('with LOG_FORMAT=json', () => {
       expect(starter.output()).not.toContain('ink_');
 
       const refused = startCommand(
-        [process.execPath, 'tools/local/start.mjs'],
+        [process.execPath, 'tools/start/start.mjs'],
         createEnvironment({ DATA_DIR: dataDir, PORT: `${port}`, RATE_LIMIT_PER_MINUTE: 'many' }),
       );
       expect(await refused.exitCode).toBe(1);

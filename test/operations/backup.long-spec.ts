@@ -14,8 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
-import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
-import { listProcesses } from '../../tools/local/processes.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/local-postgres/embedded-postgres.mjs';
+import { listProcesses } from '../../apps/cli/processes.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
@@ -59,7 +62,7 @@ const run = (script: string, args: string[], environment: NodeJS.ProcessEnv) =>
 const getEventId = ({ headers }: Received) => String(headers['webhook-id']);
 
 async function start(dataDir: string): Promise<Program> {
-  const service = startProgram('tools/local/start.mjs', settings(dataDir));
+  const service = startProgram('tools/start/start.mjs', settings(dataDir));
   programs.push(service);
   let hasEnded = false;
   void service.exitCode.then(() => (hasEnded = true));

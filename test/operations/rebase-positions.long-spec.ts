@@ -7,7 +7,10 @@ import pg from 'pg';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
 import { readConfig } from '#configuration/config.js';
-import { startPostgres, type EmbeddedPostgres } from '../../tools/local/embedded-postgres.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
@@ -118,7 +121,7 @@ describe('a database restored from a logical dump', () => {
     await api.end();
     expect([status, output.trim()]).toEqual([
       1,
-      'Inkpad is still connected to the database (inkpad api): stop the api, the dispatcher and all scripts first.',
+      'Inkpad is still connected to the database (inkpad api): stop the api, the dispatcher and all commands first.',
     ]);
   });
 

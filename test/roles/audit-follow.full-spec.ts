@@ -144,7 +144,7 @@ describe('audit:follow', () => {
         (
           await service.database.query(
             `select pg_terminate_backend(pid) from pg_stat_activity
-             where datname = current_database() and application_name like 'inkpad script%'`,
+             where datname = current_database() and application_name like 'inkpad command%'`,
           )
         ).rowCount,
       (count) => (count ?? 0) > 0,

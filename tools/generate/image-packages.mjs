@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { isRemovedPackage } from '../local/prune-image.mjs';
+import { isRemovedPackage } from '../build/prune-image.mjs';
 
 /**
  * Puts the packages of the image into an empty folder, as the Dockerfile has them after `npm prune`: hard links where the

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describeImagePackages, placeImagePackages } from './image-packages.mjs';
 import { listLicences } from './licences.mjs';
-import { pruneImage } from '../local/prune-image.mjs';
+import { pruneImage } from '../build/prune-image.mjs';
 
 /**
  * Writes two lists of what the image has into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails when a licence

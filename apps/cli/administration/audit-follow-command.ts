@@ -16,8 +16,8 @@ import {
   type FollowCursor,
   type FollowedKind,
 } from '#loyalty/history/follow-cursor.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 import { addExamples } from '../command-line.js';
 
 const POLL_INTERVAL_MS = 1_000;
@@ -44,7 +44,7 @@ export function addAuditFollowCommand(program: Command): void {
       .addOption(new Option('--until <end>', 'stop at the last entry instead').choices(['end'])),
     'audit:follow --from start',
     'audit:follow --kind history --from history~41~0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55',
-  ).action((options: FollowOptions) => runScript(() => follow(options)));
+  ).action((options: FollowOptions) => runProgram(() => follow(options)));
 }
 
 async function follow({ kind, from, until }: FollowOptions): Promise<void> {

@@ -13,8 +13,8 @@ import {
 import { Checkpoints } from '#outbound/transparency/checkpoints.service.js';
 import { openCheckpoint } from '#outbound/transparency/checkpoint.js';
 import { Tree } from '#outbound/transparency/tree.service.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 
 /** Adds commands for the key that signs the history, and for what was signed with it. */
 export function addCheckpointCommands(program: Command): void {
@@ -22,7 +22,7 @@ export function addCheckpointCommands(program: Command): void {
     .command('checkpoint:key')
     .description('prints the verifier key: publish it, so that others can check the checkpoints')
     .action(() => {
-      runScript(async () => {
+      runProgram(async () => {
         const signer = loadCheckpointSigner(readConfig(process.env), false);
         if (!signer) throw new ConfigError('CHECKPOINT_KEY is not set, so nothing is signed.');
         console.log(JSON.stringify({ name: signer.name, verifier_key: renderVerifierKey(signer) }));
@@ -35,7 +35,7 @@ export function addCheckpointCommands(program: Command): void {
     .requiredOption('--out <file>', 'where the signer key goes, for CHECKPOINT_KEY_FILE')
     .option('--name <name>', 'of the history; by default the public URL without its scheme')
     .action(({ out, name }: { out: string; name?: string }) => {
-      runScript(async () => {
+      runProgram(async () => {
         const keyName = name ?? getKeyName(readConfig(process.env).publicUrl);
         console.log(JSON.stringify(createKey(out, keyName)));
       });
@@ -46,7 +46,7 @@ export function addCheckpointCommands(program: Command): void {
     .description('proves that the newest checkpoint continues an earlier one (clients/verifier)')
     .requiredOption('--from <file>', 'the file with the earlier checkpoint')
     .action(({ from }: { from: string }) => {
-      runScript(async () => console.log(JSON.stringify(await proveConsistency(from))));
+      runProgram(async () => console.log(JSON.stringify(await proveConsistency(from))));
     });
 }
 

@@ -5,14 +5,14 @@ import { findEmailKey } from '#platform/kernel/email-address.js';
 import { normalizeNumber } from '#platform/kernel/text.js';
 import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#platform/kernel/zoned-time.js';
 import { toTime } from '#platform/http/conversions.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 
 /** Runs a command and prints its result as one JSON object on standard output. */
 export function runCommand(
   work: (bus: CommandBus, app: INestApplicationContext) => Promise<object>,
 ): void {
-  runScript(async () => {
+  runProgram(async () => {
     const result = await withServices((app) => work(app.get(CommandBus), app));
     console.log(JSON.stringify(result));
   });
@@ -23,7 +23,7 @@ export function runCommandAfterInput<T>(
   ask: () => Promise<T>,
   work: (bus: CommandBus, input: T) => Promise<object>,
 ): void {
-  runScript(async () => {
+  runProgram(async () => {
     const input = await ask();
     const result = await withServices((app) => work(app.get(CommandBus), input));
     console.log(JSON.stringify(result));
@@ -35,7 +35,7 @@ export function runList(
   name: string,
   read: (app: INestApplicationContext) => Promise<object[]>,
 ): void {
-  runScript(async () => {
+  runProgram(async () => {
     const items = await withServices(read);
     console.log(JSON.stringify({ [name]: items }));
   });

@@ -6,8 +6,8 @@ import { Pool } from 'pg';
 import { ConfigError } from '#platform/kernel/config-error.js';
 import { GeocodingQueue } from '#outbound/geocoding/geocoding-queue.service.js';
 import { PostcodesImport } from '#outbound/geocoding/postcodes-import.service.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 import { readLines } from './zipped-text.js';
 
 const SAID_EVERY_LINES = 100_000;
@@ -21,7 +21,7 @@ export function addGeocodeCommands(program: Command): void {
     )
     .argument('<file>', 'such as DE.zip of https://download.geonames.org/export/zip/')
     .action((file: string) => {
-      runScript(async () => {
+      runProgram(async () => {
         if (!existsSync(file)) throw new ConfigError(`${file} does not exist`);
         const done = await withServices(async (app) => {
           const pool = app.get(Pool);
@@ -48,7 +48,7 @@ export function addGeocodeCommands(program: Command): void {
       'looks up again every address that is not known to the street; use it after changing GEOCODER',
     )
     .action(() => {
-      runScript(async () => {
+      runProgram(async () => {
         const again = await withServices((app) =>
           new GeocodingQueue(app.get(Pool), app.get(ProcessSession)).enqueueImprecise(),
         );

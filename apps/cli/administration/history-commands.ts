@@ -16,8 +16,8 @@ import { HistoryImport } from '#outbound/transparency/history-import.service.js'
 import { Tree } from '#outbound/transparency/tree.service.js';
 import { readModels } from '../../read-models.js';
 import { parsePositive } from './command.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 import { parseVerifierKey } from '../verification/verify-checkpoints.js';
 
 /** Takes the history of a store from one instance to another. */
@@ -32,7 +32,7 @@ export function addHistoryCommands(program: Command): void {
       'includes the keys of its customers: the file then reveals all their personal data',
     )
     .action((options: { account: number; out: string; personal?: boolean }) => {
-      runScript(async () => {
+      runProgram(async () => {
         const { account, out, personal = false } = options;
         const written = await withServices((app) => write(app, { account, out, personal }));
         console.log(JSON.stringify(written));
@@ -47,7 +47,7 @@ export function addHistoryCommands(program: Command): void {
     .requiredOption('--in <file>', 'the file that history:export has written')
     .requiredOption('--key <key>', 'verifier key of the other instance, or a file that holds it')
     .action((options: { in: string; key: string }) => {
-      runScript(async () => {
+      runProgram(async () => {
         if (!existsSync(options.in)) throw new ConfigError(`--in: ${options.in} does not exist`);
         const verifier = parseVerifierKey(options.key);
         const lines = () =>

@@ -8,8 +8,8 @@ import {
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
 import { runCommand } from './command.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 import { addExamples } from '../command-line.js';
 
 const MAX_REASON_CHARACTERS = 200;
@@ -32,7 +32,7 @@ export function addMaintenanceCommands(program: Command, by: AuditedWriter): voi
       )
       .option('--reason <text>', 'shown to callers of the API', parseReason)
       .action(({ reason }: { reason?: string }) => {
-        runScript(async () => {
+        runProgram(async () => {
           const current = await withServices((app) =>
             turnOn(app.get(AuditedWrites), by, reason ?? null),
           );

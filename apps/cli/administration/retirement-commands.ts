@@ -7,8 +7,8 @@ import {
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
 import { runCommand } from './command.js';
-import { runScript } from '../run-script.js';
-import { withServices } from '../script-services.js';
+import { runProgram } from '../run-program.js';
+import { withServices } from '../command-services.js';
 
 type Retirement = {
   version: string;
@@ -46,7 +46,7 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
     .command('retirement:notices')
     .description('lists the users who were notified, one per line, and the state of each e-mail')
     .action(() => {
-      runScript(async () => {
+      runProgram(async () => {
         const { rows } = await withServices((app) => app.get(Pool).query<object>(NOTICES));
         for (const row of rows) console.log(JSON.stringify(row));
       });
@@ -58,7 +58,7 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
       'withdraws the announced retirement of v1; remove its dates from the settings afterwards',
     )
     .action(() => {
-      runScript(async () => {
+      runProgram(async () => {
         const withdrawn = await withServices((app) => withdraw(app.get(AuditedWrites), by));
         console.log(JSON.stringify({ withdrawn }));
         console.error(

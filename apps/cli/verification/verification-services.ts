@@ -2,7 +2,7 @@ import { isMainThread } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ScriptLog } from '#platform/kernel/log.js';
+import { CommandLog } from '#platform/kernel/log.js';
 import { connectFirst } from '#platform/database/first-connection.js';
 import { createDataSource, getPool } from '#platform/database/data-source.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
@@ -14,7 +14,7 @@ import { Verification } from '#platform/event-store/verification/verification.js
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { plainTables, readModels } from '../../read-models.js';
 import { retryLostConnections, retrySlowConnection } from '../lost-connections.js';
-import { printInstallation } from '../run-script.js';
+import { printInstallation } from '../run-program.js';
 
 export type VerificationServices = {
   config: Config;
@@ -26,7 +26,7 @@ export type VerificationServices = {
 };
 
 /**
- * Runs work with only what a verification and the threads of scripts need, without the modules of the service, which
+ * Runs work with only what a verification and the threads of commands need, without the modules of the service, which
  * would take longer to load than many slices to verify. The main thread checks that the events belong to the database.
  * @throws ConfigError
  */
@@ -35,10 +35,10 @@ export async function withVerification<R>(
 ): Promise<R> {
   const config = readConfig(process.env);
   if (isMainThread) {
-    Logger.overrideLogger(new ScriptLog());
+    Logger.overrideLogger(new CommandLog());
     printInstallation(config);
   }
-  const source = createDataSource(config, 'script');
+  const source = createDataSource(config, 'command');
   await connectFirst(config.databaseUrl, () => retrySlowConnection(() => source.initialize()));
   const pool = getPool(source);
   const masterKeys = new MasterKeys(pool, config);

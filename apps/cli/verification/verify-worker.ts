@@ -25,7 +25,7 @@ export type PageTask = {
 };
 export type Task = SliceTask | PageTask;
 
-/** Tasks as the script gives them, until it sends null. An error ends the thread and is reported to the script. */
+/** Tasks as the command gives them, until it sends null. An error ends the thread and is reported to the command. */
 const port = parentPort;
 if (port) {
   await withVerification(async ({ keys, verification }) => {

@@ -13,11 +13,11 @@ export function findLogFormat(environment: NodeJS.ProcessEnv): LogFormat {
 /** @property program such as api or migrate */
 export type Reporter = { program: string; format: LogFormat };
 
-/** Scripts whose output belongs to whoever calls them, and to no log. */
+/** Programs whose output belongs to whoever calls them, and to no log. */
 const OWN_OUTPUT = new Set(['cli', 'setup']);
 
-/** Finds how this script reports: on a terminal in text, like all whose output belongs to their caller. */
-export function findScriptReporter(): Reporter {
+/** Finds how this command reports: on a terminal in text, like all whose output belongs to their caller. */
+export function findCommandReporter(): Reporter {
   const program = basename(process.argv[1] ?? '', '.js');
   const isLogged = !OWN_OUTPUT.has(program) && !process.stderr.isTTY;
   return { program, format: isLogged ? findLogFormat(process.env) : 'text' };

@@ -1,6 +1,6 @@
 import { ConsoleLogger } from '@nestjs/common';
 import { LineWriter } from './line-writer.js';
-import { findScriptReporter, renderLogLine } from './log-lines.js';
+import { findCommandReporter, renderLogLine } from './log-lines.js';
 import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 
@@ -25,12 +25,12 @@ const writers = {
   stderr: new LineWriter(process.stderr),
 };
 
-/** Logs only errors, for scripts that print their own output. */
-export class ScriptLog extends ConsoleLogger {
-  private readonly reporter = findScriptReporter();
+/** Logs only errors, for commands that print their own output. */
+export class CommandLog extends ConsoleLogger {
+  private readonly reporter = findCommandReporter();
 
   constructor() {
-    super({ logLevels: ['fatal', 'error'], json: findScriptReporter().format === 'json' });
+    super({ logLevels: ['fatal', 'error'], json: findCommandReporter().format === 'json' });
   }
 
   override error(message: unknown, ...more: unknown[]): void {

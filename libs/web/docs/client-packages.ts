@@ -4,7 +4,7 @@ import { loadTemplate } from '#platform/kernel/templates.js';
 
 const FOLDER = 'dist/docs/clients';
 
-/** A package of a client, packed by the build (tools/local/pack-clients.mjs). */
+/** A package of a client, packed by the build (tools/build/pack-clients.mjs). */
 export type ClientPackage = {
   language: string;
   installer: 'npm' | 'pip';

@@ -6,7 +6,7 @@ export const HOME = '/docs';
 export const REFERENCE = '/docs/reference';
 export const ADMIN_REFERENCE = '/docs/admin-reference';
 
-/** A guide as rendered by the build (tools/local/guides.mjs). */
+/** A guide as rendered by the build (tools/build/guides.mjs). */
 export type Guide = {
   path: string;
   title: string;

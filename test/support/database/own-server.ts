@@ -2,7 +2,10 @@ import { chmodSync, mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startPostgres, type EmbeddedPostgres } from '../../../tools/local/embedded-postgres.mjs';
+import {
+  startPostgres,
+  type EmbeddedPostgres,
+} from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { runNode } from '../services/program.js';
 import { createTestEnvironment, type TestDatabase } from './database.js';
 

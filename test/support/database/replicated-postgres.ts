@@ -3,7 +3,7 @@ import { chmodSync, chownSync, mkdtempSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startPostgres } from '../../../tools/local/embedded-postgres.mjs';
+import { startPostgres } from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
 
 type Server = Awaited<ReturnType<typeof startPostgres>>;
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
-import type { EmbeddedPostgres } from '../../../tools/local/embedded-postgres.mjs';
+import type { EmbeddedPostgres } from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { eventually } from '../jest/eventually.js';
 import { findFreePort } from '../services/program.js';
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execFile } from 'node:child_process';
-import { startPostgres } from '../../../tools/local/embedded-postgres.mjs';
+import { startPostgres } from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { startEventStoreDbProcess } from '../emulators/eventstoredb/as-process.mjs';
 
 /**

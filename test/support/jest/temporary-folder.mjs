@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { stopLeftoverPostgres } from '../../../tools/local/embedded-postgres.mjs';
-import { getStartTime } from '../../../tools/local/processes.mjs';
+import { stopLeftoverPostgres } from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
+import { getStartTime } from '../../../apps/cli/processes.mjs';
 
 /**
  * Imported once by the process that runs tests: whatever it and the processes that it starts put into the temporary

@@ -46,7 +46,7 @@ export class Installation {
     settings: NodeJS.ProcessEnv = {},
     [program = '', ...parameters]: string[] = [
       process.execPath,
-      path.join(root, 'tools/local/start.mjs'),
+      path.join(root, 'tools/start/start.mjs'),
     ],
   ): Start {
     let output = '';

@@ -42,7 +42,7 @@ const [
   ...modules
 ] = await Promise.all([
   import('@nestjs/cqrs'),
-  built('apps/cli/script-services.js'),
+  built('apps/cli/command-services.js'),
   built('libs/platform/database/leader-lock.js'),
   built('libs/platform/database/process-link.js'),
   built('libs/platform/event-store/port/event-store.js'),

@@ -5,15 +5,15 @@ import {
   NotFoundError,
   RejectedError,
 } from '#platform/kernel/errors.js';
-import { findScriptReporter, renderLogLine } from '#platform/kernel/log-lines.js';
+import { findCommandReporter, renderLogLine } from '#platform/kernel/log-lines.js';
 import { describeStartError, printFailure, reportUnhandled } from '#platform/kernel/start-error.js';
 import { describeDatabase } from '#platform/database/first-connection.js';
 import { isConnectionLoss } from '#platform/database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#platform/database/sqlstate.js';
 
-/** Runs a script. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
-export function runScript(work: () => Promise<void>): void {
-  const reporter = findScriptReporter();
+/** Runs a program. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
+export function runProgram(work: () => Promise<void>): void {
+  const reporter = findCommandReporter();
   reportUnhandled(reporter);
   if (reporter.format === 'json') printLogLines(reporter.program);
   endWithStarter();
@@ -24,7 +24,7 @@ export function runScript(work: () => Promise<void>): void {
   });
 }
 
-/** Makes the script print each of its messages as a line of a log. */
+/** Makes the program print each of its messages as a line of a log. */
 function printLogLines(program: string): void {
   const print = (stream: NodeJS.WriteStream) => (message: unknown) => {
     stream.write(`${renderLogLine({ level: 'info', program, message: String(message) })}\n`);

@@ -2,23 +2,23 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
 import { createDataDir } from './postgres-data.mjs';
-import { Refusal } from '../../apps/cli/failure.mjs';
-import { describeExit, launch, readJson, stopLeftover, takeLock } from './processes.mjs';
+import { StartFailure } from '../start-failure.mjs';
+import { describeExit, launch, readJson, stopLeftover, takeLock } from '../processes.mjs';
 
 /**
- * Runs a script that needs api and dispatcher stopped on the database of a data folder, which runs for as long and is
- * stopped afterwards, however the script ends.
+ * Runs a program that needs api and dispatcher stopped on the database of a data folder, which runs for as long and is
+ * stopped afterwards, however the program ends.
  * @param {{ program: string, args: string[], command: string, settings: { dataDir: string, publicUrl: string },
  *   mayBeNew?: boolean }} options `command`: as people type it
- * @returns {Promise<number>} the script's exit code
- * @throws Refusal while npm start or another such script has the folder, or when it holds no database
+ * @returns {Promise<number>} the program's exit code
+ * @throws StartFailure while npm start or another such command has the folder, or when it holds no database
  */
 export async function runOnDataFolder({ program, args, command, settings, mayBeNew = false }) {
   const { dataDir: named, publicUrl } = settings;
   if (!mayBeNew) refuseWithoutDatabase(named, command);
   const dataDir = createDataDir(named);
   const lock = takeLock(dataDir, command);
-  if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder, command));
+  if (lock.holder) throw new StartFailure(describeHolder(dataDir, lock.holder, command));
   const stop = stopOnSignals();
   let postgres;
   try {
@@ -42,7 +42,7 @@ export async function runOnDataFolder({ program, args, command, settings, mayBeN
   }
 }
 
-/** Stops child processes that a kill -9 of the start script left running; run.json names them. */
+/** Stops child processes that a kill -9 of npm start left running; run.json names them. */
 export async function stopLeftovers(dataDir) {
   const runFile = path.join(dataDir, 'run.json');
   const left = readJson(runFile);
@@ -69,20 +69,20 @@ export async function runProgramOnData({ program, args, command, signal }, setti
   return end.code;
 }
 
-let stopAsked;
+let stopRequested;
 
 /** @returns {AbortSignal} aborted by the first signal that asks this process to end, which it then does by itself */
 export function stopOnSignals() {
-  if (stopAsked) return stopAsked.signal;
-  stopAsked = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopAsked.abort());
-  return stopAsked.signal;
+  if (stopRequested) return stopRequested.signal;
+  stopRequested = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopRequested.abort());
+  return stopRequested.signal;
 }
 
 function refuseWithoutDatabase(dataDir, command) {
   const record = fs.existsSync(dataDir) ? readJson(path.join(dataDir, 'postgres.json')) : null;
   if (record?.completed) return;
-  throw new Refusal(
+  throw new StartFailure(
     `There is no database in ${dataDir} yet, so ${command} has nothing to work on: npm start creates one. For another database, set DATABASE_URL; for another data folder, DATA_DIR.`,
   );
 }
@@ -94,5 +94,5 @@ function describeHolder(dataDir, { pid, command: other }, command) {
 }
 
 function createEarlyEndError(command, why) {
-  return new Refusal(`${command} ended early (${why}): run it again.`);
+  return new StartFailure(`${command} ended early (${why}): run it again.`);
 }

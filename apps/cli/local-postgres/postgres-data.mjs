@@ -9,7 +9,7 @@ import {
   placePrograms,
   createRootFolder,
 } from './postgres-programs.mjs';
-import { Refusal } from '../../apps/cli/failure.mjs';
+import { StartFailure } from '../start-failure.mjs';
 import {
   describeExit,
   launch,
@@ -20,7 +20,7 @@ import {
   sendSignal,
   waitUntil,
   writeJson,
-} from './processes.mjs';
+} from '../processes.mjs';
 
 export const databaseName = 'inkpad';
 /** Makes the server and owns the tables. */
@@ -38,7 +38,7 @@ export function createDataDir(dataDir) {
     fs.accessSync(home, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
     return home;
   } catch (error) {
-    throw new Refusal(
+    throw new StartFailure(
       `The data folder ${dataDir} cannot be written (${error.code}); make it writable or choose another one with DATA_DIR.`,
     );
   }
@@ -64,12 +64,12 @@ export function locate(home, log) {
 
   const owner = fs.existsSync(data) ? fs.statSync(data).uid : null;
   if (!isRoot() && owner !== null && owner !== process.getuid()) {
-    throw new Refusal(
+    throw new StartFailure(
       `The database in ${data} belongs to another user (uid ${owner}); start Inkpad as that user or as root.`,
     );
   }
   if (previous?.completed && owner === null) {
-    throw new Refusal(
+    throw new StartFailure(
       `The database should be in ${data}, which no longer exists; restore it, or remove ${recordFile} to begin with an empty one.`,
     );
   }
@@ -77,7 +77,7 @@ export function locate(home, log) {
   const outside = data !== inside;
   if (outside) createFolder(around, 0o711);
   if (!canEnter(account, around)) {
-    throw new Refusal(
+    throw new StartFailure(
       `The database in ${data} cannot be reached by the user that it must run as (uid ${account.uid}); move the data folder back to where it was, or let that user pass through the folders above it.`,
     );
   }
@@ -145,7 +145,7 @@ export async function createDatabase(server, settings, log, signal) {
 export function checkCompleted({ data, major }) {
   const version = readFileIfExists(path.join(data, 'PG_VERSION'))?.trim();
   if (version === major && fs.existsSync(path.join(data, 'global', 'pg_control'))) return;
-  throw new Refusal(
+  throw new StartFailure(
     version && version !== major
       ? `The database in ${data} was created by PostgreSQL ${version}, but this version of Inkpad comes with PostgreSQL ${major}; migrate the data with pg_dump, or go back to the version of Inkpad that created it.`
       : `The database in ${data} is damaged (${version ? 'global/pg_control' : 'PG_VERSION'} is missing); nothing was changed; restore it from a backup.`,
@@ -171,7 +171,7 @@ function moveUnusableDataAway(data, outside, recordFile, log) {
     fs.existsSync(path.join(data, file)),
   );
   if (whole && !outside) {
-    throw new Refusal(
+    throw new StartFailure(
       `${data} holds a database, but ${recordFile} with its password is missing; restore that file, or move the database elsewhere.`,
     );
   }
@@ -205,7 +205,7 @@ async function removeInUse(folder) {
     await fs.promises.rm(doomed, { recursive: true, maxRetries: 20, retryDelay: 50 });
   } catch (error) {
     if (error.code !== 'ENOTEMPTY') throw error;
-    throw new Refusal(`${doomed} is still being written to and cannot be removed.`);
+    throw new StartFailure(`${doomed} is still being written to and cannot be removed.`);
   }
 }
 
@@ -225,7 +225,7 @@ async function runTool(server, signal, program, args, input) {
   // A full disk makes PostgreSQL fail at more, and what it says last is then no reason.
   const trouble = troubles.find((line) => line.includes('No space left')) ?? troubles.at(-1);
   if (end.code === 0 && !trouble) return;
-  throw new Refusal(
+  throw new StartFailure(
     `The database could not be created in ${server.data}: ${trouble ?? lines.at(-1) ?? describeExit(end)}`,
   );
 }

@@ -1,24 +1,24 @@
-import net from 'node:net';
-import { Refusal } from '../../apps/cli/failure.mjs';
+import { findPortError } from '../../apps/cli/local-postgres/embedded-postgres.mjs';
+import { StartFailure } from '../../apps/cli/start-failure.mjs';
 
 const METRICS_PORTS = { api: 9464, dispatcher: 9465 };
 
-/** @throws Refusal */
+/** @throws StartFailure */
 export async function checkPort(port) {
   const code = await findPortError(port);
   if (code === 'EADDRINUSE') {
-    throw new Refusal(
+    throw new StartFailure(
       `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
     );
   }
   if (code === 'EACCES') {
-    throw new Refusal(
+    throw new StartFailure(
       `This user is not allowed to listen on port ${port}; choose one above 1023, for example with PORT=3000 npm start.`,
     );
   }
 }
 
-/** Checks before the start that all ports are free. @throws Refusal */
+/** Checks before the start that all ports are free. @throws StartFailure */
 export async function checkMonitoringPorts() {
   const { HEALTH_PORT: health, METRICS_PORT: metrics } = process.env;
   const ports = [
@@ -30,21 +30,8 @@ export async function checkMonitoringPorts() {
     const code = await findPortError(port);
     if (!code) continue;
     const why = code === 'EACCES' ? 'is not for this user' : 'is already used by another program';
-    throw new Refusal(`${name}: port ${port} ${why}; choose another one, or 0 for any.`);
+    throw new StartFailure(`${name}: port ${port} ${why}; choose another one, or 0 for any.`);
   }
-}
-
-/** @returns {Promise<string | undefined>} why this port cannot be listened on */
-export async function findPortError(port, hosts = ['127.0.0.1', '::']) {
-  for (const host of hosts) {
-    const code = await new Promise((resolve) => {
-      const server = net.createServer();
-      server.once('error', (error) => resolve(error.code));
-      server.listen({ port, host }, () => server.close(() => resolve(null)));
-    });
-    if (['EADDRINUSE', 'EACCES'].includes(code)) return code;
-  }
-  return undefined;
 }
 
 /**

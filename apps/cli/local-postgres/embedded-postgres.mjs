@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
-import { findPortError } from './ports.mjs';
 import {
   checkCompleted,
   getClusterPaths,
@@ -15,7 +15,7 @@ import {
   serviceName,
 } from './postgres-data.mjs';
 import { getEnvironment, isRoot } from './postgres-programs.mjs';
-import { Refusal } from '../../apps/cli/failure.mjs';
+import { StartFailure } from '../start-failure.mjs';
 import {
   describeExit,
   launch,
@@ -26,7 +26,7 @@ import {
   sendSignal,
   waitUntil,
   writeJson,
-} from './processes.mjs';
+} from '../processes.mjs';
 
 const logLimit = 10 * 1024 * 1024;
 
@@ -66,7 +66,7 @@ export async function startPostgres({
 
   const running = readPostmasterPid(server);
   if (running) {
-    throw new Refusal(`PostgreSQL is already running on ${server.data} (process ${running}).`);
+    throw new StartFailure(`PostgreSQL is already running on ${server.data} (process ${running}).`);
   }
   await endOrphans(server);
   // After a reboot its pid may belong to another process, which PostgreSQL would take for a server.
@@ -187,7 +187,9 @@ async function endOrphans({ cluster }) {
 async function choosePort(server, preferred, log) {
   const { record } = server;
   if (preferred && !(await isFree(preferred))) {
-    throw new Refusal(`Port ${preferred}, on which PostgreSQL should listen, is already in use.`);
+    throw new StartFailure(
+      `Port ${preferred}, on which PostgreSQL should listen, is already in use.`,
+    );
   }
   let port = preferred ?? record.port;
   if (!port || !(await isFree(port))) {
@@ -244,14 +246,14 @@ async function waitUntilReady({ child, server, logFile, logStart, log, signal })
   }
   if (end === null) {
     await child.stop({ signal: 'SIGINT', harder: 'SIGQUIT' });
-    throw new Refusal('The start of PostgreSQL was cancelled.');
+    throw new StartFailure('The start of PostgreSQL was cancelled.');
   }
   const output = end.error ? '' : fs.readFileSync(logFile).subarray(logStart).toString();
   const reason = output
     .split('\n')
     .filter((line) => /(FATAL|PANIC): /.test(line))
     .at(-1);
-  throw new Refusal(
+  throw new StartFailure(
     `PostgreSQL did not start: ${reason?.replace(/^.*?(FATAL|PANIC): +/, '') ?? describeExit(end)} (see ${logFile}).`,
   );
 }
@@ -281,4 +283,17 @@ function stopWithParent(child) {
   guard.stdin.unref();
   child.unref();
   child.exited.then(() => guard.kill('SIGKILL'));
+}
+
+/** @returns {Promise<string | undefined>} why this port cannot be listened on */
+export async function findPortError(port, hosts = ['127.0.0.1', '::']) {
+  for (const host of hosts) {
+    const code = await new Promise((resolve) => {
+      const server = net.createServer();
+      server.once('error', (error) => resolve(error.code));
+      server.listen({ port, host }, () => server.close(() => resolve(null)));
+    });
+    if (['EADDRINUSE', 'EACCES'].includes(code)) return code;
+  }
+  return undefined;
 }

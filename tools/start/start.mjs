@@ -4,13 +4,13 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, findWork, install, watchBuild } from './build.mjs';
-import { startPostgres } from './embedded-postgres.mjs';
-import { stopLeftovers } from './embedded-run.mjs';
+import { build, findWork, install, watchBuild } from '../build/build.mjs';
+import { startPostgres } from '../../apps/cli/local-postgres/embedded-postgres.mjs';
+import { stopLeftovers } from '../../apps/cli/local-postgres/embedded-run.mjs';
 import { printFailure, renderOutput } from '../../apps/cli/log-lines.mjs';
 import { endWithParent } from '../../apps/cli/npm-parent.mjs';
-import { createDataDir } from './postgres-data.mjs';
-import { Refusal, describeInOneSentence } from '../../apps/cli/failure.mjs';
+import { createDataDir } from '../../apps/cli/local-postgres/postgres-data.mjs';
+import { StartFailure, describeInOneSentence } from '../../apps/cli/start-failure.mjs';
 import {
   getStartTime,
   hasTrace,
@@ -22,7 +22,7 @@ import {
   readJson,
   takeLock,
   writeJson,
-} from './processes.mjs';
+} from '../../apps/cli/processes.mjs';
 import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
 import {
   EVERYWHERE,
@@ -64,7 +64,7 @@ async function main() {
   const settings = readSettings(root);
   const dataDir = createDataDir(settings.dataDir);
   const lock = takeLock(dataDir);
-  if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder));
+  if (lock.holder) throw new StartFailure(describeHolder(dataDir, lock.holder));
   const runFile = path.join(dataDir, 'run.json');
   try {
     if (await stopLeftovers(dataDir)) {
@@ -124,10 +124,10 @@ async function run(settings) {
       process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || String(insecureTargets),
   };
   say('migrating the database …');
-  await runScript('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
+  await runProgram('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
   const localFile = path.join(dataDir, 'local.json');
   // Setting up only needs the tables, as the two programs do: it need not hold them up.
-  const setup = runScript('setup', env, dataDir, onStep).then((lines) => {
+  const setup = runProgram('setup', env, dataDir, onStep).then((lines) => {
     const { created, ...credentials } = parseLastJson(lines);
     return { created, local: keepLocalFile(localFile, publicUrl, created ? credentials : null) };
   });
@@ -218,14 +218,14 @@ async function checkDatabase(url) {
   } catch (error) {
     const setting = process.env.DATABASE_MIGRATION_URL ? 'DATABASE_MIGRATION_URL' : 'DATABASE_URL';
     const where = `${client.host}:${client.port}`;
-    throw new Refusal(
+    throw new StartFailure(
       `The database of ${setting} (${where}) cannot be reached: ${error.message || error.code}.`,
     );
   }
 }
 
 /** @returns {Promise<string[]>} the lines of its standard output */
-async function runScript(name, env, dataDir, onStep) {
+async function runProgram(name, env, dataDir, onStep) {
   const lines = [];
   const errors = [];
   const child = launch(process.execPath, [path.join(root, `dist/apps/cli/${name}.js`)], {
@@ -245,8 +245,8 @@ async function runScript(name, env, dataDir, onStep) {
   const logFile = path.join(dataDir, `${name}.log`);
   fs.writeFileSync(logFile, [...lines, ...errors, ''].join('\n'), { mode: 0o600 });
   const reason = findLastMessage(errors) ?? describeExit(end);
-  if (errors.length > 0 && !hasTrace(errors)) throw new Refusal(reason);
-  throw new Refusal(`The script "${name}" failed (see ${logFile}): ${reason}`);
+  if (errors.length > 0 && !hasTrace(errors)) throw new StartFailure(reason);
+  throw new StartFailure(`The script "${name}" failed (see ${logFile}): ${reason}`);
 }
 
 async function startProgram(name, env) {
@@ -272,7 +272,7 @@ async function waitUntilLive(host, port, giveUp) {
     refuseUnusable();
     if (await isLive(url)) return;
     if (Date.now() > deadline) {
-      throw new Refusal(`The api does not respond on port ${port}; see its output above.`);
+      throw new StartFailure(`The api does not respond on port ${port}; see its output above.`);
     }
     await sleep(30, stopRequested.signal);
   }
@@ -284,9 +284,10 @@ function refuseUnusable() {
   for (const name of Object.keys(programs)) {
     const { end, ends } = running[name];
     const reason = findLastMessage(lastErrors[name] ?? []);
-    if (end?.code === exitConfig) throw new Refusal(reason ?? `The ${name} refused its settings.`);
+    if (end?.code === exitConfig)
+      throw new StartFailure(reason ?? `The ${name} refused its settings.`);
     if (ends < endsBeforeGivingUp) continue;
-    throw new Refusal(
+    throw new StartFailure(
       `The ${name} exited ${ends} times while starting: ${reason ?? describeExit(end)}`,
     );
   }
@@ -307,7 +308,7 @@ function isLive(url) {
 
 function parseLastJson(lines) {
   const line = lines.filter((text) => text.startsWith('{')).at(-1);
-  if (!line) throw new Refusal('The script "setup" did not print what it has set up.');
+  if (!line) throw new StartFailure('The script "setup" did not print what it has set up.');
   return JSON.parse(line);
 }
 

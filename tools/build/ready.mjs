@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, findWork, install } from './build.mjs';
-import { Refusal } from '../../apps/cli/failure.mjs';
+import { StartFailure } from '../../apps/cli/start-failure.mjs';
 
 /** Before tests and checks: installs and builds what is missing or stale; silent if nothing is. */
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
@@ -19,7 +19,7 @@ if (work.install || work.build) {
     if (work.build) await build(around);
     fs.rmSync(dataDir, { recursive: true });
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
+    if (!(error instanceof StartFailure)) throw error;
     // Its log stays in that folder.
     console.error(error.message);
     process.exitCode = 1;

@@ -12,8 +12,8 @@ import {
   listViews,
   watchViews,
 } from './views.mjs';
-import { Refusal } from '../../apps/cli/failure.mjs';
-import { describeExit, launch, readJson } from './processes.mjs';
+import { StartFailure } from '../../apps/cli/start-failure.mjs';
+import { describeExit, launch, readJson } from '../../apps/cli/processes.mjs';
 
 /** The sources of the clients that the build generates from openapi.json. Git ignores them. */
 const GENERATED = [
@@ -90,7 +90,7 @@ function hashFiles(root, files) {
   const tools = [
     'package.json',
     'package-lock.json',
-    ...['compile.mjs', 'guides.mjs', 'views.mjs'].map((name) => `tools/local/${name}`),
+    ...['compile.mjs', 'guides.mjs', 'views.mjs'].map((name) => `tools/build/${name}`),
   ];
   const hash = crypto.createHash('sha256');
   for (const file of [...new Set([...files, ...tools])].sort()) {
@@ -168,7 +168,7 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
   onStep(null);
   if (end.code === 0) return;
   const what = end.error?.code === 'ENOENT' ? 'npm was not found' : describeExit(end);
-  throw new Refusal(`"npm ${args.join(' ')}" failed (${what}); see ${logFile}.`);
+  throw new StartFailure(`"npm ${args.join(' ')}" failed (${what}); see ${logFile}.`);
 }
 
 /**

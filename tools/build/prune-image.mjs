@@ -3,7 +3,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
- * Removes from a built folder what no process of the image reads: node tools/local/prune-image.mjs [folder]
+ * Removes from a built folder what no process of the image reads: node tools/build/prune-image.mjs [folder]
  *
  * Node.js reads source maps only with --enable-source-maps, which nothing sets; the compiled files have the names and
  * almost the lines of their sources. It loads no TypeScript from packages.

@@ -4,8 +4,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Refusal } from '../../apps/cli/failure.mjs';
-import { toTextLines } from '../../apps/cli/log-lines.mjs';
+import { StartFailure } from './start-failure.mjs';
+import { toTextLines } from './log-lines.mjs';
 
 const onLinux = fs.existsSync('/proc/self/stat');
 
@@ -48,7 +48,7 @@ export function readJson(file) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refusal(`${file} is not valid JSON; fix or remove it.`);
+    throw new StartFailure(`${file} is not valid JSON; fix or remove it.`);
   }
 }
 
@@ -175,7 +175,7 @@ export async function stopLeftover(left, signal) {
  *   signal?: AbortSignal, tie?: boolean }} options
  *   `output` receives the lines, or is the descriptor of a file to write to;
  *   `signal` terminates the program;
- *   `tie` gives it a channel, whose end tells a script that this process is gone, even if killed
+ *   `tie` gives it a channel, whose end tells a program that this process is gone, even if killed
  */
 export function launch(command, args, { output, input, signal: giveUp, tie = false, ...options }) {
   giveUp?.throwIfAborted();
@@ -330,7 +330,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
  * Makes this process the only starter of a data folder. Locks are numbered and the highest is valid:
  * taking over the lock of a dead starter means creating the next number, which only one process can do.
  * @param {string} dataDir
- * @param {string} [command] of a script that has the folder for a while; without it npm start has it
+ * @param {string} [command] of a command that has the folder for a while; without it npm start has it
  * @returns {{ holder: { pid: number, command?: string } } | { release: () => void }}
  */
 export function takeLock(dataDir, command) {

@@ -132,7 +132,7 @@ function readCertificates() {
 async function startInkpad(settings) {
   const port = await findFreePort();
   say('Starting an Inkpad of its own, which takes a few seconds …');
-  const inkpad = spawn(process.execPath, ['tools/local/start.mjs'], {
+  const inkpad = spawn(process.execPath, ['tools/start/start.mjs'], {
     env: {
       ...process.env,
       ...createEmptyEnvironment(),

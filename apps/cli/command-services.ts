@@ -8,7 +8,7 @@ import {
 import { NestFactory } from '@nestjs/core';
 import { isMainThread } from 'node:worker_threads';
 import { readConfig, type Config } from '#configuration/config.js';
-import { ScriptLog } from '#platform/kernel/log.js';
+import { CommandLog } from '#platform/kernel/log.js';
 import { DatabaseModule } from '#platform/database/database.module.js';
 import { EventStoreModule } from '#platform/event-store/event-store.module.js';
 import { LargeResponses } from '#platform/http/large-responses.js';
@@ -19,19 +19,19 @@ import { CustomersModule } from '#loyalty/customers/customers.module.js';
 import { AuditModule } from '#loyalty/history/audit.module.js';
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { plainTables, readModels } from '../read-models.js';
-import { printInstallation } from './run-script.js';
+import { printInstallation } from './run-program.js';
 
 @Module({})
-class ScriptModule {
+class CommandModule {
   static forRoot(config: Config, modules: Type[]): DynamicModule {
     return {
-      module: ScriptModule,
+      module: CommandModule,
       // Dependencies that these modules' controllers get from the server.
       global: true,
       providers: [LargeResponses],
       exports: [LargeResponses],
       imports: [
-        DatabaseModule.forRoot(config, 'script'),
+        DatabaseModule.forRoot(config, 'command'),
         EventStoreModule.forRoot({
           readModels,
           plainTables,
@@ -57,10 +57,10 @@ export async function withServices<R>(
   modules: Type[] = [],
 ): Promise<R> {
   const config = readConfig(process.env);
-  // The threads of a script work where the script does.
+  // The threads of a command work where the command does.
   if (isMainThread) printInstallation(config);
-  const app = await NestFactory.createApplicationContext(ScriptModule.forRoot(config, modules), {
-    logger: new ScriptLog(),
+  const app = await NestFactory.createApplicationContext(CommandModule.forRoot(config, modules), {
+    logger: new CommandLog(),
     abortOnError: false,
   });
   try {

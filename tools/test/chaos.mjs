@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 
-/** node tools/local/chaos.mjs --operations 100000 --seed 7 --faults 250 --engine postgresql */
+/** node tools/test/chaos.mjs --operations 100000 --seed 7 --faults 250 --engine postgresql */
 const { values } = parseArgs({
   options: {
     operations: { type: 'string' },
