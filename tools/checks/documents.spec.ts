@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createProgramCommands } from '../../apps/cli/programs.js';
@@ -9,18 +10,7 @@ import { createPreviewApp } from '../generate/api-documents.js';
 
 /** Checks that every route, command, script, setting and link that a document names exists. */
 
-const documents = [
-  'README.md',
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'bench/README.md',
-];
-for (const folder of ['docs', 'clients/python', 'clients/typescript', 'clients/verifier']) {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const own = names.filter((name) => name.endsWith('.md') && !name.includes('node_modules'));
-  documents.push(...own.map((name) => join(folder, name)));
-}
+const documents = listFiles('*.md');
 
 /** Variables of Node.js, OpenTelemetry, Compose, tests and examples. */
 const FOREIGN = new Set(
@@ -43,8 +33,19 @@ function named(pattern: RegExp): Named[] {
   );
 }
 
-function missing(names: Named[], exists: (name: string, where: string) => boolean): string[] {
-  expect(names.length).toBeGreaterThan(20);
+/** Lists files of the repository, those that are not committed yet among them. */
+function listFiles(pattern: string): string[] {
+  const args = ['ls-files', '--cached', '--others', '--exclude-standard', pattern];
+  const files = execFileSync('git', args, { encoding: 'utf8' }).trim().split('\n');
+  return files.filter((file) => existsSync(file));
+}
+
+function missing(
+  names: Named[],
+  exists: (name: string, where: string) => boolean,
+  expectedCount = 20,
+): string[] {
+  expect(names.length).toBeGreaterThan(expectedCount);
   return names
     .filter(({ name, where }) => !exists(name, where))
     .map(({ where, name }) => `${where} ${name}`);
@@ -76,8 +77,8 @@ describe('the documents name only what is there', () => {
   it('of settings', () => {
     const settings = exampleSettings();
     const names = named(/(?:`|^)([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|`)/g)
-      // Records also name constants of the code and of others.
-      .filter(({ where }) => !where.startsWith('docs/adr/'));
+      // They also name constants of the code and of others.
+      .filter(({ where }) => !/^(docs\/adr|test\/support\/emulators)\//.test(where));
     const exists = (name: string) =>
       FOREIGN.has(name) || settings.has(name) || settings.has(name.replace(/_FILE$/, ''));
     expect(missing(names, exists)).toEqual([]);
@@ -87,6 +88,22 @@ describe('the documents name only what is there', () => {
     const routes = await routesOfApi();
     const names = named(/((?:GET|POST|PUT|PATCH|DELETE) (?:…|\{public\})?\/[^\s`|,;)]*)/g);
     expect(missing(names, (name) => routes.some((route) => leadsTo(name, route)))).toEqual([]);
+  });
+
+  it('of files', () => {
+    const names = named(
+      /`(?:node )?((?:apps|bench|clients|data|deploy|docs|libs|test|tools)\/[\w./-]+[.]\w+)/g,
+    );
+    const exists = (name: string, where: string) =>
+      existsSync(name) || existsSync(join(dirname(where), name));
+    expect(missing(names, exists)).toEqual([]);
+  });
+
+  it('of tests, by a part of their paths', () => {
+    const tests = listFiles('*spec.ts');
+    const names = named(/(?:npm test --|--testPathPatterns) '?([^\s'`]+)/g);
+    const exists = (name: string) => tests.some((file) => new RegExp(name).test(file));
+    expect(missing(names, exists, 5)).toEqual([]);
   });
 
   it('of files and headings that they link to', () => {
