@@ -145,7 +145,7 @@ module.exports = {
       from: {
         orphan: true,
         path: '^(libs|apps)/',
-        pathNot: ['^libs/web/.+/assets/', '[.]d[.]mts$'],
+        pathNot: '^libs/web/.+/assets/',
       },
       to: {},
     },

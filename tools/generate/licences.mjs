@@ -23,7 +23,11 @@ const EXCEPTIONS = [
   { name: /^png-js$/, licence: 'none' },
 ];
 
-/** @returns {{ line: string, allowed: boolean }[]} of the components of a CycloneDX document, by name */
+/**
+ * Lists the licences of the components of a CycloneDX document, by name, and whether they are allowed.
+ * @param {{ components: { name: string, version: string,
+ *   licenses?: { expression?: string, license?: { id?: string, name?: string } }[] }[] }} document
+ */
 export function listLicences({ components }) {
   return components
     .map(({ name, version, licenses = [] }) => {

@@ -28,6 +28,16 @@ import {
   writeJson,
 } from '../processes.mjs';
 
+/**
+ * The server as it runs. `url` is the DATABASE_URL, whose role inkpad migrate makes; `ownerUrl` is the
+ * DATABASE_MIGRATION_URL. `birth` tells the process from a later one with the same number. `remove` is for throw-away
+ * databases: it also deletes the data, wherever that lies.
+ * @typedef {{ url: string, ownerUrl: string, port: number, pid: number, birth: string, dataPath: string,
+ *   exited: Promise<{ code: number | null, signal: NodeJS.Signals | null, error: Error | null }>,
+ *   stop: (how?: { mode?: 'fast' | 'immediate', hurry?: AbortSignal }) => Promise<void>,
+ *   remove: () => Promise<void> }} EmbeddedPostgres
+ */
+
 const logLimit = 10 * 1024 * 1024;
 
 /** @type {Record<string, string | number>} */
@@ -47,7 +57,11 @@ const defaultSettings = {
  *
  * Only the owner of `dataDir` may call this: it refuses when a server already runs on the data.
  *
- * @param {import('./embedded-postgres.d.mts').StartPostgresOptions} options
+ * @param {{ dataDir: string, log?: (line: string) => void, port?: number,
+ *   settings?: Record<string, string | number>, tie?: boolean, signal?: AbortSignal }} options `log` gets the few lines
+ *   worth showing to a person; without `port` it takes the one used last, when that is still free; `settings` of the
+ *   server, such as { fsync: 'off' }; `tie` stops the server when this process ends, however it ends
+ * @returns {Promise<EmbeddedPostgres>}
  */
 export async function startPostgres({
   dataDir,

@@ -75,7 +75,8 @@ let stopRequested;
 export function stopOnSignals() {
   if (stopRequested) return stopRequested.signal;
   stopRequested = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopRequested.abort());
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(signal, () => stopRequested.abort());
   return stopRequested.signal;
 }
 

@@ -1,4 +1,0 @@
-export function placeImagePackages(root: string, folder: string): void;
-export function describeImagePackages(folder: string): {
-  components: { group?: string; name: string; version: string }[];
-};
