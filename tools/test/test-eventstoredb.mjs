@@ -28,7 +28,7 @@ const CORE = new Set([
   'erasure/repeated.long-spec.ts',
   'event-store/handle-command.e2e-spec.ts',
   'event-store/kills.full-spec.ts',
-  'history/import-persons.long-spec.ts',
+  'store-transfers/persons.long-spec.ts',
   'history/store.e2e-spec.ts',
   'locations/geocoding.full-spec.ts',
   'merging/merging.long-spec.ts',
@@ -43,7 +43,7 @@ const CORE = new Set([
   'stamping/receipts.e2e-spec.ts',
   'stamping/rules.e2e-spec.ts',
   'stamping/staff-reversals.e2e-spec.ts',
-  'transfers/import-rules.full-spec.ts',
+  'imports-and-exports/import-rules.full-spec.ts',
   'webhooks/kills.full-spec.ts',
 ]);
 
@@ -65,7 +65,7 @@ const LEFT_OUT = {
   'runs npm start, which gets no settings of the engine': ['deployment/start-kills.full-spec.ts'],
   'reads the tables that events have in PostgreSQL': [
     'webhooks/event-feed.e2e-spec.ts',
-    'transfers/import-kills.long-spec.ts',
+    'imports-and-exports/import-kills.long-spec.ts',
     'event-store/process-deaths.long-spec.ts',
     'operations/rebase-positions.long-spec.ts',
   ],

@@ -11,8 +11,8 @@ import { EventStore } from '#platform/event-store/port/event-store.js';
 import { EventTypes } from '#platform/event-store/port/event-types.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { Checkpoints } from '#outbound/transparency/checkpoints.service.js';
-import { HistoryExport } from '#outbound/transparency/history-export.service.js';
-import { HistoryImport } from '#outbound/transparency/history-import.service.js';
+import { StoreExport } from '#outbound/transparency/store-export.service.js';
+import { StoreImport } from '#outbound/transparency/store-import.service.js';
 import { Tree } from '#outbound/transparency/tree.service.js';
 import { readModels } from '../../read-models.js';
 import { parsePositive } from './command.js';
@@ -60,8 +60,8 @@ export function addHistoryCommands(program: Command): void {
     });
 }
 
-function createImport(app: INestApplicationContext): HistoryImport {
-  return new HistoryImport(
+function createImport(app: INestApplicationContext): StoreImport {
+  return new StoreImport(
     app.get(pg.Pool),
     app.get(EventStore),
     app.get(PersonalKeys),
@@ -77,7 +77,7 @@ async function write(
 ): Promise<object> {
   if (existsSync(out)) throw new ConfigError(`--out: ${out} exists already`);
   const pool = app.get(pg.Pool);
-  const exporting = new HistoryExport(
+  const exporting = new StoreExport(
     pool,
     app.get(EventStore),
     app.get(PersonalKeys),

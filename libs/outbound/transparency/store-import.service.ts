@@ -42,7 +42,7 @@ import {
   type ExportEnd,
   type ExportHeader,
   type ExportLine,
-} from './exported-history.js';
+} from './store-transfer-file.js';
 
 type ExportedEventData = Omit<StoredEvent, 'position'>;
 type AnyReadModel = ReadModel<{ accountId: number }, DomainEvent>;
@@ -67,7 +67,7 @@ type CheckedFile = {
  * Imports a store from another instance with the same ids, events and hashes. Everything is validated before anything
  * is written, and the next run continues an interrupted one. Nobody can access the store before it has a member.
  */
-export class HistoryImport {
+export class StoreImport {
   private readonly tables: Map<string, AnyReadModel>;
 
   constructor(

@@ -5,7 +5,7 @@ import { query } from '#platform/database/connection.js';
 import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { Checkpoints } from './checkpoints.service.js';
-import { EXPORT_FORMAT, findPictureHash, type ExportLine } from './exported-history.js';
+import { EXPORT_FORMAT, findPictureHash, type ExportLine } from './store-transfer-file.js';
 import { Tree } from './tree.service.js';
 
 const PAGE_SIZE = 500;
@@ -34,7 +34,7 @@ const FIND_PICTURE = {
 
 /** Exports the whole history of one store line by line, with a proof for each event. */
 @Injectable()
-export class HistoryExport {
+export class StoreExport {
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
