@@ -2,8 +2,7 @@ import type { DomainEvent } from '#platform/kernel/aggregate.js';
 import type { PlainTable, ReadModel } from '#platform/event-store/read-models/read-models.js';
 import { account } from '#loyalty/accounts/account.js';
 import { card } from '#loyalty/cards/card.js';
-import { announcementTable } from '#outbound/campaigns/announcements.service.js';
-import { messageRuleTable } from '#outbound/campaigns/message-rules.service.js';
+import { campaignTable } from '#outbound/campaigns/campaigns.service.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import { importTable } from '#loyalty/imports/import.entity.js';
 import { location } from '#loyalty/locations/location.js';
@@ -24,9 +23,4 @@ export const readModels = [
 ].map((readModel) => readModel as unknown as ReadModel<{ accountId: number }, DomainEvent>);
 
 /** Lists the tables that are not made from events and may be older than the events after a restore. */
-export const plainTables: PlainTable[] = [
-  webhookSubscriptionTable,
-  importTable,
-  announcementTable,
-  messageRuleTable,
-];
+export const plainTables: PlainTable[] = [webhookSubscriptionTable, importTable, campaignTable];

@@ -25,7 +25,7 @@ import { ExportsModule } from '#loyalty/exports/exports.module.js';
 import { StatisticsModule } from '#loyalty/statistics/statistics.module.js';
 import { SubscriptionsModule } from '#outbound/subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#outbound/passes/wallet-state.module.js';
-import { AnnouncementsModule } from '#outbound/campaigns/announcements.module.js';
+import { CampaignsModule } from '#outbound/campaigns/campaigns.module.js';
 import { PublicImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PagesModule } from '#web/pages/pages.module.js';
 import { SignInModule } from '#web/sign-in/sign-in.module.js';
@@ -77,7 +77,7 @@ export class ApiModule {
         TransparencyModule,
         SubscriptionsModule,
         WalletStateModule,
-        AnnouncementsModule,
+        CampaignsModule,
         PublicImagesModule,
         PagesModule,
         SignInModule,

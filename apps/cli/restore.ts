@@ -59,10 +59,11 @@ const RAISE_ID_SEQUENCES = `
 const END_MESSAGES = [
   `update customer_messages set state = 'skipped', channel = null, reason = 'past', due_at = null, process = null,
      finished_at = now() where state = 'queued'`,
-  `update announcements set is_addressed = true where state = 'sending'`,
-  `update announcements set state = 'cancelled', due_at = null, process = null, finished_at = now()
+  `update campaigns set is_addressed = true, due_at = now(), process = null where state = 'sending'`,
+  `update campaigns set state = 'cancelled', due_at = null, process = null, finished_at = now()
    where state = 'scheduled' and send_at <= now()`,
-  `update message_rules set checked_seq = greatest(checked_seq, (select max(seq) from history)), checked_until = now()`,
+  `update campaigns set checked_seq = greatest(checked_seq, (select max(seq) from history)), checked_until = now()
+   where state = 'enabled'`,
 ];
 
 /** A backup whose files were found whole, and what opens them. */

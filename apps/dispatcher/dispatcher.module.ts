@@ -22,7 +22,7 @@ import { GoogleObjectSender } from '#outbound/google-wallet/google-object.sender
 import { GoogleSendingModule } from '#outbound/google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#outbound/apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#outbound/apple-wallet/apple-wallet.module.js';
-import { AnnouncementDispatchModule } from '#outbound/campaigns/announcement-dispatch.module.js';
+import { CampaignDispatchModule } from '#outbound/campaigns/campaign-dispatch.module.js';
 import { GeocodingModule } from '#outbound/geocoding/geocoding.module.js';
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { plainTables, readModels } from '../read-models.js';
@@ -53,7 +53,7 @@ export class DispatcherModule {
         DispatchModule,
         GeocodingModule,
         passes,
-        AnnouncementDispatchModule.forRoot(passes),
+        CampaignDispatchModule.forRoot(passes),
       ],
       providers: [AddressUpkeep, BackupMetrics, DatabaseWarnings, Readiness],
     };

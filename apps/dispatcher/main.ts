@@ -34,9 +34,8 @@ import { DecoyCardCleanup } from '#outbound/passes/decoy-card-cleanup.service.js
 import { CheckpointSigning } from '#outbound/transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#outbound/transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#outbound/apple-wallet/apple-certificate.service.js';
-import { AnnouncementDispatch } from '#outbound/campaigns/announcement-dispatch.service.js';
+import { CampaignDispatch } from '#outbound/campaigns/campaign-dispatch.service.js';
 import { CustomerMessageRetention } from '#outbound/campaigns/customer-message-retention.service.js';
-import { RuleChecks } from '#outbound/campaigns/rule-checks.service.js';
 import { GeocodingSubscription } from '#outbound/geocoding/geocoding.subscription.js';
 import { createNodeAgents } from '#outbound/sending/outbound-node-agent.client.js';
 import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js';
@@ -63,7 +62,6 @@ const FOLLOWERS = [
   MessageRetention,
   CustomerMessageRetention,
   ImportDispatch,
-  RuleChecks,
 ] as const;
 
 // Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away
@@ -103,8 +101,8 @@ async function run(stopRequest: StopRequest): Promise<void> {
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
   await app.get(ProcessSession, { strict: false }).start('dispatcher');
   const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
-  const announcements = app.get(AnnouncementDispatch);
-  for (const sending of [webhooks, messages, passes, announcements]) sending.start();
+  const campaigns = app.get(CampaignDispatch);
+  for (const sending of [webhooks, messages, passes, campaigns]) sending.start();
   const stopping = new AbortController();
   const { signal: stop } = stopping;
   const followers = FOLLOWERS.map((follower) => app.get(follower).run(stop));
@@ -124,7 +122,7 @@ async function run(stopRequest: StopRequest): Promise<void> {
     webhooks.stop(FINISH_WITHIN_MS),
     messages.stop(FINISH_WITHIN_MS),
     passes.stop(FINISH_WITHIN_MS),
-    announcements.stop(FINISH_WITHIN_MS),
+    campaigns.stop(FINISH_WITHIN_MS),
   ]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

@@ -68,8 +68,8 @@ describe('retention by settings', () => {
 
   it('deletes finished messages of sent announcements after MESSAGE_RETENTION_DAYS, by an index', async () => {
     await service.database.query(
-      `insert into announcements (id, account_id, state, title, text, channels, audience, created_at, updated_at)
-       select 900000 + n, 1, state, 't', 't', '{wallet}', '{}', now(), now()
+      `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at)
+       select 900000 + n, 'announcement', 1, state, 't', 't', '{wallet}', '{}', now(), now()
        from unnest(array['sent', 'sending']) with ordinality as s (state, n);
        insert into customer_messages (account_id, announcement_id, customer_id, state, channel, due_at, created_at, finished_at)
        select 1, 900001, n, 'sent', 'wallet', null::timestamptz, now(), now() - interval '31 days'
@@ -109,10 +109,11 @@ describe('retention by settings', () => {
 
   it('deletes messages of a rule once their occasion cannot come again', async () => {
     await service.database.query(
-      `insert into message_rules (id, account_id, kind, title, text, channels, enabled, created_at, updated_at,
-         deleted_at, checked_until, next_check_at)
-       select 900000 + n, 1, kind, 't', 't', '{wallet}', next is not null, now(), now(), deleted,
-         now() - lag * interval '1 day', next
+      `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at,
+         finished_at, checked_until, due_at)
+       select 900000 + n, 'rule', 1,
+         case when deleted is not null then 'deleted' when next is null then 'disabled' else 'enabled' end, 't', 't',
+         '{wallet}', jsonb_build_object('kind', kind), now(), now(), deleted, now() - lag * interval '1 day', next
        from (values (1, 'stamps_away', 0, null::timestamptz, now()), (2, 'birthday', 0, null, now()),
          (3, 'reward_unused', 0, null, now()), (4, 'inactive', 0, null, now()), (5, 'inactive', 0, now(), null),
          (6, 'stamps_away', 50, null, now()), (7, 'stamps_away', 50, null, null)) as r (n, kind, lag, deleted, next);

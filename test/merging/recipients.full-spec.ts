@@ -79,7 +79,7 @@ async function announce({ store }: Shop, count: number, filter: object = {}): Pr
     ...filter,
   });
   expect((await store.post(`${path}/${body.id}/send`, {})).status).toBe(200);
-  const find = 'select from announcements where id = $1 and is_addressed';
+  const find = `select from campaigns where kind = 'announcement' and id = $1 and is_addressed`;
   await eventually(
     async () => (await service.database.query(find, [body.id])).rowCount,
     (count) => count === 1,
@@ -101,7 +101,8 @@ async function listRecipients(store: Client, path: string): Promise<MessageRecip
 async function release({ store }: Shop, path: string): Promise<[number, string, string | null][]> {
   await setQuietHours(store, { quiet_from: null, quiet_to: null });
   await service.database.query(
-    `update customer_messages set due_at = now() where account_id = $1 and state = 'queued'`,
+    `update customer_messages set due_at = now()
+     where account_id = $1 and state = 'queued' and process is null`,
     [store.accountId],
   );
   const rows = await eventually(
@@ -223,8 +224,8 @@ describe('a message rule', () => {
 
   const lookBack = ({ store }: Shop, days: number) =>
     service.database.query(
-      `update message_rules set checked_until = now() - make_interval(days => $2), next_check_at = now()
-       where account_id = $1`,
+      `update campaigns set checked_until = now() - make_interval(days => $2), due_at = now(), process = null
+       where kind = 'rule' and account_id = $1`,
       [store.accountId, days],
     );
 
@@ -233,8 +234,9 @@ describe('a message rule', () => {
       async () =>
         (
           await service.database.query(
-            `select from message_rules
-             where account_id = $1 and next_check_at > now() and checked_until > now() - interval '1 hour'`,
+            `select from campaigns
+             where kind = 'rule' and account_id = $1 and process is null and due_at > now()
+               and checked_until > now() - interval '1 hour'`,
             [store.accountId],
           )
         ).rowCount,

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { CHANNELS } from '#outbound/campaigns/message-channel.js';
-import type { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
-import type { MessageRule, RuleKind } from '#outbound/campaigns/message-rule.js';
+import type { MessageRule, RuleKind } from '#outbound/campaigns/campaign.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -110,20 +109,17 @@ describe('with 100,000 holders of a card', () => {
     const rule = {
       id: 1,
       accountId: STORE,
-      kind,
-      threshold,
-      cardId: null,
+      trigger: { kind, threshold, cardId: null },
       channels: [...CHANNELS],
     } as unknown as MessageRule;
-    const rules = { getRule: () => Promise.resolve(rule) } as unknown as MessageRulesService;
-    const reaches = new RuleReaches(pool, rules, audiences, new StoreRegions(pool));
-    const { result, ms } = await measure(() => reaches.count(STORE, 1, 30));
+    const reaches = new RuleReaches(pool, audiences, new StoreRegions(pool));
+    const { result, ms } = await measure(() => reaches.count(rule, 30));
     const list = await measure(() => reaches.list(rule, 30, { after: null, limit: 101 }));
     console.log(`${kind}: ${result.people} people, count ${ms} ms, list ${list.ms} ms`);
     expect(result.people).toBeGreaterThan(1_000);
     expect(result.byDay.length).toBeGreaterThanOrEqual(30);
     expect(list.result).toHaveLength(101);
-    await reaches.count(STORE, 1, 30);
+    await reaches.count(rule, 30);
     const [plan = ''] = await statements.explain(database, /limit \$8/);
     expect(plan).not.toMatch(/Seq Scan on history/);
   });

@@ -190,12 +190,12 @@ describe('announcements', () => {
     await store.post(`${scheduled}/send`, { send_at: sendAt });
     const { database } = service.running;
     await database.query(
-      `update announcements set due_at = now() + interval '10 minutes', process = 1 where send_at = $1`,
+      `update campaigns set due_at = now() + interval '10 minutes', process = 1 where send_at = $1`,
       [sendAt],
     );
     expect((await store.patch(scheduled, { birthday_month: 1 })).status).toBe(200);
     const { rows } = await database.query<{ due_at: Date; process: number | null }>(
-      'select due_at, process from announcements where send_at = $1',
+      'select due_at, process from campaigns where send_at = $1',
       [sendAt],
     );
     expect(rows).toEqual([{ due_at: new Date(sendAt), process: null }]);

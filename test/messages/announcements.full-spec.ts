@@ -298,8 +298,64 @@ describe('an announcement', () => {
         'update customer_messages set due_at = now() where announcement_id = $1',
         [id],
       );
+      await service.database.query(
+        `update campaigns set due_at = now() where kind = 'announcement' and id = $1`,
+        [id],
+      );
       await waitUntilSent(store, id);
       expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
+    },
+    SLOW,
+  );
+
+  it(
+    'is not looked at again before its next message is due',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      await addHolder(shop, { email: 'asleep@mail.example', marketing_consent: true });
+      const clock = (minutes: number) =>
+        new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16);
+      await store.send('PATCH', `${store.store}/message_settings`, {
+        quiet_from: clock(-60),
+        quiet_to: clock(60),
+      });
+      await service.database.query(`
+        create table rounds (campaign_id bigint not null);
+        create function count_round() returns trigger language plpgsql security definer as $$
+        begin
+          insert into rounds values (new.id);
+          return null;
+        end $$;
+        create trigger count_rounds after update of attempts on campaigns
+          for each row execute function count_round()`);
+      const countRounds = async (id: number) =>
+        (await service.database.query('select from rounds where campaign_id = $1', [id])).rowCount;
+      const announceAsleep = async () => {
+        const id = await announce(store);
+        await eventually(
+          async () =>
+            (
+              await service.database.query(
+                `select from campaigns c join customer_messages m on m.announcement_id = c.id
+                 where c.kind = 'announcement' and c.id = $1 and c.due_at > now() + interval '50 minutes'
+                   and date_trunc('milliseconds', m.due_at) = c.due_at`,
+                [id],
+              )
+            ).rowCount,
+          (count) => count === 1,
+        );
+        return id;
+      };
+      try {
+        const id = await announceAsleep();
+        const rounds = await countRounds(id);
+        // By the time that another one was addressed, and looked at until its message waited.
+        for (let i = 0; i < 3; i++) await announceAsleep();
+        expect(await countRounds(id)).toBe(rounds);
+      } finally {
+        await service.database.query('drop trigger count_rounds on campaigns');
+      }
     },
     SLOW,
   );
@@ -360,8 +416,8 @@ describe('a message rule', () => {
   /** Lets rules look at the last days once more, as if they had been enabled before. */
   const lookBack = (store: Client, days: number) =>
     service.database.query(
-      `update message_rules set checked_until = now() - make_interval(days => $2), next_check_at = now()
-       where account_id = $1`,
+      `update campaigns set checked_until = now() - make_interval(days => $2), due_at = now(), process = null
+       where kind = 'rule' and account_id = $1`,
       [store.accountId, days],
     );
 
@@ -489,10 +545,10 @@ describe('a message rule', () => {
       );
       // Checked first, as it has waited the longest. Its store does not exist.
       await service.database.query(
-        `insert into message_rules (id, account_id, kind, title, text, channels, enabled, created_at, updated_at,
-           checked_until, next_check_at)
-         values (nextval('message_rules_id'), 999999999, 'birthday', 'a', 'b', '{email}', true, now(), now(), now(),
-           now() - interval '1 year')`,
+        `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at,
+           checked_until, due_at)
+         values (nextval('campaigns_id'), 'rule', 999999999, 'enabled', 'a', 'b', '{email}', '{"kind": "birthday"}',
+           now(), now(), now(), now() - interval '1 year')`,
       );
       await createRule(store, { kind: 'reward_unused', threshold: 1, title: 'Your reward' });
       await createRule(store, { kind: 'birthday', title: 'Happy birthday' });

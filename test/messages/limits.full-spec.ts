@@ -115,6 +115,11 @@ async function finish({ store }: Shop, path: string): Promise<AnnouncementJson> 
          where account_id = $1 and state = 'queued' and reason is not null and process is null`,
         [store.accountId],
       );
+      await service.database.query(
+        `update campaigns set due_at = now()
+         where account_id = $1 and state = 'sending' and process is null`,
+        [store.accountId],
+      );
       return (await store.get<AnnouncementJson>(path)).body;
     },
     ({ state }) => state === 'sent',

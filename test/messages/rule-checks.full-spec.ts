@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
+import { CampaignAddressing } from '#outbound/campaigns/campaign-addressing.service.js';
+import { CampaignQueue } from '#outbound/campaigns/campaign-queue.service.js';
+import { MessageRecipients } from '#outbound/campaigns/message-recipients.service.js';
 import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import { RuleChecks } from '#outbound/campaigns/rule-checks.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
-import { LeaderLock } from '#platform/database/leader-lock.js';
+import { JobRunner } from '#platform/database/job-runner.js';
+import { ProcessSession } from '#platform/database/process-session.js';
 import { ProcessLink } from '#platform/database/process-link.js';
 import { Maintenance } from '#platform/database/maintenance.service.js';
 import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -65,27 +70,31 @@ afterAll(async () => {
   await database.close();
 });
 
-function startChecks(): () => Promise<void> {
+function startChecks() {
   const config = testConfig(database.url, {
     SMTP_URL: 'smtp://127.0.0.1:1',
     MAIL_FROM: 'a@b.example',
   });
   const link = new ProcessLink(config, 'test');
-  const templates = {} as unknown as TemplatesService;
-  const checks = new RuleChecks(
-    pool,
-    new Audiences(pool, templates, config),
-    new MessageSettingsService(pool),
-    new StoreRegions(pool),
+  const audiences = new Audiences(pool, {} as unknown as TemplatesService, config);
+  const queue = new CampaignQueue(pool, new ProcessSession(pool, link));
+  const settings = new MessageSettingsService(pool);
+  const addressing = new CampaignAddressing(
+    queue,
+    audiences,
+    new MessageRecipients(pool),
+    new RuleChecks(pool, queue, audiences, settings, new StoreRegions(pool)),
     new Maintenance(pool, link, new Registry()),
-    new LeaderLock(link),
   );
-  const stopping = new AbortController();
-  const running = checks.run(stopping.signal);
-  return async () => {
-    stopping.abort();
-    await running;
-    await link.onApplicationShutdown();
+  const runner = new JobRunner(new Logger('test'));
+  runner.start(addressing.createHandler('rule'));
+  return {
+    // Nothing announces what becomes due, as it does in a process.
+    wake: () => runner.wake(),
+    stop: async () => {
+      await runner.stop(SLOW);
+      await link.onApplicationShutdown();
+    },
   };
 }
 
@@ -99,16 +108,17 @@ it.each<[kind: string, threshold: number | null]>([
     await database.query('delete from customer_messages');
     const [rule] = (
       await database.query<{ id: number }>(
-        `insert into message_rules (id, account_id, kind, threshold, title, text, channels, enabled, created_at,
-           updated_at, checked_seq, checked_until, next_check_at)
-         values (nextval('message_rules_id'), $1, $2, $3, 'Hello', 'Come by', '{email}', true, now(), now(), -1,
+        `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at,
+           updated_at, checked_seq, checked_until, due_at)
+         values (nextval('campaigns_id'), 'rule', $1, 'enabled', 'Hello', 'Come by', '{email}', $2, now(), now(), -1,
            date_trunc('day', now()) - interval '1 day', now()) returning id`,
-        [STORE, kind, threshold],
+        [STORE, JSON.stringify({ kind, threshold, cardId: null })],
       )
     ).rows;
-    const stop = startChecks();
-    const find = async () =>
-      (
+    const checks = startChecks();
+    const find = async () => {
+      checks.wake();
+      return (
         await database.query<{
           customers: number;
           messages: number;
@@ -117,18 +127,19 @@ it.each<[kind: string, threshold: number | null]>([
         }>(
           `select count(distinct customer_id)::int as customers, count(*)::int as messages,
              (select max(n)::int from (select count(*) as n from customer_messages group by created_at) t) as largest,
-             (select checked_seq from message_rules where id = $1) as checked_seq
+             (select checked_seq from campaigns where id = $1) as checked_seq
            from customer_messages where rule_id = $1`,
           [rule?.id],
         )
       ).rows[0];
+    };
     try {
       const result = await eventually(find, (one) => (one?.customers ?? 0) >= PEOPLE);
       expect(result).toMatchObject({ customers: PEOPLE, messages: PEOPLE, largest: MAX_OCCASIONS });
       expect(result?.checked_seq).toBe(kind === 'stamps_away' ? PEOPLE - 1 : -1);
     } finally {
-      await stop();
-      await database.query('update message_rules set enabled = false, next_check_at = null');
+      await checks.stop();
+      await database.query(`update campaigns set state = 'disabled', due_at = null`);
     }
   },
   SLOW,
@@ -140,9 +151,10 @@ it(
     const insertRule = async (dueSince: string) =>
       (
         await database.query<{ id: number }>(
-          `insert into message_rules (id, account_id, kind, threshold, title, text, channels, enabled, created_at,
-             updated_at, checked_seq, checked_until, next_check_at)
-           values (nextval('message_rules_id'), $1, 'birthday', null, 'Hello', 'Come by', '{email}', true, now(), now(), -1,
+          `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at,
+             updated_at, checked_seq, checked_until, due_at)
+           values (nextval('campaigns_id'), 'rule', $1, 'enabled', 'Hello', 'Come by', '{email}',
+             '{"kind": "birthday", "threshold": null, "cardId": null}', now(), now(), -1,
              date_trunc('day', now()) - interval '1 hour', now() - $2::interval) returning id`,
           [STORE, dueSince],
         )
@@ -156,13 +168,13 @@ it(
         end if;
         return new;
       end $$;
-      create trigger run_into_limit before update on message_rules
+      create trigger run_into_limit before update on campaigns
       for each row execute function run_into_limit()`);
-    const stop = startChecks();
+    const checks = startChecks();
     const isChecked = async (id: number | undefined) =>
       (
         await database.query<{ checked: boolean }>(
-          `select checked_until > now() - interval '10 minutes' as checked from message_rules where id = $1`,
+          `select checked_until > now() - interval '10 minutes' as checked from campaigns where id = $1`,
           [id],
         )
       ).rows[0]?.checked;
@@ -173,8 +185,8 @@ it(
       );
       expect(await isChecked(slow)).toBe(false);
     } finally {
-      await stop();
-      await database.query('drop trigger run_into_limit on message_rules');
+      await checks.stop();
+      await database.query('drop trigger run_into_limit on campaigns');
     }
   },
   SLOW,

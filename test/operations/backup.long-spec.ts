@@ -157,7 +157,7 @@ describe('inkpad backup and inkpad restore', () => {
     }
     const [sendingId, scheduledId] = announcementIds;
     await database.query(
-      `update announcements set state = 'sending', is_addressed = true, due_at = now() + interval '1 day' where id = $1`,
+      `update campaigns set state = 'sending', is_addressed = true, due_at = now() + interval '1 day' where id = $1`,
       [sendingId],
     );
     await database.query(
@@ -197,9 +197,7 @@ describe('inkpad backup and inkpad restore', () => {
       await leaveMessages(database);
       // Keeps the announcement from being sent before it is backed up.
       await database.query('begin');
-      await database.query('select from announcements where id = $1 for update', [
-        announcementIds[1],
-      ]);
+      await database.query('select from campaigns where id = $1 for update', [announcementIds[1]]);
 
       const meanwhile = startStamping('meanwhile');
       const program = startProgram(BACKUP, settings(first), [backup]);

@@ -16,7 +16,7 @@ import {
   type Announcement,
   type Audience,
   type MessageContent,
-} from './announcement.js';
+} from './campaign.js';
 import { contentFields, optionalTimeField } from './message-fields.dto.js';
 import { COUNTS, toMessageCountsJson } from './message-recipient.dto.js';
 import type { MessageCounts } from './message-recipient.js';
@@ -104,14 +104,14 @@ const toContent = derive.toAttributes(CONTENT);
 
 /** Converts the fields that the request contains, and no others. */
 export function toAnnouncementAttributes<I extends UpdateAnnouncementDto>(input: I) {
-  return { ...toContent(input), audience: toAudience(input) };
+  return { ...toContent(input), trigger: toAudience(input) };
 }
 
 const renderAnnouncement = derive.toJsonWith(RESPONSE);
 
 export function toAnnouncementJson(one: Announcement, counts: MessageCounts): AnnouncementJson {
   return renderAnnouncement(
-    { ...one, ...one.audience },
+    { ...one, ...one.trigger },
     {
       sendAt: one.sendAt?.toISOString() ?? null,
       counts: toMessageCountsJson(counts),

@@ -8,10 +8,10 @@ import { parsePathId } from '#platform/http/path.js';
 import { createRecordLookup } from '#platform/http/record.js';
 import {
   CancelAnnouncement,
-  CreateAnnouncement,
+  CreateCampaign,
   SendAnnouncement,
-  UpdateAnnouncement,
-} from './announcement.commands.js';
+  UpdateCampaign,
+} from './campaign.commands.js';
 import {
   AnnouncementJson,
   CreateAnnouncementDto,
@@ -21,8 +21,8 @@ import {
   toAudience,
   UpdateAnnouncementDto,
 } from './announcement.dto.js';
-import { AnnouncementsService } from './announcements.service.js';
 import { Audiences } from './audiences.service.js';
+import { CampaignsService } from './campaigns.service.js';
 import { ReachJson, toReachJson } from './message-fields.dto.js';
 import {
   MessageRecipientJson,
@@ -30,9 +30,8 @@ import {
   toMessageRecipientJson,
 } from './message-recipient.dto.js';
 
-const ANNOUNCEMENT = createRecordLookup(
-  AnnouncementsService,
-  (announcements, accountId, { id = '' }) => announcements.get(accountId, parsePathId(id)),
+const ANNOUNCEMENT = createRecordLookup(CampaignsService, (campaigns, accountId, { id = '' }) =>
+  campaigns.find('announcement', accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -44,7 +43,7 @@ const ANNOUNCEMENT = createRecordLookup(
 export class AnnouncementsController {
   constructor(
     private readonly commands: CommandBus,
-    private readonly announcements: AnnouncementsService,
+    private readonly campaigns: CampaignsService,
     private readonly audiences: Audiences,
   ) {}
 
@@ -66,7 +65,7 @@ export class AnnouncementsController {
   ): Promise<AnnouncementJson[]> {
     return pages.getPage(
       page,
-      (range) => this.announcements.list(accountId, range),
+      (range) => this.campaigns.list('announcement', accountId, range),
       ({ id }) => [id],
     );
   }
@@ -87,7 +86,8 @@ export class AnnouncementsController {
     @Context() context: CommandContext,
     @Body() body: CreateAnnouncementDto,
   ): Promise<AnnouncementJson> {
-    return this.commands.execute(new CreateAnnouncement(context, toAnnouncementAttributes(body)));
+    const attributes = { ...toAnnouncementAttributes(body), state: 'draft' as const };
+    return this.commands.execute(new CreateCampaign(context, 'announcement', attributes));
   }
 
   @Post('preview')
@@ -126,7 +126,7 @@ export class AnnouncementsController {
     @Context() { accountId }: CommandContext,
     @Param('id') id: string,
   ): Promise<AnnouncementJson> {
-    return this.announcements.get(accountId, parsePathId(id));
+    return this.campaigns.get('announcement', accountId, parsePathId(id));
   }
 
   @Patch(':id')
@@ -147,7 +147,8 @@ export class AnnouncementsController {
     @Body() body: UpdateAnnouncementDto,
   ): Promise<AnnouncementJson> {
     const changes = toAnnouncementAttributes(body);
-    return this.commands.execute(new UpdateAnnouncement(context, parsePathId(path), changes));
+    const id = parsePathId(path);
+    return this.commands.execute(new UpdateCampaign(context, 'announcement', id, changes));
   }
 
   @Post(':id/send')
@@ -211,7 +212,7 @@ export class AnnouncementsController {
     return pages.getPage(
       page,
       async (range) =>
-        (await this.announcements.listRecipients(accountId, id, state, range)).map(
+        (await this.campaigns.listRecipients('announcement', accountId, id, state, range)).map(
           toMessageRecipientJson,
         ),
       ({ customer_id: customerId }) => [customerId],

@@ -6,8 +6,10 @@ import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { createPropertyConditions } from '#loyalty/customers/customers.service.js';
 import { renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
-import type { Audience } from './announcement.js';
+import type { Audience, Campaign } from './campaign.js';
+import type { NewMessage } from './customer-message-queue.service.js';
 import {
+  chooseChannel,
   countReach,
   type HolderChannel,
   type Reach,
@@ -48,6 +50,16 @@ export class Audiences {
   /** Tells which channels the operator has set up. */
   get setUp(): SetUp {
     return { email: this.config.mail !== null, sms: this.config.sms !== null };
+  }
+
+  /** Creates the message of a campaign to a customer: for the first channel that reaches them, or with the reason why none does. */
+  createMessage(
+    { accountId, channels }: Pick<Campaign, 'accountId' | 'channels'>,
+    { customerId, person }: Addressee,
+    message: Pick<NewMessage, 'source' | 'customerCardId' | 'content' | 'dueAt'>,
+  ): NewMessage {
+    const { channel, reasons } = chooseChannel(person, channels, this.setUp);
+    return { ...message, accountId, customerId, channel, reason: reasons[0]?.reason ?? null };
   }
 
   /**

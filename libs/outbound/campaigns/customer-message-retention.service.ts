@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { workDaily } from '#platform/event-store/log/follow-log.js';
-import { OCCASION_DAYS } from './message-rule.js';
+import { OCCASION_DAYS } from './campaign.js';
 
 const BATCH_SIZE = 1_000;
 /** Messages that have their outcome, and whose outcome was recorded. */
@@ -19,7 +19,7 @@ const OF_ANNOUNCEMENTS = {
   name: 'customer_messages_delete_of_announcements',
   text: renderDelete(`select m.id from customer_messages m
     where m.announcement_id is not null and ${IS_FINISHED} and exists (
-      select from announcements a where a.id = m.announcement_id and a.state = 'sent')
+      select from campaigns a where a.kind = 'announcement' and a.id = m.announcement_id and a.state = 'sent')
     order by m.finished_at limit ${BATCH_SIZE} for update of m skip locked`),
 };
 
@@ -29,15 +29,15 @@ const OF_ANNOUNCEMENTS = {
  */
 const OF_RULES = {
   name: 'customer_messages_delete_of_rules',
-  text: renderDelete(`select m.id from message_rules r
+  text: renderDelete(`select m.id from campaigns r
     cross join lateral (
       select n.id from customer_messages n
       where n.rule_id = r.id and n.created_at <
-        case when r.next_check_at is null then now() else least(r.checked_until, now()) end
-          - make_interval(days => greatest($1, case when r.deleted_at is null then ($2::jsonb ->> r.kind)::int end))
+        case when r.due_at is null then now() else least(r.checked_until, now()) end
+          - make_interval(days => greatest($1, case when r.state <> 'deleted' then ($2::jsonb ->> (r.trigger ->> 'kind'))::int end))
       order by n.created_at limit ${BATCH_SIZE}) old
     join customer_messages m on m.id = old.id
-    where ${IS_FINISHED}
+    where r.kind = 'rule' and ${IS_FINISHED}
     limit ${BATCH_SIZE} for update of m skip locked`),
 };
 

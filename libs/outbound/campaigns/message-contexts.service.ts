@@ -48,16 +48,16 @@ type ContextRow = {
 
 const FIND = {
   name: 'customer_messages_context',
-  text: `select coalesce(m.title, a.title) as title, coalesce(m.text, a.text) as text,
-           coalesce(a.channels, r.channels) as channels, m.announcement_id, m.rule_id, a.actor,
+  text: `select coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
+           m.announcement_id, m.rule_id, r.actor,
            coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as is_still_true, m.customer_card_id,
-           coalesce((a.audience ->> 'cardId')::bigint, r.card_id,
+           coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as card_id,
            s.display_name as store, s.locale, s.time_zone, s.state as account
          from customer_messages m
          join accounts s on s.id = m.account_id
-         left join announcements a on a.id = m.announcement_id
-         left join message_rules r on r.id = m.rule_id
+         join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
+           and r.kind = case when m.rule_id is null then 'announcement' else 'rule' end
          where m.id = $1`,
 };
 

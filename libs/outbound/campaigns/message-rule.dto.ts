@@ -12,7 +12,7 @@ import { CHANNELS, type HolderChannel, type Reach } from './message-channel.js';
 import { contentFields, ReachJson, toReachJson } from './message-fields.dto.js';
 import { COUNTS, CUSTOMER, toMessageCountsJson } from './message-recipient.dto.js';
 import type { MessageCounts } from './message-recipient.js';
-import { RULE_KINDS, type MessageRule, type RuleAttributes } from './message-rule.js';
+import { RULE_KINDS, type MessageContent, type MessageRule, type Occasion } from './campaign.js';
 
 const MAX_DAYS = 90;
 
@@ -26,7 +26,7 @@ const KIND = {
   }),
 };
 
-const FIELDS = {
+const OCCASION = {
   threshold: field.integer({
     min: 1,
     max: 730,
@@ -41,13 +41,19 @@ const FIELDS = {
     example: null,
     description: 'Only about this card; null: about whichever.',
   }),
-  ...contentFields(EXAMPLE),
+} satisfies FieldsOf<Omit<Occasion, 'kind'>>;
+
+const CONTENT = contentFields(EXAMPLE) satisfies FieldsOf<MessageContent>;
+
+const FIELDS = {
+  ...OCCASION,
+  ...CONTENT,
   enabled: field.boolean({
     default: false,
     description: 'Whether it sends. It sends for what happens from then on.',
     response: { example: false },
   }),
-} satisfies FieldsOf<RuleAttributes>;
+};
 
 const RESPONSE = {
   id: ID,
@@ -102,7 +108,7 @@ export class RuleReachJson extends ReachJson {
   declare readonly by_day: RuleDayJson[];
 }
 
-const OCCASION = {
+const REACHED = {
   ...CUSTOMER,
   customer_card_id: field.integer({
     optional: true,
@@ -119,7 +125,7 @@ const OCCASION = {
 };
 
 @Dto('MessageRuleOccasion')
-export class RuleOccasionJson extends derive.response(OCCASION) {}
+export class RuleOccasionJson extends derive.response(REACHED) {}
 
 /** What a rule would have done. @property byDay oldest first */
 export type RuleReach = Reach & { days: number; byDay: { day: string; people: number }[] };
@@ -134,16 +140,39 @@ export type RuleOccasion = {
   channel: HolderChannel | null;
 };
 
-export const toRuleAttributes = derive.toAttributes({ ...KIND, ...FIELDS });
+const toOccasion = derive.toAttributes({ ...KIND, ...OCCASION });
+const toContent = derive.toAttributes(CONTENT);
+
+/** Converts the fields that the request contains, and no others. */
+export function toRuleChanges({ enabled, ...input }: UpdateMessageRuleDto) {
+  return {
+    ...toContent(input),
+    trigger: toOccasion(input),
+    ...(enabled !== undefined && { state: toRuleState(enabled) }),
+  };
+}
+
+export function toRuleAttributes(input: CreateMessageRuleDto) {
+  const { enabled } = input;
+  return { ...toContent(input), trigger: toOccasion(input), state: toRuleState(enabled) };
+}
+
+function toRuleState(enabled: boolean): 'enabled' | 'disabled' {
+  return enabled ? 'enabled' : 'disabled';
+}
 
 const renderRule = derive.toJsonWith(RESPONSE);
 
 export function toMessageRuleJson(rule: MessageRule, counts: MessageCounts): MessageRuleJson {
-  return renderRule(rule, {
-    counts: toMessageCountsJson(counts),
-    createdAt: rule.createdAt.toISOString(),
-    updatedAt: rule.updatedAt.toISOString(),
-  });
+  return renderRule(
+    { ...rule, ...rule.trigger },
+    {
+      enabled: rule.state === 'enabled',
+      counts: toMessageCountsJson(counts),
+      createdAt: rule.createdAt.toISOString(),
+      updatedAt: rule.updatedAt.toISOString(),
+    },
+  );
 }
 
 export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReachJson {
@@ -154,7 +183,7 @@ export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReach
   };
 }
 
-const renderOccasion = derive.toJsonWith(OCCASION);
+const renderOccasion = derive.toJsonWith(REACHED);
 
 export function toRuleOccasionJson(one: RuleOccasion): RuleOccasionJson {
   return renderOccasion(one, { at: one.at.toISOString() });

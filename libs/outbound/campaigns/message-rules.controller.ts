@@ -6,11 +6,8 @@ import { Endpoint } from '#platform/http/endpoint.js';
 import { Paged, PageQuery, PageReader } from '#platform/http/page.js';
 import { parsePathId } from '#platform/http/path.js';
 import { createRecordLookup } from '#platform/http/record.js';
-import {
-  CreateMessageRule,
-  DeleteMessageRule,
-  UpdateMessageRule,
-} from './message-rule.commands.js';
+import { CreateCampaign, DeleteRule, UpdateCampaign } from './campaign.commands.js';
+import { CampaignsService } from './campaigns.service.js';
 import {
   CreateMessageRuleDto,
   MessageRuleJson,
@@ -19,6 +16,7 @@ import {
   RuleReachListQuery,
   RuleReachQuery,
   toRuleAttributes,
+  toRuleChanges,
   toRuleOccasionJson,
   toRuleReachJson,
   UpdateMessageRuleDto,
@@ -28,18 +26,17 @@ import {
   RecipientListQuery,
   toMessageRecipientJson,
 } from './message-recipient.dto.js';
-import { MessageRulesService } from './message-rules.service.js';
 import { RuleReaches } from './rule-reaches.service.js';
 
-const RULE = createRecordLookup(MessageRulesService, (rules, accountId, { id = '' }) =>
-  rules.getRule(accountId, parsePathId(id)),
+const RULE = createRecordLookup(CampaignsService, (campaigns, accountId, { id = '' }) =>
+  campaigns.find('rule', accountId, parsePathId(id)),
 );
 
 @Controller('/api/v1/accounts/:account_id/message_rules')
 export class MessageRulesController {
   constructor(
     private readonly commands: CommandBus,
-    private readonly rules: MessageRulesService,
+    private readonly campaigns: CampaignsService,
     private readonly reaches: RuleReaches,
   ) {}
 
@@ -61,7 +58,7 @@ export class MessageRulesController {
   ): Promise<MessageRuleJson[]> {
     return pages.getPage(
       page,
-      (range) => this.rules.list(accountId, range),
+      (range) => this.campaigns.list('rule', accountId, range),
       ({ id }) => [id],
     );
   }
@@ -83,7 +80,7 @@ export class MessageRulesController {
     @Context() context: CommandContext,
     @Body() body: CreateMessageRuleDto,
   ): Promise<MessageRuleJson> {
-    return this.commands.execute(new CreateMessageRule(context, toRuleAttributes(body)));
+    return this.commands.execute(new CreateCampaign(context, 'rule', toRuleAttributes(body)));
   }
 
   @Get(':id')
@@ -102,7 +99,7 @@ export class MessageRulesController {
     @Context() { accountId }: CommandContext,
     @Param('id') id: string,
   ): Promise<MessageRuleJson> {
-    return this.rules.get(accountId, parsePathId(id));
+    return this.campaigns.get('rule', accountId, parsePathId(id));
   }
 
   @Patch(':id')
@@ -123,8 +120,8 @@ export class MessageRulesController {
     @Param('id') id: string,
     @Body() body: UpdateMessageRuleDto,
   ): Promise<MessageRuleJson> {
-    const changes = toRuleAttributes(body);
-    return this.commands.execute(new UpdateMessageRule(context, parsePathId(id), changes));
+    const changes = toRuleChanges(body);
+    return this.commands.execute(new UpdateCampaign(context, 'rule', parsePathId(id), changes));
   }
 
   @Delete(':id')
@@ -139,7 +136,7 @@ export class MessageRulesController {
     record: RULE,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
-    await this.commands.execute(new DeleteMessageRule(context, parsePathId(id)));
+    await this.commands.execute(new DeleteRule(context, parsePathId(id)));
   }
 
   @Get(':id/reach')
@@ -161,7 +158,8 @@ export class MessageRulesController {
     @Param('id') id: string,
     @Query() { days }: RuleReachQuery,
   ): Promise<RuleReachJson> {
-    return toRuleReachJson(await this.reaches.count(accountId, parsePathId(id), days));
+    const rule = await this.campaigns.find('rule', accountId, parsePathId(id));
+    return toRuleReachJson(await this.reaches.count(rule, days));
   }
 
   @Get(':id/reach/customers')
@@ -183,7 +181,7 @@ export class MessageRulesController {
     @Query() { days, ...page }: RuleReachListQuery,
     @Paged() pages: PageReader,
   ): Promise<RuleOccasionJson[]> {
-    const rule = await this.rules.getRule(accountId, parsePathId(id));
+    const rule = await this.campaigns.find('rule', accountId, parsePathId(id));
     const occasions = await pages.getPage(
       page,
       (range) => this.reaches.list(rule, days, range),
@@ -215,7 +213,9 @@ export class MessageRulesController {
     return pages.getPage(
       page,
       async (range) =>
-        (await this.rules.listRecipients(accountId, id, state, range)).map(toMessageRecipientJson),
+        (await this.campaigns.listRecipients('rule', accountId, id, state, range)).map(
+          toMessageRecipientJson,
+        ),
       ({ id: messageId }) => [messageId],
     );
   }

@@ -1,6 +1,6 @@
 import { renderSamePerson, renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { UNLOCKED_STAMPS } from '#loyalty/stamping/unlocked-rewards.js';
-import type { MessageRule, RuleKind } from './message-rule.js';
+import type { MessageRule, RuleKind } from './campaign.js';
 
 /**
  * SQL of the occasions of a rule: for each of them the customer, the customer card that it is about, when it was due, its
@@ -133,13 +133,13 @@ export function renderOccasions(
   }
 }
 
-const IS_VISIT = `n.name in ${VISITS} and (r.card_id is null or n.card_id = r.card_id)`;
+const IS_VISIT = `n.name in ${VISITS} and (r.trigger ->> 'cardId' is null or n.card_id = (r.trigger ->> 'cardId')::bigint)`;
 
 /**
- * SQL of the condition that a message `m` by a rule `r` is still to be sent: what it is about has not passed, as far as
+ * SQL of the condition that a message `m` by a rule, the campaign `r`, is still to be sent: what it is about has not passed, as far as
  * the history has it.
  */
-export const IS_STILL_TRUE = `r.enabled and r.deleted_at is null and case r.kind
+export const IS_STILL_TRUE = `r.state = 'enabled' and case r.trigger ->> 'kind'
   when 'birthday' then m.created_at > now() - interval '2 days'
   when 'stamps_away' then exists (
     select from customer_cards o
@@ -150,7 +150,7 @@ export const IS_STILL_TRUE = `r.enabled and r.deleted_at is null and case r.kind
       where w.card_id = k.card_id and w.deleted_at is null and w.active
       union all
       select t.stamps_required from cards t where t.id = k.card_id
-    ) t on k.balance < t.required and k.balance >= t.required - r.threshold
+    ) t on k.balance < t.required and k.balance >= t.required - (r.trigger ->> 'threshold')::int
     where o.id = m.customer_card_id)
   when 'reward_unused' then exists (
     select from history h
@@ -167,8 +167,7 @@ export const IS_STILL_TRUE = `r.enabled and r.deleted_at is null and case r.kind
 /** Returns the parameters that all occasion queries begin with. */
 export function toRuleValues({
   accountId,
-  cardId,
-  threshold,
-}: Pick<MessageRule, 'accountId' | 'cardId' | 'threshold'>): unknown[] {
-  return [accountId, cardId, threshold];
+  trigger,
+}: Pick<MessageRule, 'accountId' | 'trigger'>): unknown[] {
+  return [accountId, trigger.cardId, trigger.threshold];
 }

@@ -8,8 +8,8 @@ import { Audiences } from './audiences.service.js';
 import { chooseChannel, countReach, type ReachGroup } from './message-channel.js';
 import { CUSTOMER_NAME } from './message-recipients.service.js';
 import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
-import { listCelebrations, type MessageRule } from './message-rule.js';
-import { MessageRulesService } from './message-rules.service.js';
+import type { MessageRule } from './campaign.js';
+import { listCelebrations } from './celebrations.js';
 import {
   REACHABILITY_COLUMNS,
   renderReachability,
@@ -39,18 +39,16 @@ const AT_MS = 'floor(extract(epoch from o.at) * 1000)::bigint';
 export class RuleReaches {
   constructor(
     private readonly pool: Pool,
-    private readonly rules: MessageRulesService,
     private readonly audiences: Audiences,
     private readonly regions: StoreRegions,
   ) {}
 
   /**
    * Counts whom the rule would have reached in the last days.
-   * @throws NotFoundError
    * @throws UnavailableError when too many counts of the store wait
    */
-  async count(accountId: number, id: number, days: number): Promise<RuleReach> {
-    const rule = await this.rules.getRule(accountId, id);
+  async count(rule: MessageRule, days: number): Promise<RuleReach> {
+    const { accountId } = rule;
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
     const rows = await this.audiences.runInTurn(accountId, () =>
@@ -58,7 +56,7 @@ export class RuleReaches {
         text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
                from (
                  select to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
-                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+                 from (${renderOccasions(rule.trigger.kind, 'times')}) o join customers c on ${IS_THERE}
                ) p
                group by day, ${REACHABILITY_COLUMNS}
                order by day`,
@@ -94,7 +92,7 @@ export class RuleReaches {
         text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
                from (
                  select o.*, ${AT_MS} as at_ms
-                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+                 from (${renderOccasions(rule.trigger.kind, 'times')}) o join customers c on ${IS_THERE}
                  where (${AT_MS}, o.tie) < ($6::bigint, $7::bigint)
                  order by at_ms desc, o.tie desc limit $8
                ) m join customers c on c.id = m.customer_id
@@ -121,12 +119,12 @@ function createValues(rule: MessageRule, days: number, timeZone: string): unknow
 
 /** Creates the parameters of the occasions that are due after a time, up to another. */
 export function createRangeValues(
-  { kind }: Pick<MessageRule, 'kind'>,
+  { trigger }: Pick<MessageRule, 'trigger'>,
   from: Date,
   to: Date,
   timeZone: string,
 ): [unknown, unknown] {
-  if (kind !== 'birthday') return [from, to];
+  if (trigger.kind !== 'birthday') return [from, to];
   const celebrations = listCelebrations(from, to, timeZone);
   return [celebrations.map(({ birthday }) => birthday), celebrations.map(({ at }) => at)];
 }

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AccountsModule } from '#loyalty/accounts/accounts.module.js';
-import { AnnouncementsModule } from '#outbound/campaigns/announcements.module.js';
+import { CampaignsModule } from '#outbound/campaigns/campaigns.module.js';
 import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { CardsModule } from '#loyalty/cards/cards.module.js';
 import { CustomersModule } from '#loyalty/customers/customers.module.js';
@@ -73,7 +73,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
 @Module({
   imports: [
     AccountsModule,
-    AnnouncementsModule,
+    CampaignsModule,
     AuditModule,
     CardsModule,
     CustomersModule,

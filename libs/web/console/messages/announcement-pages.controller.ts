@@ -4,10 +4,7 @@ import type { Form } from '#platform/http/body-kinds.js';
 import { readFields } from '#platform/http/dtos.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
-import {
-  CreateAnnouncement,
-  UpdateAnnouncement,
-} from '#outbound/campaigns/announcement.commands.js';
+import { CreateCampaign, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
 import {
   CreateAnnouncementDto,
   PreviewAnnouncementDto,
@@ -15,7 +12,7 @@ import {
   toAudience,
   type AnnouncementJson,
 } from '#outbound/campaigns/announcement.dto.js';
-import { AnnouncementsService } from '#outbound/campaigns/announcements.service.js';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { loadAsset } from '#web/pages/assets.js';
 import {
@@ -79,7 +76,7 @@ const PAGE_SIZE = 30;
 @Controller('app/stores/:account_id/messages/announcements')
 export class AnnouncementPagesController {
   constructor(
-    private readonly announcements: AnnouncementsService,
+    private readonly campaigns: CampaignsService,
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
@@ -95,7 +92,10 @@ export class AnnouncementPagesController {
     const t = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
     const after = parseCursor(afterParameter);
-    const announcements = await this.announcements.list(store.id, { after, limit: PAGE_SIZE + 1 });
+    const announcements = await this.campaigns.list('announcement', store.id, {
+      after,
+      limit: PAGE_SIZE + 1,
+    });
     const { page, last } = takePage(announcements, PAGE_SIZE);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const lines = page.map((one) => ({
@@ -141,8 +141,10 @@ export class AnnouncementPagesController {
     const state: FormState = { current: null, values };
     if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
-      const attributes = await this.parse(store, values);
-      const { id } = await this.commands.execute(new CreateAnnouncement(context, attributes));
+      const attributes = { ...(await this.parse(store, values)), state: 'draft' as const };
+      const { id } = await this.commands.execute(
+        new CreateCampaign(context, 'announcement', attributes),
+      );
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -157,7 +159,7 @@ export class AnnouncementPagesController {
     @Param('id') id: string,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('announcement', store.id, parsePathId(id));
     const zone = await this.times.getTimeZone(store.id);
     const { inactive_since: since } = current;
     const values = announcementForm.toValues({
@@ -175,13 +177,13 @@ export class AnnouncementPagesController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('announcement', store.id, parsePathId(id));
     const values = announcementForm.read(form);
     const state: FormState = { current, values };
     if (form['step'] === 'count') return this.showForm(localization, store, state);
     try {
       const changes = await this.parse(store, values);
-      await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
+      await this.commands.execute(new UpdateCampaign(context, 'announcement', current.id, changes));
       return redirectTo(`${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
     } catch (error) {
       const errors = describeRejection(error, localization);

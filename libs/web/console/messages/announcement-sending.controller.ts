@@ -5,9 +5,9 @@ import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { ISSUES } from '#translations/issues.js';
 import { Throttle } from '#platform/http/throttle.js';
-import { CancelAnnouncement, SendAnnouncement } from '#outbound/campaigns/announcement.commands.js';
+import { CancelAnnouncement, SendAnnouncement } from '#outbound/campaigns/campaign.commands.js';
 import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
-import { AnnouncementsService } from '#outbound/campaigns/announcements.service.js';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import {
   ConsoleContext,
@@ -68,7 +68,7 @@ const view = loadView<DetailData>(import.meta.url, './views/announcement.eta');
 @Controller('app/stores/:account_id/messages/announcements/:id')
 export class AnnouncementSendingController {
   constructor(
-    private readonly announcements: AnnouncementsService,
+    private readonly campaigns: CampaignsService,
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
@@ -83,7 +83,7 @@ export class AnnouncementSendingController {
     @Query() { done, after }: { done?: unknown; after?: unknown },
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('announcement', store.id, parsePathId(id));
     return this.send(localization, store, current, { done, after: parseCursor(after) });
   }
 
@@ -94,7 +94,7 @@ export class AnnouncementSendingController {
     @Param('id') id: string,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('announcement', store.id, parsePathId(id));
     const texts = localization.t.messagePages.detail;
     const { people, reached } = await this.count(current);
     const path = `${buildAnnouncementsPath(store)}/${current.id}`;
@@ -145,7 +145,7 @@ export class AnnouncementSendingController {
     @Param('id') id: string,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('announcement', store.id, parsePathId(id));
     const texts = localization.t.messagePages.detail;
     const path = `${buildAnnouncementsPath(store)}/${current.id}`;
     return askToConfirm({
@@ -178,7 +178,7 @@ export class AnnouncementSendingController {
     { id, done, sendAt }: { id: number; done: string; sendAt?: string },
     execute: () => Promise<AnnouncementJson>,
   ): Promise<PageResult> {
-    const current = await this.announcements.get(store.id, id);
+    const current = await this.campaigns.get('announcement', store.id, id);
     try {
       await execute();
       return redirectTo(`${buildAnnouncementsPath(store)}/${id}?done=${done}`);
@@ -226,7 +226,7 @@ export class AnnouncementSendingController {
         recipients: isOpen
           ? null
           : createRecipientsView(
-              await this.announcements.listRecipients(store.id, current.id, null, {
+              await this.campaigns.listRecipients('announcement', store.id, current.id, null, {
                 after,
                 limit: RECIPIENT_PAGE_SIZE + 1,
               }),

@@ -1,5 +1,5 @@
 import { UnavailableError } from '#platform/kernel/errors.js';
-import type { AnnouncementState } from '#outbound/campaigns/announcement.js';
+import type { AnnouncementState, Occasion } from '#outbound/campaigns/campaign.js';
 import {
   CHANNELS,
   isChannel,
@@ -7,7 +7,6 @@ import {
   type Reach,
 } from '#outbound/campaigns/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#outbound/campaigns/message-recipient.js';
-import type { MessageRule } from '#outbound/campaigns/message-rule.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';
 
@@ -158,7 +157,7 @@ export function formatSent(
 
 /** Says what a rule does, such as "1 stamp away from a reward". */
 export function describeRule(
-  { kind, threshold }: Pick<MessageRule, 'kind' | 'threshold'>,
+  { kind, threshold }: Pick<Occasion, 'kind' | 'threshold'>,
   { t }: Localization,
 ): string {
   const text = t.messagePages.rules.describe[kind];

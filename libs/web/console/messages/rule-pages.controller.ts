@@ -3,15 +3,16 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { readFields } from '#platform/http/dtos.js';
 import { parsePathId } from '#platform/http/path.js';
-import { CreateMessageRule, UpdateMessageRule } from '#outbound/campaigns/message-rule.commands.js';
+import { CreateCampaign, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
 import {
   CreateMessageRuleDto,
   toRuleAttributes,
+  toRuleChanges,
   UpdateMessageRuleDto,
   type MessageRuleJson,
 } from '#outbound/campaigns/message-rule.dto.js';
-import { RULE_KINDS, type RuleKind } from '#outbound/campaigns/message-rule.js';
-import { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
+import { RULE_KINDS, type RuleKind } from '#outbound/campaigns/campaign.js';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import {
   ConsoleContext,
   CurrentStore,
@@ -70,7 +71,7 @@ const DEFAULT_THRESHOLDS: Record<RuleKind, number | null> = {
 @Controller('app/stores/:account_id/messages/rules')
 export class RulePagesController {
   constructor(
-    private readonly rules: MessageRulesService,
+    private readonly campaigns: CampaignsService,
     private readonly stores: MessageStores,
     private readonly commands: FormCommands,
   ) {}
@@ -83,7 +84,7 @@ export class RulePagesController {
   ): Promise<PageResult> {
     const t = localization.t.messagePages.rules;
     const base = buildRulesPath(store);
-    const rules = await this.rules.list(store.id, { after: null, limit: MAX_RULES });
+    const rules = await this.campaigns.list('rule', store.id, { after: null, limit: MAX_RULES });
     return showPage({
       view: listView,
       title: t.title,
@@ -135,7 +136,7 @@ export class RulePagesController {
     const values = ruleForm.read(form);
     try {
       const attributes = toRuleAttributes(readFields(CreateMessageRuleDto, { ...values, kind }));
-      const { id } = await this.commands.execute(new CreateMessageRule(context, attributes));
+      const { id } = await this.commands.execute(new CreateCampaign(context, 'rule', attributes));
       return redirectTo(`${buildRulesPath(store)}/${id}?done=created`);
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -149,7 +150,7 @@ export class RulePagesController {
     @Param('id') id: string,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.rules.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('rule', store.id, parsePathId(id));
     const values = ruleForm.toValues(current);
     return this.showForm(localization, store, { current, kind: current.kind, values });
   }
@@ -162,12 +163,12 @@ export class RulePagesController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const current = await this.rules.get(store.id, parsePathId(id));
+    const current = await this.campaigns.get('rule', store.id, parsePathId(id));
     const { kind } = current;
     const values = ruleForm.read(form);
     try {
-      const changes = toRuleAttributes(readFields(UpdateMessageRuleDto, values));
-      await this.commands.execute(new UpdateMessageRule(context, current.id, changes));
+      const changes = toRuleChanges(readFields(UpdateMessageRuleDto, values));
+      await this.commands.execute(new UpdateCampaign(context, 'rule', current.id, changes));
       return redirectTo(`${buildRulesPath(store)}/${current.id}?done=saved`);
     } catch (error) {
       const errors = describeRejection(error, localization);

@@ -3,9 +3,9 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
-import { DeleteMessageRule, UpdateMessageRule } from '#outbound/campaigns/message-rule.commands.js';
+import { DeleteRule, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
 import type { RuleOccasion } from '#outbound/campaigns/message-rule.dto.js';
-import { MessageRulesService } from '#outbound/campaigns/message-rules.service.js';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import {
   ConsoleContext,
@@ -61,7 +61,7 @@ const view = loadView<RuleData>(import.meta.url, './views/rule.eta');
 @Controller('app/stores/:account_id/messages/rules/:id')
 export class RuleSwitchingController {
   constructor(
-    private readonly rules: MessageRulesService,
+    private readonly campaigns: CampaignsService,
     private readonly reaches: RuleReaches,
     private readonly stores: MessageStores,
     private readonly times: StoreTimes,
@@ -77,15 +77,15 @@ export class RuleSwitchingController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const id = parsePathId(path);
-    const rule = await this.rules.getRule(store.id, id);
+    const rule = await this.campaigns.find('rule', store.id, id);
     const t = localization.t.messagePages.rules;
     const base = `${buildRulesPath(store)}/${id}`;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    const reach = await skipWhenBusy(this.reaches.count(store.id, id, DAYS));
+    const reach = await skipWhenBusy(this.reaches.count(rule, DAYS));
     const after = parseCursor(query.after);
     const range = { after: null, limit: MAX_OCCASIONS };
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
-    const recipients = await this.rules.listRecipients(store.id, id, null, {
+    const recipients = await this.campaigns.listRecipients('rule', store.id, id, null, {
       after,
       limit: RECIPIENT_PAGE_SIZE + 1,
     });
@@ -97,8 +97,8 @@ export class RuleSwitchingController {
         base,
         list: buildRulesPath(store),
         title: rule.title,
-        about: describeRule(rule, localization),
-        enabled: rule.enabled,
+        about: describeRule(rule.trigger, localization),
+        enabled: rule.state === 'enabled',
         flash: findFlashMessage(query.done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         reach: reach && toReachView(reach, rule.channels, DAYS, localization),
@@ -123,7 +123,8 @@ export class RuleSwitchingController {
   ): Promise<PageResult> {
     const id = parsePathId(path);
     const enabled = form['enabled'] === 'yes';
-    await this.commands.execute(new UpdateMessageRule(context, id, { enabled }));
+    const state = enabled ? 'enabled' : 'disabled';
+    await this.commands.execute(new UpdateCampaign(context, 'rule', id, { state }));
     const done = enabled ? 'on' : 'off';
     return redirectTo(`${buildRulesPath(store)}/${id}?done=${done}`);
   }
@@ -134,7 +135,7 @@ export class RuleSwitchingController {
     @Param('id') path: string,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const rule = await this.rules.getRule(store.id, parsePathId(path));
+    const rule = await this.campaigns.find('rule', store.id, parsePathId(path));
     const t = localization.t.messagePages.rules;
     const base = `${buildRulesPath(store)}/${rule.id}`;
     return askToConfirm({
@@ -153,7 +154,7 @@ export class RuleSwitchingController {
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
   ): Promise<PageResult> {
-    await this.commands.execute(new DeleteMessageRule(context, parsePathId(path)));
+    await this.commands.execute(new DeleteRule(context, parsePathId(path)));
     return redirectTo(`${buildRulesPath(store)}?done=removed`);
   }
 }

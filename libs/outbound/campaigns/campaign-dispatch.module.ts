@@ -4,9 +4,9 @@ import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import { MessageDispatchModule } from '#outbound/messages/message-dispatch.module.js';
 import { MessagesModule } from '#outbound/messages/messages.module.js';
 import { CustomerCardReadsModule } from '#loyalty/stamping/customer-card-reads.module.js';
-import { AnnouncementAddressing } from './announcement-addressing.service.js';
-import { AnnouncementDispatch } from './announcement-dispatch.service.js';
-import { AnnouncementQueue } from './announcement-queue.service.js';
+import { CampaignAddressing } from './campaign-addressing.service.js';
+import { CampaignDispatch } from './campaign-dispatch.service.js';
+import { CampaignQueue } from './campaign-queue.service.js';
 import { Audiences } from './audiences.service.js';
 import { CustomerMessageQueue } from './customer-message-queue.service.js';
 import { CustomerMessageRetention } from './customer-message-retention.service.js';
@@ -16,18 +16,18 @@ import { MessageRecipients } from './message-recipients.service.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { RuleChecks } from './rule-checks.service.js';
 
-/** Addresses and sends messages to the holders of cards, in the dispatcher. */
+/** Addresses campaigns, and sends messages to the holders of cards, in the dispatcher. */
 @Module({})
-export class AnnouncementDispatchModule {
+export class CampaignDispatchModule {
   /** Creates the module. @param passes the one that sends the updates of passes */
   static forRoot(passes: DynamicModule): DynamicModule {
     return {
-      module: AnnouncementDispatchModule,
+      module: CampaignDispatchModule,
       imports: [passes, CustomerCardReadsModule, MessagesModule, MessageDispatchModule],
       providers: [
-        AnnouncementAddressing,
-        AnnouncementDispatch,
-        AnnouncementQueue,
+        CampaignAddressing,
+        CampaignDispatch,
+        CampaignQueue,
         Audiences,
         CustomerMessageQueue,
         CustomerMessageRetention,
@@ -39,7 +39,7 @@ export class AnnouncementDispatchModule {
         RuleChecks,
         StoreRegions,
       ],
-      exports: [AnnouncementDispatch, CustomerMessageRetention, RuleChecks],
+      exports: [CampaignDispatch, CustomerMessageRetention],
     };
   }
 }
