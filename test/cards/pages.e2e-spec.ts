@@ -159,43 +159,43 @@ describe('the pages of cards', () => {
   it('ask before the changes of somebody else are replaced', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: opened_version } = await readCard(id);
+    const { updated_at: opened_updated_at } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const rejected = await owner.upload(page, page, { ...CARD_FORM, opened_version });
+    const rejected = await owner.upload(page, page, { ...CARD_FORM, opened_updated_at });
     expect(rejected.status).toBe(422);
     expect(rejected.text).toContain('Somebody else has changed this card');
     expect(await readCard(id)).toMatchObject({ header_text: 'Theirs' });
-    const [, current = ''] = /name="opened_version" value="([^"]+)"/.exec(rejected.text) ?? [];
-    expect((await owner.upload(page, page, { ...CARD_FORM, opened_version: current })).status).toBe(
-      303,
-    );
+    const [, current = ''] = /name="opened_updated_at" value="([^"]+)"/.exec(rejected.text) ?? [];
+    expect(
+      (await owner.upload(page, page, { ...CARD_FORM, opened_updated_at: current })).status,
+    ).toBe(303);
     expect(await readCard(id)).toMatchObject({ header_text: null });
   });
 
   it('still names somebody else’s change after a save that had errors', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: opened_version } = await readCard(id);
+    const { updated_at: opened_updated_at } = await readCard(id);
     await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
-    const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', opened_version });
+    const refused = await owner.upload(page, page, { ...CARD_FORM, name: '', opened_updated_at });
     expect(refused.status).toBe(422);
     expect(refused.text).toContain('Name of the card: Please fill in this field.');
     expect(refused.text).not.toContain('marked in red');
-    const [, openedAt = ''] = /name="opened_version" value="([^"]+)"/.exec(refused.text) ?? [];
-    const corrected = await owner.upload(page, page, { ...CARD_FORM, opened_version: openedAt });
+    const [, openedAt = ''] = /name="opened_updated_at" value="([^"]+)"/.exec(refused.text) ?? [];
+    const corrected = await owner.upload(page, page, { ...CARD_FORM, opened_updated_at: openedAt });
     expect(corrected.text).toContain('Somebody else has changed this card');
   });
 
   it('save once, although a form that is sent again finds the card changed', async () => {
     const id = await createDesign();
     const page = `${list}/${id}`;
-    const { updated_at: opened_version } = await readCard(id);
+    const { updated_at: opened_updated_at } = await readCard(id);
     const fields = {
       ...CARD_FORM,
       ...REWARD_FORM,
       reward_0_name: 'Tea',
       name: 'Once',
-      opened_version,
+      opened_updated_at,
       form_key: 'save',
     };
     const save = () => owner.upload(page, page, fields);

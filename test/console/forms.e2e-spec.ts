@@ -106,7 +106,9 @@ describe('the forms of the pages', () => {
   it('run once, except those of which a second run changes nothing or has to be another one', () => {
     const forms = listForms();
     expect(forms.length).toBeGreaterThan(80);
-    const repeated = forms.filter(({ isRunOnce }) => !isRunOnce).map(({ route }) => route);
+    const repeated = forms
+      .filter(({ isExecutedOnce }) => !isExecutedOnce)
+      .map(({ route }) => route);
     expect(repeated.sort()).toEqual([
       // Set what they say, of the account of whoever is signed in. Most ask for the password and renew the session.
       'app/account',

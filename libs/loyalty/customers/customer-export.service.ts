@@ -46,17 +46,20 @@ export class CustomerExport {
    */
   async createExport(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
     const { accountId } = by;
-    const all = await loadPerson(id, async (one) => {
-      const loaded = await this.readModels.loadCurrent(customerReadModel, one);
+    const all = await loadPerson(id, async (customerId) => {
+      const loaded = await this.readModels.loadCurrent(customerReadModel, customerId);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
       return loaded.state;
     });
     const person = await this.customers.get(accountId, id);
     const others: CustomerJson[] = [];
-    for (const one of all) {
-      if (one.id !== id) others.push(await this.customers.get(accountId, one.id));
+    for (const customerOfPerson of all) {
+      if (customerOfPerson.id !== id)
+        others.push(await this.customers.get(accountId, customerOfPerson.id));
     }
-    const cards = await this.customerCards.listIds(all.map((one) => one.id));
+    const cards = await this.customerCards.listIds(
+      all.map((customerOfPerson) => customerOfPerson.id),
+    );
     await this.audit(by, id);
     return this.streamParts(
       { exported_at: now.toISOString(), customer: person, merged_customers: others },

@@ -73,18 +73,23 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       await this.severalStreams.handle<Group, undefined>({
         context,
         load: async () => {
-          const all = await loadPerson(id, (one) => this.load(context.accountId, one));
-          const ids = all.map((one) => one.id);
+          const all = await loadPerson(id, (customerId) =>
+            this.load(context.accountId, customerId),
+          );
+          const ids = all.map((customer) => customer.id);
           group = { ids, holders: await this.renewKeysOfHolders(context, ids) };
-          return { ...group, streams: group.ids.map((one) => toStreamRef(customerReadModel, one)) };
+          return {
+            ...group,
+            streams: group.ids.map((customerId) => toStreamRef(customerReadModel, customerId)),
+          };
         },
         decide: (stateOf, { ids }) => {
           const parts = ids
-            .map((one) =>
+            .map((customerId) =>
               toStreamDecision(
                 customerReadModel,
-                one,
-                eraseCustomer(stateOf(customerReadModel, one)),
+                customerId,
+                eraseCustomer(stateOf(customerReadModel, customerId)),
               ),
             )
             .filter(({ events }) => events.length > 0);
@@ -115,14 +120,14 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
    */
   private async renewKeysOfHolders(context: CommandContext, ids: number[]): Promise<number[]> {
     const holders: Customer[] = [];
-    const seen = [...ids];
+    const subjectIds = [...ids];
     // The loop appends to the list that it iterates over: they may have been merged in turn.
-    for (const one of seen) {
-      const { formerlyIn = [] } = await this.load(context.accountId, one);
-      for (const next of formerlyIn.filter((id) => !seen.includes(id))) {
-        seen.push(next);
+    for (const subjectId of subjectIds) {
+      const { formerlyIn = [] } = await this.load(context.accountId, subjectId);
+      for (const next of formerlyIn.filter((id) => !subjectIds.includes(id))) {
+        subjectIds.push(next);
         const holder = await this.load(context.accountId, next);
-        const holds = holder.holds?.some((id) => seen.includes(id)) === true;
+        const holds = holder.holds?.some((id) => subjectIds.includes(id)) === true;
         if (holds && holder.erasedAt === null) holders.push(holder);
       }
     }
@@ -133,7 +138,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       // held.
       remaining = renewed;
     }
-    return seen.slice(ids.length);
+    return subjectIds.slice(ids.length);
   }
 
   private async reseal(context: CommandContext, id: number): Promise<void> {

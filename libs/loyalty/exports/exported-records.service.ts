@@ -178,8 +178,8 @@ export class ExportedRecords {
     const past = await this.pastStates.projectAll(readModel, [...changed], moment);
     const pastById = new Map(past.map((state) => [state.id, state]));
     const states = rows.flatMap(({ id, state }) => {
-      const one = changed.has(id) ? pastById.get(id) : state;
-      return one ? [one] : [];
+      const exportedState = changed.has(id) ? pastById.get(id) : state;
+      return exportedState ? [exportedState] : [];
     });
     return { states, changed: new Set(pastById.keys()) };
   }

@@ -26,7 +26,7 @@ type CheckedRow = FileRow & { entry: ImportEntry };
 type Counts = { created: number; updated: number; failed: number };
 
 /** What the rows before have said: a second row about one customer is an error, because their order has no meaning. */
-type Seen = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
+type EarlierRows = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
 
 /** Checks the rows of an import, and stores them one by one. */
 @Injectable()
@@ -53,12 +53,12 @@ export class ImportChecking {
     const sealed = files[0]?.file ?? null;
     const rows = await this.readRows(checked, sealed);
     const region = await this.regions.get(accountId);
-    const seen: Seen = { rowsByKey: new Map(), rowsByCustomer: new Map() };
+    const earlierRows: EarlierRows = { rowsByKey: new Map(), rowsByCustomer: new Map() };
     const counts: Counts = { created: 0, updated: 0, failed: 0 };
     for (let at = 0; at < rows.length; at += BATCH_SIZE) {
       if (!(await this.queue.extendLease(job))) return;
       const batch = rows.slice(at, at + BATCH_SIZE);
-      const results = await this.checkBatch(checked, region, batch, { seen, counts });
+      const results = await this.checkBatch(checked, region, batch, { earlierRows, counts });
       if (sealed) await this.rows.insert(id, results);
       else await this.rows.replaceChecks(id, results);
     }
@@ -84,7 +84,7 @@ export class ImportChecking {
     { accountId, columns, dateOrder }: CustomerImport,
     region: StoreRegion,
     batch: FileRow[],
-    { seen, counts }: { seen: Seen; counts: Counts },
+    { earlierRows, counts }: { earlierRows: EarlierRows; counts: Counts },
   ): Promise<NewRow[]> {
     const valid: CheckedRow[] = [];
     const failed: NewRow[] = [];
@@ -100,7 +100,7 @@ export class ImportChecking {
     );
     const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
       const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
-      const repetition = findRepetition(fileRow.row, match, seen);
+      const repetition = findRepetition(fileRow.row, match, earlierRows);
       const errors = findRowIssues(entry, match, region) ?? repetition;
       const [customer] = match.customers;
       return {
@@ -150,14 +150,22 @@ export function findRowIssues(
  * Finds an earlier row about the same customer. One with errors counts too: the next time it may have none, because a
  * row after it has created the customer, and the same file would change something.
  */
-function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldIssues | null {
+function findRepetition(
+  row: number,
+  { keys, customers }: Match,
+  earlierRows: EarlierRows,
+): FieldIssues | null {
   // It is about nobody, and says so each time.
   if (customers.length > 1) return null;
   const earlier =
-    keys.map((key) => seen.rowsByKey.get(key)).find((one) => one !== undefined) ??
-    customers.map(({ id }) => seen.rowsByCustomer.get(id)).find((one) => one !== undefined);
+    keys
+      .map((key) => earlierRows.rowsByKey.get(key))
+      .find((earlierRow) => earlierRow !== undefined) ??
+    customers
+      .map(({ id }) => earlierRows.rowsByCustomer.get(id))
+      .find((earlierRow) => earlierRow !== undefined);
   if (earlier !== undefined) return { base: [ISSUES.row_repeated({ row: earlier })] };
-  for (const key of keys) seen.rowsByKey.set(key, row);
-  for (const { id } of customers) seen.rowsByCustomer.set(id, row);
+  for (const key of keys) earlierRows.rowsByKey.set(key, row);
+  for (const { id } of customers) earlierRows.rowsByCustomer.set(id, row);
   return null;
 }

@@ -60,11 +60,11 @@ export class StatisticsVerification {
 
 function findDifferences({ id, hours }: StoredCounts, expected: HourDigest[]): string[] {
   const toKey = ({ day, hour }: HourDigest) => `${day}, hour ${hour}`;
-  const digests = new Map(hours.map((one) => [toKey(one), one.digest]));
+  const digests = new Map(hours.map((hour) => [toKey(hour), hour.digest]));
   const differences = new Set<string>();
-  for (const one of expected) {
-    const key = toKey(one);
-    if (digests.get(key) !== one.digest) differences.add(key);
+  for (const hour of expected) {
+    const key = toKey(hour);
+    if (digests.get(key) !== hour.digest) differences.add(key);
     digests.delete(key);
   }
   for (const key of digests.keys()) differences.add(key);

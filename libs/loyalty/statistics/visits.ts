@@ -47,8 +47,8 @@ export class HourCounts {
   /** @param changes in the order of `COUNTS` */
   add({ cardId, locationId, userId, day, hour }: Hour, changes: number[]): void {
     const key = `${cardId} ${locationId} ${userId} ${day} ${hour}`;
-    const one = this.byKey.get(key);
-    if (one) changes.forEach((by, i) => (one.counts[i] = (one.counts[i] ?? 0) + by));
+    const entry = this.byKey.get(key);
+    if (entry) changes.forEach((by, i) => (entry.counts[i] = (entry.counts[i] ?? 0) + by));
     else {
       const place = { cardId, locationId, userId };
       this.byKey.set(key, { hour: { ...place, day, hour }, counts: [...changes] });

@@ -88,8 +88,8 @@ export class DispatchGauges {
       this.read(),
     );
     const { due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo } = this;
-    for (const one of [due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo]) {
-      registry.registerMetric(Object.assign(one, { collect }));
+    for (const gauge of [due, intent, daysAhead, keptDays, lag, postponed, writer, writerInfo]) {
+      registry.registerMetric(Object.assign(gauge, { collect }));
     }
   }
 

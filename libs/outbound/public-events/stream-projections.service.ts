@@ -136,10 +136,10 @@ export class StreamProjections {
     snapshots: Map<string, Snapshot<object>>,
   ): Promise<Map<string, StoredEvent[]>> {
     const refs: EventRef[] = [];
-    const seen = new Set<string>();
+    const streams = new Set<string>();
     for (const { stream, revision } of events) {
-      if (seen.has(stream)) continue;
-      seen.add(stream);
+      if (streams.has(stream)) continue;
+      streams.add(stream);
       if (snapshots.get(stream)?.revision === revision) continue;
       const cachedRevision = this.cache.get(stream)?.revision ?? -1;
       const from = cachedRevision < revision ? cachedRevision + 1 : 0;
@@ -200,6 +200,6 @@ function applyEvent<S extends { accountId: number }, E extends DomainEvent>(
   earlier: StoredEvent[] = [],
 ): Snapshot<S> {
   let state = from?.state;
-  for (const one of earlier) ({ state } = foldEvent(readModel, state, one));
+  for (const earlierEvent of earlier) ({ state } = foldEvent(readModel, state, earlierEvent));
   return { state: foldEvent(readModel, state, event).state, revision: event.revision };
 }

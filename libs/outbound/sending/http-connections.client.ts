@@ -92,9 +92,9 @@ export class HttpConnections {
 
   private takeIdle(origin: string): HttpConnection | undefined {
     const { idle = [] } = this.origins.get(origin) ?? {};
-    for (let one = idle.pop(); one; one = idle.pop()) {
-      if (one.canBeUsed) return one;
-      one.close();
+    for (let connection = idle.pop(); connection; connection = idle.pop()) {
+      if (connection.canBeUsed) return connection;
+      connection.close();
     }
     return undefined;
   }
@@ -110,7 +110,7 @@ export class HttpConnections {
 
   private sweep(): void {
     for (const { idle } of this.origins.values()) {
-      for (const connection of idle.filter((one) => !one.canBeUsed)) connection.close();
+      for (const connection of idle.filter(({ canBeUsed }) => !canBeUsed)) connection.close();
     }
   }
 }

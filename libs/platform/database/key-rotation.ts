@@ -127,16 +127,16 @@ async function resealAll(step: Step): Promise<Counts> {
 async function resealColumn(column: SealedColumn, step: Step): Promise<Counts> {
   const { pool, prefix, print } = step;
   const { name, table, column: field, id, idType } = column;
-  const other = `${field} is not null and substring(${field} from 1 for ${PREFIX_BYTES}) <> $1`;
+  const otherKeyCondition = `${field} is not null and substring(${field} from 1 for ${PREFIX_BYTES}) <> $1`;
   const { rows } = await pool.query<{ left: number }>(
-    `select count(*) as left from ${table} where ${other}`,
+    `select count(*) as left from ${table} where ${otherKeyCondition}`,
     [prefix],
   );
   const counts = { sealed: 0, unreadable: 0 };
   for (let after: unknown = null; ;) {
     const page = await pool.query<Sealed>(
       `select ${id} as id, ${field} as sealed from ${table}
-       where ${other} and ($2::${idType} is null or ${id} > $2) order by ${id} limit ${BATCH_SIZE}`,
+       where ${otherKeyCondition} and ($2::${idType} is null or ${id} > $2) order by ${id} limit ${BATCH_SIZE}`,
       [prefix, after],
     );
     const last = page.rows.at(-1);

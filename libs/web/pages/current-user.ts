@@ -26,8 +26,12 @@ export type ConsoleRequest = AuthenticatedRequest & {
   store?: EnteredStore;
 };
 
-/** @property isRunOnce whether the commands of a form are executed once, however often it is sent */
-export type ConsoleRoute = { operation?: Operation; withoutSession?: true; isRunOnce?: boolean };
+/** @property isExecutedOnce whether the commands of a form are executed once, however often it is sent */
+export type ConsoleRoute = {
+  operation?: Operation;
+  withoutSession?: true;
+  isExecutedOnce?: boolean;
+};
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
 export function RequiresOperation(operation: Operation): MethodDecorator {
@@ -42,7 +46,7 @@ export function GetPage(operation: Operation, path = ''): MethodDecorator {
 
 /** Declares that the commands of a form are executed once, however often it is sent (`FormCommands`). */
 export function RunsOnce(): MethodDecorator {
-  const config: ConsoleRoute = { isRunOnce: true };
+  const config: ConsoleRoute = { isExecutedOnce: true };
   return setRouteConfig(config);
 }
 

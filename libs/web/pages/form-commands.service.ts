@@ -46,7 +46,7 @@ export class FormCommands {
    */
   install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('onRoute', (route) => {
-      if (!(route.config as ConsoleRoute | undefined)?.isRunOnce) return;
+      if (!(route.config as ConsoleRoute | undefined)?.isExecutedOnce) return;
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         async (request) => this.addKey(request as ConsoleRequest, subjects),

@@ -90,7 +90,7 @@ export class PosterRenderer {
   private add(document: PDFKit.PDFDocument, shape: DrawnShape, paper: Drawing): void {
     if (shape.kind === 'turned') {
       document.save().rotate(180, { origin: [paper.width / 2, paper.height / 2] });
-      for (const one of shape.shapes) this.add(document, one, paper);
+      for (const part of shape.shapes) this.add(document, part, paper);
       document.restore();
       return;
     }

@@ -48,8 +48,8 @@ export async function collect<T>(
   const results: T[] = [];
   for await (const resolved of reading) {
     const recorded = resolved.event as JSONRecordedEvent | undefined;
-    const one = recorded && convert(recorded);
-    if (one !== undefined) results.push(one);
+    const result = recorded && convert(recorded);
+    if (result !== undefined) results.push(result);
   }
   return results;
 }

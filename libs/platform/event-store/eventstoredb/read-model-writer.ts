@@ -37,17 +37,18 @@ export class ReadModelWriter {
     const isDone = result.status === 'fulfilled' || isDatabaseUnavailable(result.reason);
     if (isDone || updates.length === 1) return updates.map(() => result);
     const results: PromiseSettledResult<void>[] = [];
-    for (const one of updates)
-      results.push(...(await Promise.allSettled([this.writeTogether([one])])));
+    for (const update of updates)
+      results.push(...(await Promise.allSettled([this.writeTogether([update])])));
     return results;
   }
 
   private async writeTogether(updates: ReadModelUpdate[]): Promise<void> {
     // One row of a stream is enough, and one statement may not write a row twice.
     const latestByStream = new Map<string, ReadModelUpdate>();
-    for (const one of updates) {
-      const latest = latestByStream.get(one.stream);
-      if (!latest || latest.head.revision < one.head.revision) latestByStream.set(one.stream, one);
+    for (const update of updates) {
+      const latest = latestByStream.get(update.stream);
+      if (!latest || latest.head.revision < update.head.revision)
+        latestByStream.set(update.stream, update);
     }
     const rows = [...latestByStream.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
     await queryForGroup(this.pool, {

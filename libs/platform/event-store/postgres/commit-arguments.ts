@@ -40,21 +40,21 @@ export function toCommitArguments(
   const rows: ReadModelUpdate[] = [];
   prepared.forEach((writes, i) => {
     const a = commits[i]?.accountId ?? 0;
-    for (const one of writes) {
-      const { stream: s, expected, row } = one.write;
-      const { head } = one;
+    for (const streamWrite of writes) {
+      const { stream: s, expected, row } = streamWrite.write;
+      const { head } = streamWrite;
       heads.push({ s, x: expected?.revision ?? -1, p: expected?.hash ?? null });
-      one.write.events.forEach((event, e) => {
+      streamWrite.write.events.forEach((event, e) => {
         events.push({
           s,
-          r: one.heads[e]?.revision,
+          r: streamWrite.heads[e]?.revision,
           id: event.id,
           t: event.type,
           v: event.version,
           a,
           d: event.data,
           m: event.meta,
-          h: one.heads[e]?.hash,
+          h: streamWrite.heads[e]?.hash,
           at: event.meta.recordedAt,
         });
       });

@@ -279,14 +279,14 @@ function groupRanges(ranges: StreamRange[]): StreamRange[][] {
   const groups: StreamRange[][] = [];
   let group: StreamRange[] = [];
   let events = 0;
-  for (const one of ranges) {
-    if (group.length > 0 && events + one.to + 1 > STREAM_BATCH_SIZE) {
+  for (const range of ranges) {
+    if (group.length > 0 && events + range.to + 1 > STREAM_BATCH_SIZE) {
       groups.push(group);
       group = [];
       events = 0;
     }
-    group.push(one);
-    events += one.to + 1;
+    group.push(range);
+    events += range.to + 1;
   }
   if (group.length > 0) groups.push(group);
   return groups;

@@ -150,14 +150,14 @@ export class ReadModels {
     const loaded = new Map<number, LoadedReadModel<S>>();
     if (ids.length === 0) return loaded;
     for (const [id, row] of await this.getLoader(readModel).readAll(ids)) {
-      const one = await this.toLoaded(readModel, id, row);
-      if (one) loaded.set(id, one);
+      const record = await this.toLoaded(readModel, id, row);
+      if (record) loaded.set(id, record);
     }
     await Promise.all(
       ids.map(async (id) => {
         if (loaded.has(id) || !(await this.catchUpIfBehind(readModel, id))) return;
-        const one = await this.load(readModel, id);
-        if (one) loaded.set(id, one);
+        const record = await this.load(readModel, id);
+        if (record) loaded.set(id, record);
       }),
     );
     return loaded;

@@ -102,17 +102,17 @@ export class CardDesigns {
 
   /**
    * Updates a card and its rewards.
-   * @param openedVersion when the card that the form was filled with was last changed
+   * @param openedUpdatedAt when the card that the form was filled with was last changed
    * @throws RejectedError, NotFoundError, ChangedMeanwhileError, PartlySavedError
    */
   async update(
     saving: DesignSaving,
     { card, rewards }: DesignedCard,
-    openedVersion: string = card.updatedAt,
+    openedUpdatedAt: string = card.updatedAt,
   ): Promise<void> {
     const { context, design } = saving;
     const assertUnchanged = () => {
-      if (openedVersion !== card.updatedAt) throw new ChangedMeanwhileError();
+      if (openedUpdatedAt !== card.updatedAt) throw new ChangedMeanwhileError();
     };
     const picture = await this.storePicture(saving);
     const command = new UpdateCard(context, card.id, design.attributes);

@@ -151,26 +151,26 @@ export class CardPagesController {
       return this.showDesign(localizeRequest(request), store, {
         form,
         designed,
-        openedVersion: body['opened_version'],
+        openedUpdatedAt: body['opened_updated_at'],
       });
     }
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: designed.card });
       const picture = findUploadedFile(request, 'picture');
-      await this.designs.update({ context, design, picture }, designed, body['opened_version']);
+      await this.designs.update({ context, design, picture }, designed, body['opened_updated_at']);
       return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
     } catch (error) {
       // Unless the page says so, the person has not seen what others have changed since.
-      const openedVersion =
-        error instanceof ChangedMeanwhileError ? undefined : body['opened_version'];
+      const openedUpdatedAt =
+        error instanceof ChangedMeanwhileError ? undefined : body['opened_updated_at'];
       return this.showRejection(
         localizeRequest(request),
         store,
         form,
         designed,
         error,
-        openedVersion,
+        openedUpdatedAt,
       );
     }
   }
@@ -251,7 +251,7 @@ export class CardPagesController {
     form: DesignForm,
     designed: DesignedCard | null,
     error: unknown,
-    openedVersion = designed?.card.updatedAt,
+    openedUpdatedAt = designed?.card.updatedAt,
   ): Promise<PageResult> {
     const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
@@ -272,7 +272,7 @@ export class CardPagesController {
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
         : describeRejection(error, localization);
-    return this.showDesign(localization, store, { form, designed, openedVersion, errors });
+    return this.showDesign(localization, store, { form, designed, openedUpdatedAt, errors });
   }
 
   private async showDesign(
@@ -283,7 +283,7 @@ export class CardPagesController {
     const { designed = null, errors } = state;
     const preview = await this.createPreview(localization, store, state.form, designed);
     const data = createDesignView(
-      { done: '', openedVersion: designed?.card.updatedAt, ...state, designed },
+      { done: '', openedUpdatedAt: designed?.card.updatedAt, ...state, designed },
       {
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,

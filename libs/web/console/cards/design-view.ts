@@ -14,19 +14,19 @@ export type DesignView = ReturnType<typeof createDesignView>;
 export const designView = loadView<DesignView>(import.meta.url, './views/design.eta');
 export const DESIGN_SCRIPT = loadAsset(import.meta.url, './assets/card-design.js');
 
-/** What the form shows. @property designed null: the card is new @property openedVersion when it was changed last */
+/** What the form shows. @property designed null: the card is new @property openedUpdatedAt when it was changed last */
 export type DesignState = {
   form: DesignForm;
   designed: DesignedCard | null;
   done: unknown;
-  openedVersion: string | undefined;
+  openedUpdatedAt: string | undefined;
 };
 
 type Texts = Translations['cardPages'];
 
 /** Creates the data of the designer. Paths are from the root of the service. */
 export function createDesignView(
-  { form, designed, done, openedVersion }: DesignState,
+  { form, designed, done, openedUpdatedAt }: DesignState,
   {
     base,
     posters,
@@ -59,7 +59,7 @@ export function createDesignView(
     posters: id === undefined ? null : `${posters}?card=${id}`,
     flash: findFlashMessage(done, { saved: localization.t.words.saved, created: t.created }),
     isCreated: done === 'created',
-    openedVersion,
+    openedUpdatedAt,
     preview,
     fields: form.fields,
     rewards: listRows(form, localization),

@@ -67,14 +67,14 @@ globalThis.CounterScreen = class {
       [texts.discard, false],
     ].map(([text, isConfirmed]) => {
       const button = createButton(text, async () => {
-        for (const one of unattended.querySelectorAll('button')) one.disabled = true;
+        for (const button of unattended.querySelectorAll('button')) button.disabled = true;
         const boxes = [...unattended.querySelectorAll('input:checked')];
         const ticked = new Set(boxes.map(({ value }) => value));
         await onChoice(
           entries.filter(({ external_ref }) => ticked.has(external_ref)),
           isConfirmed,
         );
-        for (const one of unattended.querySelectorAll('button')) one.disabled = false;
+        for (const button of unattended.querySelectorAll('button')) button.disabled = false;
       });
       if (!isConfirmed) button.className = 'quiet';
       return button;

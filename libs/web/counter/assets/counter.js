@@ -329,16 +329,16 @@ function seeCodes(texts) {
   if (texts.length === 0) return;
   const now = performance.now();
   const codes = texts.map(toCode).filter((code) => CODE.test(code));
-  const seen = codes.length > 0 ? codes : texts;
-  const isSame = seen.includes(lastSeen.code) && now - lastSeen.at < SAME_SCAN_MS;
-  lastSeen = { code: isSame ? lastSeen.code : seen[0], at: now };
+  const values = codes.length > 0 ? codes : texts;
+  const isSame = values.includes(lastSeen.code) && now - lastSeen.at < SAME_SCAN_MS;
+  lastSeen = { code: isSame ? lastSeen.code : values[0], at: now };
   if (isSame) return;
   // A question stays until somebody chooses.
   if (!result.hidden && result.querySelector('.question') && !result.classList.contains('small')) {
     lastSeen = { code: '', at: 0 };
     return;
   }
-  read(seen[0]);
+  read(values[0]);
 }
 
 const camera = new CounterView(config, { codes: seeCodes, decoder: () => void storePage() });
