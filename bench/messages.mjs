@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import { parseArgs } from 'node:util';
 import { createTransport } from 'nodemailer';
-import { Refusal } from '../apps/cli/failure.mjs';
-import { sleep } from '../tools/local/processes.mjs';
+import { StartFailure } from '../apps/cli/start-failure.mjs';
+import { sleep } from '../apps/cli/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { median, ms, quantile, ratio, table, us, whole } from './figures.mjs';
@@ -27,7 +27,7 @@ export function run(args) {
   });
   const recipients = Number(values.recipients);
   if (!Number.isInteger(recipients) || recipients < 1 || recipients > MAX_RECIPIENTS) {
-    throw new Refusal(
+    throw new StartFailure(
       `--recipients ${values.recipients}: must be a whole number of at most ${MAX_RECIPIENTS}`,
     );
   }

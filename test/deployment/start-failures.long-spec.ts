@@ -82,7 +82,7 @@ describe('npm start with a retired API version', () => {
     expect(run['dispatcher']?.pid).toBeGreaterThan(0);
   });
 
-  it('is found by inkpad and npm run demo through the settings in .env', async () => {
+  it('is found by inkpad and its demo through the settings in .env', async () => {
     fs.writeFileSync(
       path.join(clone, '.env'),
       `DATABASE_URL=${retiredDatabase.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,

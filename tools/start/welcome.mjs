@@ -25,7 +25,7 @@ export function renderWelcome(publicUrl, { localFile, local, created }) {
         ]
       : [`Sign in: ${publicUrl}/app`]),
     `Docs: ${publicUrl}/docs`,
-    'Watch it in action: npm run demo (in another terminal). Ctrl-C stops Inkpad.',
+    'Watch it in action: npx inkpad demo (in another terminal). Ctrl-C stops Inkpad.',
     '',
   ];
   return lines.join('\n');
