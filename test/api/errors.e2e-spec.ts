@@ -43,10 +43,10 @@ async function failures(): Promise<[number, ApiResponse<Failure>][]> {
 
 describe('failures', () => {
   it('ERR-01 Every failure is JSON with a sentence in `error`, never HTML; only a browser gets a page outside of `/api/v1`', async () => {
-    for (const [status, answer] of await failures()) {
-      expect(answer.status).toBe(status);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(answer.body.error).toMatch(/^[A-Za-z].* /);
+    for (const [status, response] of await failures()) {
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(response.body.error).toMatch(/^[A-Za-z].* /);
     }
     const outside = await new Client(service.running.baseUrl, 0, null).get<Failure>('/nowhere');
     expect([outside.status, typeof outside.body.error]).toEqual([404, 'string']);
@@ -154,18 +154,18 @@ describe('failures', () => {
 
   it('ERR-14 A body that is not valid JSON in UTF-8 is 400 `malformed_json`, with advice in `resolution`', async () => {
     for (const body of ['{"card":', 'hello', "{'card':1}", '{"card":1}}', '{"a":1,}', '\u0000']) {
-      const answer = await store.post<Failure>(`${store.store}/cards`, body);
-      expectFailure(answer, 400, 'malformed_json');
-      expect(answer.body.resolution).toMatch(/\w/);
+      const response = await store.post<Failure>(`${store.store}/cards`, body);
+      expectFailure(response, 400, 'malformed_json');
+      expect(response.body.resolution).toMatch(/\w/);
     }
     const latin1 = new Uint8Array(Buffer.from('{"card":{"name":"Café"}}', 'latin1'));
     expectFailure(await store.post<Failure>(`${store.store}/cards`, latin1), 400, 'malformed_json');
   });
 
   it('ERR-15 A body over 1 MiB is 413 `payload_too_large`, with advice in `resolution`', async () => {
-    const answer = await store.post<Failure>(`${store.store}/cards`, sized(MIB + 1));
-    expectFailure(answer, 413, 'payload_too_large');
-    expect(answer.body.resolution).toMatch(/\w/);
+    const response = await store.post<Failure>(`${store.store}/cards`, sized(MIB + 1));
+    expectFailure(response, 413, 'payload_too_large');
+    expect(response.body.resolution).toMatch(/\w/);
   });
 
   it('ERR-16 A body of exactly 1 MiB is read', async () => {
@@ -182,11 +182,11 @@ describe('failures', () => {
       'multipart/form-data',
       'x',
     ]) {
-      const answer = await store.send<Failure>('POST', `${store.store}/cards`, '{}', {
+      const response = await store.send<Failure>('POST', `${store.store}/cards`, '{}', {
         'content-type': type,
       });
-      expectFailure(answer, 415, 'unsupported_media_type');
-      expect(answer.body.resolution).toMatch(/application\/json/);
+      expectFailure(response, 415, 'unsupported_media_type');
+      expect(response.body.resolution).toMatch(/application\/json/);
     }
   });
 
@@ -204,12 +204,12 @@ describe('failures', () => {
 
   it('ERR-19 Losing a race for the same value is 422 as well', async () => {
     const customer = { first_name: 'Bea', email: 'race@example.com' };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, () => store.post(`${store.store}/customers`, { customer })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
-    for (const answer of answers)
-      if (answer.status === 422) expectRefused(answer, 'email', 'taken');
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
+    for (const response of responses)
+      if (response.status === 422) expectRefused(response, 'email', 'taken');
   });
 
   it('ERR-20 While the database is unavailable the response is 503 `unavailable` with `Retry-After`, and nothing is written', async () => {
@@ -217,19 +217,19 @@ describe('failures', () => {
     const { path } = await enrol(shop);
     await allowConnections(false);
     try {
-      const answers: ApiResponse<Failure>[] = [];
+      const responses: ApiResponse<Failure>[] = [];
       await eventually(
         async () => {
-          const answer = await shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer);
-          if (answer) answers.push(answer);
-          return answers.filter(({ status }) => status === 503).length;
+          const response = await shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer);
+          if (response) responses.push(response);
+          return responses.filter(({ status }) => status === 503).length;
         },
         (refused) => refused >= 3,
       );
-      const refused = answers.filter(({ status }) => status >= 500);
-      for (const answer of refused) {
-        expectFailure(answer, 503, 'unavailable');
-        expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      const refused = responses.filter(({ status }) => status >= 500);
+      for (const response of refused) {
+        expectFailure(response, 503, 'unavailable');
+        expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
       }
       await allowConnections(true);
       await eventually(
@@ -249,11 +249,11 @@ describe('failures', () => {
     const { query } = breaking.running.database;
     const refused: ApiResponse<Failure>[] = [];
     const refuse = async () => {
-      const answer = await eventually(
+      const response = await eventually(
         () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
         (result) => result?.status === 503,
       );
-      if (answer) refused.push(answer);
+      if (response) refused.push(response);
     };
     await query(`create function fail() returns trigger language plpgsql as $$
       begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$`);
@@ -270,10 +270,10 @@ describe('failures', () => {
     await breakConnections();
     await refuse();
     await asAdmin('alter role inkpad_app connection limit -1', []);
-    for (const answer of refused) {
-      expectFailure(answer, 503, 'unavailable');
-      expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-      expect(answer.body.resolution).toContain('Nothing was written');
+    for (const response of refused) {
+      expectFailure(response, 503, 'unavailable');
+      expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+      expect(response.body.resolution).toContain('Nothing was written');
     }
     await breakConnections();
     await eventually(
@@ -289,12 +289,12 @@ describe('failures', () => {
     const server = await StoppableServer.of(breaking.running.database);
     server.stop();
     try {
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         shop.get<Failure>(path),
         shop.get<Failure>(`${shop.store}/customers`),
         shop.send<Failure>('PATCH', `${shop.store}/customers/999999`, { customer: {} }),
       ]);
-      for (const answer of answers) expectFailure(answer, 503, 'unavailable');
+      for (const response of responses) expectFailure(response, 503, 'unavailable');
     } finally {
       server.goOn();
     }
@@ -307,23 +307,23 @@ describe('failures', () => {
   it('ERR-21 A 5xx means that nothing was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
-    const answers: ApiResponse<Failure>[] = [];
+    const responses: ApiResponse<Failure>[] = [];
     for (let round = 0; round < 5; round++) {
       const stamping = Array.from({ length: 20 }, () =>
         shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
       );
       const [stamped] = await Promise.all([Promise.all(stamping), breakConnections()]);
-      for (const answer of stamped) if (answer) answers.push(answer);
+      for (const response of stamped) if (response) responses.push(response);
     }
     const { body } = await eventually(
       () => shop.get<CustomerCardDetailJson>(path),
       ({ status }) => status === 200,
     );
-    const done = answers.filter(({ status }) => status === 200).length;
-    const unanswered = 100 - answers.length;
+    const done = responses.filter(({ status }) => status === 200).length;
+    const unanswered = 100 - responses.length;
     expect(body.stamps_count).toBeGreaterThanOrEqual(done);
     expect(body.stamps_count).toBeLessThanOrEqual(done + unanswered);
-    expect(await writtenBy(answers.filter(({ status }) => status >= 500))).toEqual([]);
+    expect(await writtenBy(responses.filter(({ status }) => status >= 500))).toEqual([]);
   });
 
   it('ERR-22 A request that is not HTTP, HTTP/1.1 without `Host`, or one with two or an invalid one gets a 400, in JSON too', async () => {
@@ -349,10 +349,10 @@ describe('failures', () => {
       }),
       `GET ${store.store} HTTP/1.0\r\nHost: x\r\nHOST: x\r\n${authorization}`,
     ]) {
-      const answer = await exchange(baseUrl, `${request}\r\n\r\n`);
-      expect(answer).toMatch(/^HTTP\/1.1 400 [^]*ratelimit-limit: /i);
-      expect(answer).toMatch(/content-type: application\/json/i);
-      const body = JSON.parse(answer.slice(answer.indexOf('{'))) as Failure;
+      const response = await exchange(baseUrl, `${request}\r\n\r\n`);
+      expect(response).toMatch(/^HTTP\/1.1 400 [^]*ratelimit-limit: /i);
+      expect(response).toMatch(/content-type: application\/json/i);
+      const body = JSON.parse(response.slice(response.indexOf('{'))) as Failure;
       expect([typeof body.error, body.code]).toEqual(['string', 'malformed_request']);
     }
     const old = `GET /api/v1/status HTTP/1.0\r\n\r\n`;
@@ -406,9 +406,9 @@ function breakConnections(): Promise<void> {
   );
 }
 
-/** Request ids of these answers that stand in the history. */
-async function writtenBy(answers: ApiResponse<Failure>[]): Promise<string[]> {
-  const ids = new Set(answers.map(({ body }) => body.request_id));
+/** Request ids of these responses that stand in the history. */
+async function writtenBy(responses: ApiResponse<Failure>[]): Promise<string[]> {
+  const ids = new Set(responses.map(({ body }) => body.request_id));
   return (await breaking.running.history())
     .map(({ meta }) => meta.requestId)
     .filter((id) => ids.has(id));

@@ -108,7 +108,7 @@ async function wholeFeed(caller: Client): Promise<{ ids: string[]; pages: number
     // A request that waits for memory for 20 s gets 503.
     const { status, body, text, headers }: ApiResponse<EnvelopeJson[]> = await eventually(
       () => caller.get<EnvelopeJson[]>(page),
-      (answer) => answer.status !== 503,
+      (response) => response.status !== 503,
     );
     expect(status).toBe(200);
     expect(text.length).toBeLessThan(4.5 * MIB);

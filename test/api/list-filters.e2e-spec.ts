@@ -52,9 +52,9 @@ async function expectUpdatedSince(
 }
 
 async function post<T>(path: string, body: unknown): Promise<T> {
-  const answer = await store.post<T>(`${store.store}/${path}`, body);
-  expect(answer.status).toBeLessThan(300);
-  return answer.body;
+  const response = await store.post<T>(`${store.store}/${path}`, body);
+  expect(response.status).toBeLessThan(300);
+  return response.body;
 }
 const patch = (path: string, body: unknown) => store.patch(`${store.store}/${path}`, body);
 

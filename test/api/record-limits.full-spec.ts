@@ -25,24 +25,24 @@ const callers = () => {
 
 /** Asks both processes for more than there may be, many at once: exactly so many are made. @returns their ids */
 async function expectAtMost(limit: number, list: string, body: (i: number) => object) {
-  const answers: ApiResponse<{ id: number }>[] = [];
+  const responses: ApiResponse<{ id: number }>[] = [];
   let sent = 0;
   const caller = async (client: ContractClient) => {
-    while (sent < limit + 8) answers.push(await client.post(list, body(sent++)));
+    while (sent < limit + 8) responses.push(await client.post(list, body(sent++)));
   };
   await Promise.all(callers().map(caller));
-  const refused = answers.filter(({ status }) => status !== 201);
-  expect(answers.length - refused.length).toBe(limit);
-  for (const answer of refused) expectRefused(answer, 'base', 'limit_reached');
-  return answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
+  const refused = responses.filter(({ status }) => status !== 201);
+  expect(responses.length - refused.length).toBe(limit);
+  for (const response of refused) expectRefused(response, 'base', 'limit_reached');
+  return responses.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
 }
 
 /** Many want each place that is free again: one gets it. */
 async function expectRoomAfterDeletion(list: string, body: object, ids: number[]) {
   for (const id of ids.slice(0, 6)) {
     expect((await store.delete(`${list}/${id}`)).status).toBe(204);
-    const answers = await Promise.all(callers().map((client) => client.post(list, body)));
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+    const responses = await Promise.all(callers().map((client) => client.post(list, body)));
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
   }
 }
 

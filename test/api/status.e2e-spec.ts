@@ -43,8 +43,8 @@ describe('the status', () => {
 
   it('STATUS-02 The status ignores a bad token', async () => {
     for (const authorization of ['Bearer ink_nonsense', 'Basic abc', 'x']) {
-      const answer = await service.anonymous.send('GET', STATUS, undefined, { authorization });
-      expect(answer.status).toBe(200);
+      const response = await service.anonymous.send('GET', STATUS, undefined, { authorization });
+      expect(response.status).toBe(200);
     }
   });
 

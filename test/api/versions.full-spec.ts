@@ -57,8 +57,8 @@ function readStartFailure(database: TestDatabase, settings: NodeJS.ProcessEnv): 
 }
 
 const linksOf = ({ headers }: ApiResponse) => (headers.get('link') ?? '').split(/,\s*(?=<)/);
-const policyOf = (answer: ApiResponse) =>
-  linksOf(answer)
+const policyOf = (response: ApiResponse) =>
+  linksOf(response)
     .map((link) => /^<([^>]+)>.*;\s*rel="deprecation"/.exec(link)?.[1])
     .find((target) => target !== undefined);
 
@@ -81,19 +81,19 @@ async function answersOf(service: typeof current): Promise<ApiResponse[]> {
 
 describe('a version', () => {
   it('VER-01 Without a date of retirement no response has `Deprecation`, `Sunset` or a `Link` with `rel="deprecation"`', async () => {
-    for (const answer of await answersOf(current)) {
-      expect(answer.headers.get('deprecation')).toBeNull();
-      expect(answer.headers.get('sunset')).toBeNull();
-      expect(policyOf(answer)).toBeUndefined();
+    for (const response of await answersOf(current)) {
+      expect(response.headers.get('deprecation')).toBeNull();
+      expect(response.headers.get('sunset')).toBeNull();
+      expect(policyOf(response)).toBeUndefined();
     }
   });
 
   it('VER-02 With a deprecation date every response has `Deprecation: @seconds` (RFC 9745), errors included', async () => {
-    const answers = await answersOf(deprecated);
-    expect(answers.map(({ status }) => status)).toEqual([
+    const responses = await answersOf(deprecated);
+    expect(responses.map(({ status }) => status)).toEqual([
       200, 200, 201, 401, 404, 404, 400, 422, 404, 405,
     ]);
-    for (const { headers } of answers) {
+    for (const { headers } of responses) {
       expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
     }
     const store = await deprecated.newStore();
@@ -135,17 +135,17 @@ describe('a version', () => {
   });
 
   it('VER-07 After the sunset date every endpoint returns 410 `version_sunset`', async () => {
-    for (const answer of await answersOf(retired)) expectFailure(answer, 410, 'version_sunset');
+    for (const response of await answersOf(retired)) expectFailure(response, 410, 'version_sunset');
     const sendRequest = () => ending.anonymous.get(STATUS);
     expect((await runAtTime('2090-06-30T11:59:59.999Z', sendRequest)).status).toBe(200);
     expectFailure(await runAtTime(SUNSET.toISOString(), sendRequest), 410, 'version_sunset');
   });
 
   it('VER-08 A 410 `version_sunset` still has `Deprecation`, `Sunset` and the `Link`', async () => {
-    for (const answer of await answersOf(retired)) {
-      expect(answer.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
-      expect(answer.headers.get('sunset')).toBe(OVER.toUTCString());
-      expect(policyOf(answer)).toBe(`${PUBLIC_URL}/docs/versioning`);
+    for (const response of await answersOf(retired)) {
+      expect(response.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
+      expect(response.headers.get('sunset')).toBe(OVER.toUTCString());
+      expect(policyOf(response)).toBe(`${PUBLIC_URL}/docs/versioning`);
     }
   });
 
@@ -157,7 +157,7 @@ describe('a version', () => {
     }
     const text = { 'content-type': 'text/plain' };
     const idle = { 'idempotency-key': '' };
-    for (const answer of [
+    for (const response of [
       await store.send('POST', `${store.store}/cards`, 'x', text),
       await store.send('POST', `${store.store}/cards`, 'x'.repeat(2_000_000), idle),
       await store.send('OPTIONS', '/api/v1/accounts'),
@@ -165,15 +165,15 @@ describe('a version', () => {
       await retired.anonymous.get('/api/v1'),
       await retired.anonymous.get('/api/v1/nothing/here'),
     ]) {
-      expectFailure(answer, 410, 'version_sunset');
+      expectFailure(response, 410, 'version_sunset');
     }
   });
 
   it('VER-10 After the sunset date the status returns 410 too, and its body has `versioning`', async () => {
-    const answer = await retired.anonymous.get<{ versioning: Versioning }>(STATUS);
-    expectFailure(answer, 410, 'version_sunset');
-    expect(answer.body.versioning).toMatchObject({ deprecated: ['v1'] });
-    expect(answer.body.versioning.supported).not.toContain('v1');
+    const response = await retired.anonymous.get<{ versioning: Versioning }>(STATUS);
+    expectFailure(response, 410, 'version_sunset');
+    expect(response.body.versioning).toMatchObject({ deprecated: ['v1'] });
+    expect(response.body.versioning.supported).not.toContain('v1');
   });
 
   it('VER-11 Deprecation and sunset dates less than 12 months apart, or a sunset date alone, are rejected at startup', () => {

@@ -38,9 +38,9 @@ describe('the page at /', () => {
 
   it('PAGE-02 `/` shows a program JSON, with the URLs of the status, the documentation and the OpenAPI document', async () => {
     for (const accept of PROGRAMS) {
-      const answer = await sendRequest<Record<string, string>>('/', accept);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(answer.body).toEqual({
+      const response = await sendRequest<Record<string, string>>('/', accept);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(response.body).toEqual({
         name: 'Inkpad',
         status_url: 'https://cards.example/stamps/api/v1/status',
         documentation_url: 'https://cards.example/stamps/docs',
@@ -67,9 +67,9 @@ describe('unknown pages', () => {
 
   it('PAGE-04 A path outside `/api/v1` that does not exist is a 404 with the error object for any other `Accept`', async () => {
     for (const accept of PROGRAMS) {
-      const answer = await sendRequest<Failure>('/nowhere', accept);
-      expectFailure(answer, 404, 'not_found');
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+      const response = await sendRequest<Failure>('/nowhere', accept);
+      expectFailure(response, 404, 'not_found');
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
     }
   });
 
@@ -83,10 +83,10 @@ describe('unknown pages', () => {
       '/api/v2/x',
     ];
     for (const path of [...paths, `${store.store}/cards/999999999`, '/health/nothing']) {
-      const answer = await sendRequest<Failure>(path, BROWSER);
-      expect([path, answer.status]).toEqual([path, 404]);
-      expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-      expect(answer.body.code).toBe('not_found');
+      const response = await sendRequest<Failure>(path, BROWSER);
+      expect([path, response.status]).toEqual([path, 404]);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+      expect(response.body.code).toBe('not_found');
     }
   });
 

@@ -267,10 +267,10 @@ describe('issuing a card', () => {
   it('CCARD-23 Of two requests for the same card at the same time exactly one wins; the other is 422 `card_id`, code `taken`', async () => {
     const path = await makeCustomer();
     const { id } = await makeCard();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => issue(path, id)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
-    for (const answer of answers)
-      if (answer.status !== 201) expectRefused(answer, 'card_id', 'taken');
+    const responses = await Promise.all(Array.from({ length: 10 }, () => issue(path, id)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([201, ...Array(9).fill(422)]);
+    for (const response of responses)
+      if (response.status !== 201) expectRefused(response, 'card_id', 'taken');
     expect((await store.get<unknown[]>(path)).body).toHaveLength(1);
   });
 

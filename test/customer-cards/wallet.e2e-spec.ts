@@ -102,10 +102,10 @@ describe('the wallet of a customer card', () => {
 
   it('WALLET-04 An update that does not arrive makes the card `failing`, with the reason', async () => {
     const { path, id } = await installed();
-    await follower.passes.markSynced(id, store.accountId, 'apple', 'no answer within 10 s');
+    await follower.passes.markSynced(id, store.accountId, 'apple', 'no response within 10 s');
     expect((await wallet(path)).apple).toMatchObject({
       state: 'failing',
-      last_error: 'no answer within 10 s',
+      last_error: 'no response within 10 s',
       last_synced_at: expect.any(String),
     });
     await follower.passes.markSynced(id, store.accountId, 'apple');

@@ -193,25 +193,25 @@ describe('creating a customer who may exist', () => {
         { email: email.toUpperCase(), phone },
       ];
       const before = await count();
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
           post(spellings[i % spellings.length] ?? {}, { if_exists: 'return', ...beside }),
         ),
       );
-      const statuses = answers.map(({ status }) => status).sort();
+      const statuses = responses.map(({ status }) => status).sort();
       expect(statuses).toEqual([...Array.from({ length: 19 }, () => 200), 201]);
-      expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
-      expect(new Set(answers.map(({ body }) => body.customer_card?.id)).size).toBe(1);
+      expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
+      expect(new Set(responses.map(({ body }) => body.customer_card?.id)).size).toBe(1);
       expect(await count()).toBe(before + 1);
     }
     const { email } = unique();
     const emails = [email, email.toUpperCase(), email.replace('com', 'COM'), ` ${email}`];
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, (_, i) => post({ email: emails[i % emails.length] })),
     );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(19);
-    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(1);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(19);
+    expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
     // Somebody who exists is enrolled once.
     const enrolments = await Promise.all(
       Array.from({ length: 10 }, () => post({ email }, { if_exists: 'return', card_id: card.id })),
@@ -235,12 +235,12 @@ describe('creating a customer who may exist', () => {
     expect(first.status).toBe(201);
     const second = await send(secondKey);
     expect(second.status).toBe(200);
-    for (const [key, answer] of [
+    for (const [key, response] of [
       [firstKey, first],
       [secondKey, second],
     ] as const) {
       const repeated = await send(key);
-      expect([repeated.status, repeated.body]).toEqual([answer.status, answer.body]);
+      expect([repeated.status, repeated.body]).toEqual([response.status, response.body]);
       expect(repeated.headers.get('idempotent-replayed')).toBe('true');
       expectRefused(await send(key, 'Grace'), 'idempotency_key', 'idempotency_key_reused');
     }

@@ -35,12 +35,12 @@ async function create(fields: object, at = store): Promise<number> {
   return body.id;
 }
 function expectTaken(
-  answer: ApiResponse<unknown>,
+  response: ApiResponse<unknown>,
   fields: string | string[],
   existing: object,
 ): void {
-  expectRefused(answer, fields, 'taken');
-  expect((answer.body as Failure & { existing?: object }).existing).toEqual(existing);
+  expectRefused(response, fields, 'taken');
+  expect((response.body as Failure & { existing?: object }).existing).toEqual(existing);
 }
 
 describe('a value that another record has', () => {
@@ -128,10 +128,10 @@ describe('a value that another record has', () => {
     const problem = { accept: 'application/problem+json' };
     const path = `${store.store}/customers`;
     const body = { customer: { first_name: 'Ada', email } };
-    const answer = await store.send('POST', path, body, problem);
-    expect(answer.headers.get('content-type')).toContain('application/problem+json');
-    expectTaken(answer, 'email', { type: 'customer', id });
-    expect(answer.body).toMatchObject({ status: 422, type: expect.stringMatching(/#taken$/) });
+    const response = await store.send('POST', path, body, problem);
+    expect(response.headers.get('content-type')).toContain('application/problem+json');
+    expectTaken(response, 'email', { type: 'customer', id });
+    expect(response.body).toMatchObject({ status: 422, type: expect.stringMatching(/#taken$/) });
     // The rejection that is stored under a key has it as well.
     const key = { 'idempotency-key': `taken ${email}` };
     const keyed = [

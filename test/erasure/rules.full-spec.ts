@@ -208,10 +208,10 @@ describe('erasing a person', () => {
     expect((await change()).status).toBe(200);
     await erase(path);
     for (const repeat of [create, change]) {
-      const answer = await repeat();
-      expectRefused(answer, 'base', 'customer_erased');
-      expect(answer.headers.get('idempotent-replayed')).toBe('true');
-      expect(answer.text).not.toContain('Wilhelmina');
+      const response = await repeat();
+      expectRefused(response, 'base', 'customer_erased');
+      expect(response.headers.get('idempotent-replayed')).toBe('true');
+      expect(response.text).not.toContain('Wilhelmina');
     }
     expect(await findCustomers(`search=${email}`)).toEqual([]);
   });
@@ -375,9 +375,9 @@ describe('erasing somebody who was merged and unmerged', () => {
 
 describe('the export of a person', () => {
   const exported = async (path: string) => {
-    const answer = await store.get<CustomerExportJson>(`${path}/export`);
-    expect(answer.status).toBe(200);
-    return answer;
+    const response = await store.get<CustomerExportJson>(`${path}/export`);
+    expect(response.status).toBe(200);
+    return response;
   };
 
   it('ERASE-15 The export of a customer is a file (`Content-Disposition`) with the customer, the history of each record oldest first, and the consents', async () => {

@@ -60,13 +60,13 @@ describe('a customer card', () => {
     const three = await stamp(path, 3);
     const between = await moment();
     const seven = await stamp(path, 4);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [issued, three.updated_at, between, seven.updated_at].map((time) =>
         show<CustomerCardDetailJson>(path, time),
       ),
     );
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(answers.map(({ body }) => body)).toEqual([customerCard, three, three, seven]);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(responses.map(({ body }) => body)).toEqual([customerCard, three, three, seven]);
   });
 
   it('ASOF-02 The name, missing stamps, progress and rewards of a customer card are those of its template and rewards at the moment of `as_of`', async () => {

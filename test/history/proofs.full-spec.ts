@@ -105,9 +105,9 @@ describe('the proof of an event', () => {
       [(await lastEvent(unsigned)).id, 'account-1', client.accountId],
     );
     const { publicId } = await lastEvent(unsigned);
-    const answer = await proofOf(publicId, client);
-    expectFailure(answer, 503, 'unavailable');
-    expect(answer.headers.get('retry-after')).toBe('1');
+    const response = await proofOf(publicId, client);
+    expectFailure(response, 503, 'unavailable');
+    expect(response.headers.get('retry-after')).toBe('1');
   });
 });
 
@@ -115,11 +115,11 @@ describe('GET /checkpoint', () => {
   it('PROOF-08 `GET /checkpoint` is the newest signed checkpoint as `text/plain`, without a token; caches may keep it for ten seconds', async () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
     const { body } = await proofOf((await lastEvent()).publicId);
-    const answer = await service.anonymous.get('/checkpoint');
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    expect(answer.headers.get('cache-control')).toBe('public, max-age=10');
-    expect(key.opened(answer.text).size).toBeGreaterThanOrEqual(body.tree_size);
+    const response = await service.anonymous.get('/checkpoint');
+    expect(response.status).toBe(200);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(response.headers.get('cache-control')).toBe('public, max-age=10');
+    expect(key.opened(response.text).size).toBeGreaterThanOrEqual(body.tree_size);
   });
 
   it('PROOF-09 `GET /checkpoint` is 404 before anything was signed', async () => {

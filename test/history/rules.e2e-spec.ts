@@ -62,11 +62,11 @@ const types = (entries: Entries) => entries.map(({ type }) => type);
 async function pagesOf(path: string): Promise<{ pages: Entries[]; all: Entries }> {
   const pages: Entries[] = [];
   for (let next: string | undefined = path; next !== undefined;) {
-    const answer: Awaited<ReturnType<typeof store.get<Entries>>> = await store.get(next);
-    expect(answer.status).toBe(200);
-    pages.push(answer.body);
+    const response: Awaited<ReturnType<typeof store.get<Entries>>> = await store.get(next);
+    expect(response.status).toBe(200);
+    pages.push(response.body);
     const link = /<https:\/\/cards\.example([^>]*)>; rel="next"/.exec(
-      answer.headers.get('link') ?? '',
+      response.headers.get('link') ?? '',
     );
     next = link?.[1];
   }
@@ -254,10 +254,10 @@ describe('the history', () => {
   });
 
   it('HIST-10 A filter that is invalid is 422 on its name; all invalid ones are reported at once', async () => {
-    const answer = await store.get(
+    const response = await store.get(
       `${store.store}/history?channel=fax&actor=Kim&customer_id=x&from=yesterday`,
     );
-    expectRefused(answer, ['channel', 'actor', 'customer_id', 'from']);
+    expectRefused(response, ['channel', 'actor', 'customer_id', 'from']);
     expectRefused(await store.get(`${day.path}/events?to=x&limit=0`), ['to', 'limit']);
   });
 
@@ -395,14 +395,14 @@ describe('explaining a balance', () => {
   it("EXPLAIN-03 `text` is in the language of the store's `locale`, or in English where there are no texts in that, with times in the store's time zone", async () => {
     const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
     const { path } = await enrol(other);
-    const answers: Record<string, RegExp> = {
+    const responses: Record<string, RegExp> = {
       de: /: Karte ausgestellt/,
       'fr-CA': /: carte créée/,
       es: /: tarjeta emitida/,
       nl: /: kaart uitgegeven/,
       pl: /: card issued/,
     };
-    for (const [locale, text] of Object.entries(answers)) {
+    for (const [locale, text] of Object.entries(responses)) {
       await other.patch(other.store, { account: { locale } });
       const { body } = await other.get<ExplanationJson>(`${path}/explain`);
       expect(body.steps[0]?.text).toMatch(text);
@@ -422,8 +422,8 @@ describe('explaining a balance', () => {
       const [redeemed, ...unlocks] = (await events(path)).filter(({ type }) =>
         type.startsWith('reward'),
       );
-      const answer = await explain(path);
-      expect(answer.rewards).toEqual([
+      const response = await explain(path);
+      expect(response.rewards).toEqual([
         {
           id: rewards[0]?.id,
           name: 'Reward at 1',

@@ -50,12 +50,12 @@ describe('quotas of customers', () => {
     for (let i = 0; i < 3; i++) expect((await createGuest(store)).status).toBe(201);
     await setQuotas(store, { customers: 20 });
     const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, (_, i) => createGuest(i % 2 === 0 ? store : there)),
     );
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(17);
-    for (const answer of answers.filter(({ status }) => status !== 201)) {
-      expectRefused(answer, 'base', 'quota_exceeded');
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(17);
+    for (const response of responses.filter(({ status }) => status !== 201)) {
+      expectRefused(response, 'base', 'quota_exceeded');
     }
   });
 

@@ -104,9 +104,9 @@ async function twoWithStamps(one: number, two: number, rewards: number[] = []) {
   };
 }
 
-const expectMerged = (answer: { status: number; body: unknown }, into: number) => {
-  expectRefused(answer as never, 'base', 'customer_merged');
-  const { errors, resolution } = answer.body as Failure;
+const expectMerged = (response: { status: number; body: unknown }, into: number) => {
+  expectRefused(response as never, 'base', 'customer_merged');
+  const { errors, resolution } = response.body as Failure;
   expect(`${errors?.['base']?.[0]} ${resolution}`).toContain(`customer ${into}`);
 };
 
@@ -531,9 +531,9 @@ describe('unmerging customers', () => {
     await issueCard(two, await newCard(), 2);
     const before = [await read(one.id), await read(two.id)];
     await merged(one.id, two.id);
-    const answer = await unmerged(one.id, two.id);
+    const response = await unmerged(one.id, two.id);
     const after = [await read(one.id), await read(two.id)];
-    expect(answer).toEqual(after[0]);
+    expect(response).toEqual(after[0]);
     expect(after.map(withoutTime)).toEqual(before.map(withoutTime));
     expect(await search({ search: String(two.phone).slice(1) })).toEqual([two.id]);
     expect(await search({ source: 'till', external_id })).toEqual([two.id]);
@@ -654,13 +654,13 @@ describe('merging at the same time', () => {
   it('MERGE-25 Of two merges in opposite directions at the same time one wins; the other is 422 `base`', async () => {
     for (let i = 0; i < 5; i++) {
       const { survivor, other } = await twoWithStamps(4, 3);
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         merge(survivor.id, other.id),
         merge(other.id, survivor.id),
       ]);
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
-      const winner = answers.find(({ status }) => status === 200)?.body.id ?? 0;
-      const loser = answers.find(({ status }) => status === 422);
+      expect(responses.map(({ status }) => status).sort()).toEqual([200, 422]);
+      const winner = responses.find(({ status }) => status === 200)?.body.id ?? 0;
+      const loser = responses.find(({ status }) => status === 422);
       expectMerged({ status: 422, body: loser?.body }, winner);
       expect((await read(winner)).stamp_count).toBe(7);
     }
@@ -671,8 +671,8 @@ describe('merging at the same time', () => {
     const stampings = [survivorCard, gone].flatMap(({ path }) =>
       Array.from({ length: 15 }, () => store.stamp(path, { stamps: 1 })),
     );
-    const [answer, ...stamped] = await Promise.all([merge(survivor.id, other.id), ...stampings]);
-    expect([answer.status, ...stamped.map(({ status }) => status)]).toEqual(
+    const [response, ...stamped] = await Promise.all([merge(survivor.id, other.id), ...stampings]);
+    expect([response.status, ...stamped.map(({ status }) => status)]).toEqual(
       Array.from({ length: 31 }, () => 200),
     );
     expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 30]]);

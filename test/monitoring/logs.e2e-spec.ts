@@ -38,7 +38,7 @@ const PLANTED = {
   phone: '+4915112345678',
   note: 'planted-note',
   query: 'planted-query',
-  body: 'planted-answer',
+  body: 'planted-response',
   key: 'planted-key',
 };
 

@@ -43,9 +43,9 @@ async function holder(at = store) {
   const [reward, other] = enrolment.rewards.map(({ id }) => id);
   const redeem = async (body: object = {}) => {
     const path = `${enrolment.path}/redeem`;
-    const answer = await at.post<RedemptionJson>(path, { reward_id: reward, ...body });
-    expect([answer.status, answer.body]).toEqual([200, expect.anything()]);
-    return answer.body.redemption;
+    const response = await at.post<RedemptionJson>(path, { reward_id: reward, ...body });
+    expect([response.status, response.body]).toEqual([200, expect.anything()]);
+    return response.body.redemption;
   };
   return { ...enrolment, reward, other, redeem };
 }

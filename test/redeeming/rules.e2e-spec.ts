@@ -129,12 +129,12 @@ describe('redeeming', () => {
 
   it('REDEEM-11 Of fifty simultaneous requests for the last stamps exactly one wins, and the balance is never below zero', async () => {
     const { path, reward_id } = await holding(9, [5]);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, () => redeem(path, { reward_id })),
     );
-    const refused = answers.filter(({ status }) => status !== 200);
+    const refused = responses.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(49);
-    for (const answer of refused) expectRefused(answer, 'base', 'insufficient_stamps');
+    for (const response of refused) expectRefused(response, 'base', 'insufficient_stamps');
     expect(await store.readBalance(path)).toBe(4);
   });
 
@@ -200,9 +200,9 @@ describe('redeeming with a receipt number', () => {
     expect(replayed).toEqual([null, 'true']);
     expect(await store.readBalance(path)).toBe(12);
     const atOnce = { reward_id, external_ref: `race ${path}` };
-    const answers = await Promise.all(Array.from({ length: 10 }, () => redeem(path, atOnce)));
-    for (const answer of answers) expect(answer.body).toEqual(answers[0]?.body);
-    const firsts = answers.filter(({ headers }) => !headers.has('idempotent-replayed'));
+    const responses = await Promise.all(Array.from({ length: 10 }, () => redeem(path, atOnce)));
+    for (const response of responses) expect(response.body).toEqual(responses[0]?.body);
+    const firsts = responses.filter(({ headers }) => !headers.has('idempotent-replayed'));
     expect(firsts).toHaveLength(1);
     expect(await store.readBalance(path)).toBe(9);
   });
@@ -342,9 +342,9 @@ describe('an unlocked reward', () => {
   it('REDEEM-29 Many simultaneous requests with the same `external_ref` count once, and all get the same response, even if the balance covers only one', async () => {
     const { path, reward_id } = await holding(4, [3]);
     const body = { reward_id, external_ref: 'redeem-29' };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => redeem(path, body)));
-    for (const answer of answers)
-      expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => redeem(path, body)));
+    for (const response of responses)
+      expect([response.status, response.body]).toEqual([200, responses[0]?.body]);
     expect(await store.readBalance(path)).toBe(1);
   });
 

@@ -179,8 +179,8 @@ describe('adjusting', () => {
   it('FIX-10 Of many simultaneous adjustments all count, and the balance is never below zero', async () => {
     const { path } = await enrol(store);
     await store.stamp(path, 5);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => adjust(path, -2)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(2);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => adjust(path, -2)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(2);
     expect(await store.readBalance(path)).toBe(1);
     await Promise.all(Array.from({ length: 20 }, () => adjust(path, 2)));
     expect(await store.readBalance(path)).toBe(41);
@@ -258,10 +258,10 @@ describe('reversing', () => {
     await store.stamp(path, 50);
     await store.stamp(path, 3);
     const stamping = await eventId(path);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => reverse(path, stamping)));
-    const refused = answers.filter(({ status }) => status !== 200);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => reverse(path, stamping)));
+    const refused = responses.filter(({ status }) => status !== 200);
     expect(refused).toHaveLength(19);
-    for (const answer of refused) expectRefused(answer, 'base');
+    for (const response of refused) expectRefused(response, 'base');
     expect(await store.readBalance(path)).toBe(50);
   });
 
@@ -384,9 +384,9 @@ describe('reversing', () => {
     await store.stamp(other, 3);
     const expectFinal = async (path: string, ...types: string[]) => {
       for (const type of types) {
-        const answer = await reverse(path, await eventId(path, type));
-        expectRefused(answer, 'base');
-        expect(answer.body).toMatchObject({
+        const response = await reverse(path, await eventId(path, type));
+        expectRefused(response, 'base');
+        expect(response.body).toMatchObject({
           resolution: expect.stringMatching(/merge or unmerge/),
         });
       }

@@ -114,8 +114,8 @@ describe('stores', () => {
       );
       const requests = [path, `${path}?${past}`].map((one) => client.get<AccountJson>(one));
       const changed = client.patch<AccountJson>(path, { account: { locale: 'de' } });
-      const answers = (await Promise.all([...requests, changed])).map(({ body }) => body);
-      const all = [...(await Promise.all(listed)), ...answers];
+      const responses = (await Promise.all([...requests, changed])).map(({ body }) => body);
+      const all = [...(await Promise.all(listed)), ...responses];
       expect(all.map((store) => [store?.id, store?.personal])).toEqual(
         all.map(() => [id, expected]),
       );

@@ -183,8 +183,8 @@ describe('events of a web card', () => {
   it('WEBCARD-28 HEAD of `/events` keeps nothing open', async () => {
     const { page } = await enrol(store);
     for (let i = 0; i < 9; i++) {
-      const answer = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      const response = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });
+      expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
         'text/event-stream',
       ]);

@@ -69,9 +69,9 @@ async function receive(reply?: Reply | ((nth: number) => Reply)): Promise<Receiv
 /** A test of a subscription of its own to this receiver. */
 async function tested(receiver: Receiver, body: object = {}) {
   const subscription = await createSubscription({ target_url: receiver.url, ...body }, near);
-  const answer = await near.post<WebhookTestJson>(`${subscription.path}/test`);
-  expect(answer.status).toBe(200);
-  return { subscription, outcome: answer.body, received: receiver.received };
+  const response = await near.post<WebhookTestJson>(`${subscription.path}/test`);
+  expect(response.status).toBe(200);
+  return { subscription, outcome: response.body, received: receiver.received };
 }
 
 const SHAPE = [
@@ -429,14 +429,14 @@ describe('webhook subscriptions', () => {
     const { id } = await createSubscription();
     const other = await service.newStore();
     const path = `${pathOf(other)}/${id}`;
-    const answers = [
+    const responses = [
       await other.get(path),
       await other.patch(path, { description: 'mine' }),
       await other.delete(path),
       await other.post(`${path}/test`),
       await other.post(`${path}/rotate_secret`),
     ];
-    for (const answer of answers) expectFailure(answer, 404, 'not_found');
+    for (const response of responses) expectFailure(response, 404, 'not_found');
   });
 
   it('HOOK-38 PATCH changes only the fields it names', async () => {
@@ -529,7 +529,7 @@ describe('webhook subscriptions', () => {
     const { path, created_at } = await createSubscription();
     const { body } = await eventually(
       () => change(path, { description: String(Math.random()) }),
-      (answer) => answer.body.updated_at > created_at,
+      (response) => response.body.updated_at > created_at,
     );
     expect(body.created_at).toBe(created_at);
     const same = await change(path, { description: body.description });

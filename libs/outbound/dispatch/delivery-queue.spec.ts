@@ -34,11 +34,11 @@ const create = (tier: DeliveryQueue<QueuedDelivery>['tier'] = 'fast') =>
 /** Grown to its limit, so that only the order holds anything back. */
 function createWideQueue(): DeliveryQueue<QueuedDelivery> {
   const queue = create();
-  for (let id = 1; id <= 20; id++) answer(queue, first(id, id), 'success');
+  for (let id = 1; id <= 20; id++) respond(queue, first(id, id), 'success');
   return queue;
 }
 
-function answer(
+function respond(
   queue: DeliveryQueue<QueuedDelivery>,
   delivery: QueuedDelivery,
   signal: Signal,
@@ -214,16 +214,16 @@ describe('how many at once', () => {
   it('begins with one, and grows by one with each success while there is more to do', () => {
     const queue = create();
     expect(queue.concurrency).toBe(1);
-    for (let id = 1; id <= 3; id++) answer(queue, first(id, id), 'success');
+    for (let id = 1; id <= 3; id++) respond(queue, first(id, id), 'success');
     expect(queue.concurrency).toBe(4);
-    for (let id = 4; id <= 40; id++) answer(queue, first(id, id), 'success');
+    for (let id = 4; id <= 40; id++) respond(queue, first(id, id), 'success');
     expect(queue.concurrency).toBe(16);
   });
 
   it('stays as it is when nothing waits, or the process has no capacity left', () => {
     const queue = create();
     queue.hasMore = false;
-    answer(queue, first(1, 1), 'success');
+    respond(queue, first(1, 1), 'success');
     expect(queue.concurrency).toBe(1);
     queue.hasMore = true;
     queue.add([first(2, 2)]);
@@ -238,7 +238,7 @@ describe('how many at once', () => {
     ['error', 16],
   ] as [Signal, number][])('after %s it is %i of 16', (signal, concurrency) => {
     const queue = createWideQueue();
-    answer(queue, first(101, 1), signal);
+    respond(queue, first(101, 1), signal);
     expect(queue.concurrency).toBe(concurrency);
   });
 });
@@ -254,7 +254,7 @@ describe('the tier', () => {
     [['silence', 'silence', 'silence', 'silence', 'silence', 'success'], 5, 'fast'],
   ] as [Signal[], number, string][])('after %j in %i ms is %s', (signals, milliseconds, tier) => {
     const queue = create();
-    signals.forEach((signal, i) => answer(queue, first(i, i), signal, milliseconds));
+    signals.forEach((signal, i) => respond(queue, first(i, i), signal, milliseconds));
     expect(queue.tier).toBe(tier);
   });
 
@@ -263,10 +263,10 @@ describe('the tier', () => {
     expect(create('slow').tier).toBe('slow');
   });
 
-  it('forgets a slow answer over the next ones', () => {
+  it('forgets a slow response over the next ones', () => {
     const queue = create();
     const paces = [5_000, 5, 5, 5, 5, 5].map((milliseconds, i) => {
-      answer(queue, first(i, i), 'success', milliseconds);
+      respond(queue, first(i, i), 'success', milliseconds);
       return queue.tier;
     });
     expect(paces).toEqual(['slow', 'slow', 'slow', 'slow', 'slow', 'fast']);
@@ -274,7 +274,7 @@ describe('the tier', () => {
 
   it('of a probe is one at a time, whatever it was before', () => {
     const queue = createWideQueue();
-    for (let id = 101; id <= 105; id++) answer(queue, first(id, id), 'silence');
+    for (let id = 101; id <= 105; id++) respond(queue, first(id, id), 'silence');
     expect(queue.concurrency).toBe(1);
   });
 });
@@ -435,7 +435,7 @@ describe('asking for more', () => {
     expect(queue.hasMore).toBe(true);
   });
 
-  it('finds more retries although those that came with the answer are held by now', () => {
+  it('finds more retries although those that came with the response are held by now', () => {
     const queue = createQueue();
     queue.requestLoad(4, 128);
     queue.add([again(1), again(2), again(3), again(4)]);

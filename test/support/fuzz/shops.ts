@@ -114,10 +114,10 @@ export class Shops {
     const { marker } = shop;
     const create = async (kind: string, body: Json) => {
       const path = `${shop.client.store}/${kind}`;
-      const answer = await this.send(shop, { method: 'POST', path, body, headers: {} });
-      this.expect(answer.status === 201, `the first of ${kind} was refused`);
-      await this.learn(shop, kind, path, answer.body as Json);
-      return (answer.body as { id: number }).id;
+      const response = await this.send(shop, { method: 'POST', path, body, headers: {} });
+      this.expect(response.status === 201, `the first of ${kind} was refused`);
+      await this.learn(shop, kind, path, response.body as Json);
+      return (response.body as { id: number }).id;
     };
     const card_id = await create('cards', { card: { name: `Coffee ${marker}` } });
     await create('rewards', { reward: { card_id, name: `Cup ${marker}`, stamps_required: 2 } });
@@ -135,7 +135,7 @@ export class Shops {
     const shop = this.shops[step.store];
     const request = this.requestOf(shop, step, events);
     const by = this.callerOf(shop, step);
-    const answer = await this.send(by ?? shop, request, step.token);
+    const response = await this.send(by ?? shop, request, step.token);
     if (step.id === null) return;
     this.tried.add(step.id);
 
@@ -144,24 +144,25 @@ export class Shops {
     if (step.token !== 'own' && !STORELESS.has(path)) {
       const denialStatus = step.token === 'other' ? 404 : 401;
       this.expect(
-        answer.status === denialStatus || isOdd,
-        `a caller without access got ${answer.status}`,
+        response.status === denialStatus || isOdd,
+        `a caller without access got ${response.status}`,
       );
       return;
     }
     const isValid = step.body.kind === 'json' && step.body.isValid && step.query.length === 0;
-    if (answer.status === 422 && isValid) this.expectOtherRules(answer);
-    if (answer.status >= 300 || step.token !== 'own') return;
+    if (response.status === 422 && isValid) this.expectOtherRules(response);
+    if (response.status >= 300 || step.token !== 'own') return;
     const namesRecord = /\{(id|customer_id|subscription_id|code)\}/.test(step.path);
     this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was shown");
-    if (request.method === 'GET') return this.collect(shop, answer);
+    if (request.method === 'GET') return this.collect(shop, response);
 
     const key = request.headers['idempotency-key'];
-    const isReplayed = answer.headers.get('idempotent-replayed') === 'true';
+    const isReplayed = response.headers.get('idempotent-replayed') === 'true';
     if (key !== undefined) {
       const same = `${request.method} ${request.path} ${key.replace(/^"(.*)"$/, '$1')}`;
       const first = shop.keyed.get(same);
-      const isSame = first?.status === answer.status && isDeepStrictEqual(first.body, answer.body);
+      const isSame =
+        first?.status === response.status && isDeepStrictEqual(first.body, response.body);
       // Under a new key, a receipt number may still be an old one.
       const isOldReceipt =
         first === undefined && /\/(stamp|redeem|adjust|receipts\/reverse)(\?|$)/.test(request.path);
@@ -169,14 +170,15 @@ export class Shops {
         isOldReceipt || isReplayed === (first !== undefined),
         'a new key was treated as repeated, or a known one as new',
       );
-      this.expect(isOldReceipt || !isReplayed || isSame, 'repeated with a different answer');
-      shop.keyed.set(same, answer);
+      this.expect(isOldReceipt || !isReplayed || isSame, 'repeated with a different response');
+      shop.keyed.set(same, response);
     }
     if (isReplayed) return;
-    await this.follow(shop, step, path, request, answer);
+    await this.follow(shop, step, path, request, response);
     if (step.twice && step.key === 'fresh') {
       const again = await this.send(shop, request);
-      const isSame = again.status === answer.status && isDeepStrictEqual(again.body, answer.body);
+      const isSame =
+        again.status === response.status && isDeepStrictEqual(again.body, response.body);
       this.expect(
         again.headers.get('idempotent-replayed') === 'true' && isSame,
         'sent twice, answered otherwise',
@@ -199,18 +201,18 @@ export class Shops {
     step: Step,
     path: string,
     request: Request,
-    answer: ApiResponse,
+    response: ApiResponse,
   ): Promise<void> {
-    const body = (answer.body ?? {}) as Json;
+    const body = (response.body ?? {}) as Json;
     const kind = kindOf(step.path);
     if (kind === 'imports') return this.followImport(shop, step, request, body);
     const sent = parsed(request.body);
     if (/^(un)?mergeCustomers$/.test(step.id ?? '')) shop.hasMerged = true;
     if (shop.hasMerged && /\/(customers|customer_cards|batch|receipts)(\/|$)/.test(step.path))
       return;
-    if (step.id === 'executeBatch') return this.followBatch(shop, sent, answer);
+    if (step.id === 'executeBatch') return this.followBatch(shop, sent, response);
     if (step.id === 'reverseReceipt') return this.followReceipt(shop, body);
-    if (step.id === 'createCustomer' && answer.status === 200) {
+    if (step.id === 'createCustomer' && response.status === 200) {
       return this.followExisting(shop, body);
     }
     if (request.method === 'POST' && /^(create|enrol)/.test(step.id ?? '')) {
@@ -223,7 +225,7 @@ export class Shops {
       const current = await this.read(shop, recordPath.replace(/\/logo$/, ''));
       this.expect(
         isDeepStrictEqual(current, body),
-        'the store is shown differently from the answer',
+        'the store is shown differently from the response',
       );
       return;
     }
@@ -231,7 +233,7 @@ export class Shops {
       const current = await this.read(shop, recordPath);
       this.expect(
         isDeepStrictEqual(current, body),
-        'the store is shown differently from the answer',
+        'the store is shown differently from the response',
       );
       this.expectNamed(shop, kind, sent, current, false);
       shop.timeZone = String(current['time_zone']);
@@ -264,7 +266,7 @@ export class Shops {
       this.expect(isErased, 'the person is still shown');
       return;
     }
-    if (answer.headers.get('x-dry-run') === 'true') {
+    if (response.headers.get('x-dry-run') === 'true') {
       this.expect(isDeepStrictEqual(own(record.body), own(before)), 'a dry run changed something');
     } else if (step.id !== null && DEEDS[step.id] !== undefined) {
       this.followDeed(shop, DEEDS[step.id] ?? '', { record, sent, body, before });
@@ -275,7 +277,7 @@ export class Shops {
         shop.corrected.add(record.id);
       }
       const [current, after] = [record.body, body].map((one) => without(one, 'secret', 'event_id'));
-      this.expect(isDeepStrictEqual(current, after), 'shown differently from the answer');
+      this.expect(isDeepStrictEqual(current, after), 'shown differently from the response');
       if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.body, false);
     }
   }
@@ -306,7 +308,7 @@ export class Shops {
     record.body = await this.read(shop, record.path);
     this.expect(
       isDeepStrictEqual(record.body, without(body, 'customer_card')),
-      'shown differently from the answer',
+      'shown differently from the response',
     );
     const cards = ['customer_cards', 'stamp_count'];
     this.expect(
@@ -334,7 +336,7 @@ export class Shops {
     if (operation === 'redeem') return;
     this.expect(
       isDeepStrictEqual(now, without(body, 'event_id')),
-      'shown differently from the answer',
+      'shown differently from the response',
     );
   }
 
@@ -360,7 +362,7 @@ export class Shops {
         stamps_count === body['stamps_count'] &&
         isDeepStrictEqual(done, redemption) &&
         event === body['event_id'];
-      this.expect(isSame, 'a repeated receipt number got a different answer');
+      this.expect(isSame, 'a repeated receipt number got a different response');
       return { balance: Number(before['stamps_count']), isNew: false };
     }
     this.expect(
@@ -380,11 +382,11 @@ export class Shops {
   }
 
   /** Checks each result of a batch, in order, and the balances after it. */
-  private async followBatch(shop: Shop, sent: Json, answer: ApiResponse): Promise<void> {
+  private async followBatch(shop: Shop, sent: Json, response: ApiResponse): Promise<void> {
     const operations = sent['operations'] as Json[];
-    const { results } = answer.body as { results: { status: number; body: Json }[] };
+    const { results } = response.body as { results: { status: number; body: Json }[] };
     this.expect(results.length === operations.length, 'a batch has other results than operations');
-    const isDryRun = answer.headers.get('x-dry-run') === 'true';
+    const isDryRun = response.headers.get('x-dry-run') === 'true';
     const balances = new Map<KnownRecord, number>();
     for (const [i, { status, body }] of results.entries()) {
       this.expect(status < 500, `an operation of a batch got ${status}`);
@@ -443,7 +445,7 @@ export class Shops {
     record.body = await this.read(shop, record.path);
     this.expect(
       isDeepStrictEqual(without(record.body, 'secret'), attributes),
-      'shown differently from the answer',
+      'shown differently from the response',
     );
     shop.of(kind).push(record);
     if (card)
@@ -452,9 +454,9 @@ export class Shops {
   }
 
   private async read(shop: Shop, path: string): Promise<Json> {
-    const answer = await this.send(shop, { method: 'GET', path, body: undefined, headers: {} });
-    this.expect(answer.status === 200, `${path} cannot be read after it was written`);
-    return answer.body as Json;
+    const response = await this.send(shop, { method: 'GET', path, body: undefined, headers: {} });
+    this.expect(response.status === 200, `${path} cannot be read after it was written`);
+    return response.body as Json;
   }
 
   /** Everything is there as it was last shown, and nothing else. */
@@ -522,14 +524,14 @@ export class Shops {
     const whole = (await this.read(shop, path)) as unknown as Json[];
     const paged: Json[] = [];
     for (let at: string | undefined = `${path}?limit=2`; at !== undefined;) {
-      const answer: ApiResponse = await this.send(shop, {
+      const response: ApiResponse = await this.send(shop, {
         method: 'GET',
         path: at,
         body: undefined,
         headers: {},
       });
-      paged.push(...(answer.body as Json[]));
-      at = /<https?:\/\/[^/]+([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+      paged.push(...(response.body as Json[]));
+      at = /<https?:\/\/[^/]+([^>]*)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
     }
     this.expect(isDeepStrictEqual(paged, whole), 'the pages of a list are not the list');
   }
@@ -693,28 +695,33 @@ export class Shops {
     const responseText = textOf(body);
     const line = `${method} ${path.slice(0, 300)} ${responseText.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
     this.trail.push(line);
-    const answer = await client.send(method, path, body instanceof Chunked ? body.stream() : body, {
-      'x-request-id': `fuzz-${this.shops[0].number}-${this.requests++}`,
-      ...headers,
-      ...(body instanceof Chunked && { 'content-type': 'application/json' }),
-    });
-    const { status } = answer;
+    const response = await client.send(
+      method,
+      path,
+      body instanceof Chunked ? body.stream() : body,
+      {
+        'x-request-id': `fuzz-${this.shops[0].number}-${this.requests++}`,
+        ...headers,
+        ...(body instanceof Chunked && { 'content-type': 'application/json' }),
+      },
+    );
+    const { status } = response;
     this.trail[this.trail.length - 1] = `${status} ${line}`;
     this.expect(
       status < 500 && status !== 408,
-      `responded with ${status}: ${answer.text.slice(0, 300)}`,
+      `responded with ${status}: ${response.text.slice(0, 300)}`,
     );
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(method);
     const isDone =
       isWrite &&
       status < 300 &&
-      !answer.headers.has('x-dry-run') &&
-      !answer.headers.has('idempotent-replayed');
-    this.allowed.set(answer.headers.get('x-request-id') ?? '', isDone ? client.accountId : null);
-    const received = `${answer.text} ${[...answer.headers.values()].join(' ')}`;
+      !response.headers.has('x-dry-run') &&
+      !response.headers.has('idempotent-replayed');
+    this.allowed.set(response.headers.get('x-request-id') ?? '', isDone ? client.accountId : null);
+    const received = `${response.text} ${[...response.headers.values()].join(' ')}`;
     const foreign = received.match(/mk\d{6}zz/g)?.find((one) => one !== marker);
     this.expect(foreign === undefined, `what belongs to another store was shown: ${foreign}`);
-    return answer;
+    return response;
   }
 
   private expect(holds: boolean, message: string): void {

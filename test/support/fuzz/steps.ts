@@ -37,7 +37,7 @@ export type Step = {
   body: Body;
   key: 'none' | 'fresh' | { shared: string };
   headers: Record<string, string>;
-  /** Sent a second time, as by clients that got no answer. */
+  /** Sent a second time, as by clients that got no response. */
   twice: boolean;
 };
 

@@ -245,9 +245,9 @@ export class GuideReader {
   private async repeatRequest({ path }: Exchange): Promise<unknown> {
     const { recorder, token } = this.desk;
     const headers = { authorization: `Bearer ${token}` };
-    const answer = await fetch(recorder.url + path, { headers });
+    const response = await fetch(recorder.url + path, { headers });
     recorder.take();
-    return answer.json();
+    return response.json();
   }
 
   private compareHeaders(fence: Fence): void {
@@ -262,8 +262,8 @@ export class GuideReader {
   private expectNoOther(following: Step[]): void {
     const end = following.findIndex(([one]) => one?.language === 'sh');
     const lines = following.slice(0, end === -1 ? undefined : end).flat();
-    const answers = lines.filter(({ language, name }) => language === 'json' && !name);
-    if (answers.some((fence) => findErrorCode(fence) !== undefined)) return;
+    const responses = lines.filter(({ language, name }) => language === 'json' && !name);
+    if (responses.some((fence) => findErrorCode(fence) !== undefined)) return;
     for (const { method, path, status, body } of this.exchanges) {
       const at = [method, path, status, body];
       expectSame([...at, status < 300], [...at, true]);

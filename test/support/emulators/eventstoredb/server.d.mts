@@ -8,7 +8,7 @@ export type EventStoreDbOptions = {
   tls?: { cert: Buffer; key: Buffer };
   /** Bytes; default 1 MiB. */
   maxAppendSize?: number;
-  /** After this long the server answers an append with a timeout; default 2000. */
+  /** After this long the server responds to an append with a timeout; default 2000. */
   writeTimeoutMs?: number;
   /** How many ids `any` and `stream_exists` remember; default 256. */
   recentIds?: number;
@@ -26,7 +26,7 @@ export type Delay = { appends: number; ms: [shortest: number, longest: number] }
 export type Faults = {
   /** The next appends fail before anything is written. */
   failAppends(count: number, how?: 'unavailable' | 'not-ready' | 'timeout'): void;
-  /** The next successful appends are written, but their answers are lost. */
+  /** The next successful appends are written, but their responses are lost. */
   loseResponses(count: number, how?: 'drop' | 'silence' | 'cancel'): void;
   /** The next appends get their response twice. */
   doubleResponses(count: number): void;
