@@ -20,7 +20,7 @@ import {
 import { formatBody } from '#outbound/public-events/public-events.js';
 import { OutdatedError } from '#outbound/sending/http-response.js';
 import {
-  getResultLabel,
+  getOutcomeLabel,
   getEndedAt,
   isSuccess,
   type AttemptResult,
@@ -213,7 +213,7 @@ export class DeliveryAttempts {
       // Only the host of the URL, because paths and queries may hold secrets.
       'server.address': new URL(attempt.url).hostname,
       ...(outcome.kind === 'responded' && { 'http.response.status_code': outcome.status }),
-      'inkpad.result': getResultLabel(outcome),
+      'inkpad.result': getOutcomeLabel(outcome),
     });
     if (!isSuccess(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
     return attempted;

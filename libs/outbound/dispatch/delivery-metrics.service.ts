@@ -6,7 +6,7 @@ import { addGauge } from '#platform/kernel/gauges.js';
 import type { Tier } from './delivery-queue.js';
 import { type FollowUp } from '#outbound/subscriptions/webhook-delivery.js';
 import { CONNECTED } from '#outbound/sending/http-connections.client.js';
-import { getResultLabel, isSuccess, type Outcome } from '#outbound/sending/outcome.js';
+import { getOutcomeLabel, isSuccess, type Outcome } from '#outbound/sending/outcome.js';
 
 const QUICK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LAG_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
@@ -100,7 +100,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
 
   observeAttempt({ manual, createdAt }: Attempt, outcome: Outcome, durationMs: number): void {
     const kind = manual ? 'manual' : 'scheduled';
-    this.times.attempts.observe({ result: getResultLabel(outcome), kind }, durationMs / 1000);
+    this.times.attempts.observe({ result: getOutcomeLabel(outcome), kind }, durationMs / 1000);
     if (isSuccess(outcome) && !manual) this.times.latency.observe(secondsSince(createdAt));
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DeadlineError } from './deadlines.client.js';
 import { InvalidResponseError, toRequestFailure } from './guarded-agent.client.js';
 import { UnresolvedNameError } from './name-lookup.client.js';
-import { getResultLabel, type FailureCause, type Outcome } from './outcome.js';
+import { getOutcomeLabel, type FailureCause, type Outcome } from './outcome.js';
 
 const response = (status: number): Outcome => ({ kind: 'responded', status, retryAfter: null });
 
@@ -15,7 +15,7 @@ const FAILURE_CAUSES = [
   'secret',
 ] as const satisfies FailureCause[];
 
-describe('getResultLabel', () => {
+describe('getOutcomeLabel', () => {
   it.each<[Outcome, string]>([
     [response(204), '2xx'],
     [response(302), '3xx'],
@@ -30,7 +30,7 @@ describe('getResultLabel', () => {
     [{ kind: 'blocked' }, 'blocked'],
     [{ kind: 'missing' }, 'missing'],
     [{ kind: 'unrendered' }, 'unrendered'],
-  ])('labels %j as %s', (outcome, label) => expect(getResultLabel(outcome)).toBe(label));
+  ])('labels %j as %s', (outcome, label) => expect(getOutcomeLabel(outcome)).toBe(label));
 });
 
 describe('toRequestFailure', () => {

@@ -53,7 +53,7 @@ export type ResultLabel =
   | `${number}xx`;
 
 /** Returns the metrics label of an outcome. */
-export function getResultLabel(outcome: Outcome): ResultLabel {
+export function getOutcomeLabel(outcome: Outcome): ResultLabel {
   switch (outcome.kind) {
     case 'responded': {
       const { status } = outcome;

@@ -48,7 +48,7 @@ import { EventStoreDbWatch } from './eventstoredb-watch.js';
 import { Lanes } from '../commands/lane.js';
 import { listCapNames } from '../port/caps.js';
 import { RemainingWrites } from './remaining-writes.js';
-import { measureLog } from './measure-log.js';
+import { measureEventStoreDbLog } from './measure-log.js';
 import { findPlace } from '../log/history-places.js';
 import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
@@ -246,7 +246,7 @@ export class EventStoreDbEventStore
   }
 
   override measure(): Promise<LogMeasures> {
-    return measureLog(this.pool, this);
+    return measureEventStoreDbLog(this.pool, this);
   }
 
   override countDamage(): DamageCounts {

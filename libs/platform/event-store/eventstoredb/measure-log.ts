@@ -16,7 +16,10 @@ const OLDEST_INTENT = `
 const log = new Logger('metrics');
 
 /** Measures the log in EventStoreDB. The age of the oldest commit is needed most while EventStoreDB is away. */
-export async function measureLog(pool: Pool, eventStore: EventStore): Promise<LogMeasures> {
+export async function measureEventStoreDbLog(
+  pool: Pool,
+  eventStore: EventStore,
+): Promise<LogMeasures> {
   const intents = await pool.query<{ seconds: number | null }>(OLDEST_INTENT);
   const lagSeconds = await measureLag(pool, eventStore).catch((error: unknown) => {
     log.warn(`the lag of subscriptions could not be read: ${getErrorMessage(error)}`);

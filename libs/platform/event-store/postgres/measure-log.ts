@@ -22,7 +22,7 @@ const OLDEST_WRITER = `
   ) w where seconds is not null order by seconds desc limit 1`;
 
 /** Measures the log in PostgreSQL. */
-export async function measureLog(pool: Pool): Promise<LogMeasures> {
+export async function measurePostgresLog(pool: Pool): Promise<LogMeasures> {
   const behind = await pool.query<{ subscription: string; seconds: number }>(SUBSCRIPTION_LAG);
   const writers = await pool.query<Writer>(OLDEST_WRITER);
   return {

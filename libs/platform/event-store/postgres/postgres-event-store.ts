@@ -20,7 +20,7 @@ import {
 import type { LogMeasures } from '../port/log-measures.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
 import { Commits } from './commits.js';
-import { measureLog } from './measure-log.js';
+import { measurePostgresLog } from './measure-log.js';
 import { PostgresReader } from './postgres-reader.js';
 import type { PlainTable } from '../read-models/read-models.js';
 import { SharedLog } from './shared-log.js';
@@ -117,7 +117,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   override measure(): Promise<LogMeasures> {
-    return measureLog(this.pool);
+    return measurePostgresLog(this.pool);
   }
 
   override async head(): Promise<Position> {
