@@ -81,7 +81,7 @@ export class Passwords {
     );
     return findPasswordIssue(
       password,
-      { email, name, stores: stores.map((one) => one.name) },
+      { email, name, stores: stores.map((store) => store.name) },
       common,
     );
   }

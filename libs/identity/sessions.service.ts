@@ -265,7 +265,12 @@ export class Sessions {
   ): Promise<boolean[]> {
     const rows = await query<{ isPresent: boolean }>(this.pool, {
       ...FIND_PRESENT,
-      values: [userId, moments.map((one) => one.sessionId), moments.map(({ at }) => at), sessionId],
+      values: [
+        userId,
+        moments.map((moment) => moment.sessionId),
+        moments.map(({ at }) => at),
+        sessionId,
+      ],
     });
     return rows.map(({ isPresent }) => isPresent);
   }

@@ -235,7 +235,9 @@ function splitReturned(
   const ownReferences = survivor.externalReferences.filter(
     (one) => !theirs.has(createReferenceKey(one)),
   );
-  const now = new Map(survivor.externalReferences.map((one) => [createReferenceKey(one), one]));
+  const now = new Map(
+    survivor.externalReferences.map((reference) => [createReferenceKey(reference), reference]),
+  );
   return {
     survivor: {
       ...Object.fromEntries(untouched.map((name) => [name, name === 'phone' ? formerPhone : null])),

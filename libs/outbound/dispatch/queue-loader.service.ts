@@ -246,10 +246,10 @@ export class QueueLoader {
   private async read(requests: LoadRequest[]): Promise<Loaded> {
     const values = [
       this.leases.dispatcherId,
-      requests.map((one) => one.subscriptionId),
-      requests.map((one) => one.after),
-      requests.map((one) => one.room),
-      requests.map((one) => one.skip),
+      requests.map((request) => request.subscriptionId),
+      requests.map((request) => request.after),
+      requests.map((request) => request.room),
+      requests.map((request) => request.skip),
     ];
     return this.metrics.timeStatement(
       'take',

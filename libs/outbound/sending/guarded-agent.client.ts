@@ -180,7 +180,9 @@ async function findAllowedAddresses(
 
 /** Takes the first few addresses, alternating between IPv4 and IPv6, in case one of them does not work here. */
 export function alternateFamilies(addresses: ResolvedAddress[]): ResolvedAddress[] {
-  const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
+  const [four, six] = [4, 6].map((family) =>
+    addresses.filter((address) => address.family === family),
+  );
   return addresses
     .flatMap((_, i) => [four?.[i], six?.[i]])
     .filter((address) => address !== undefined)

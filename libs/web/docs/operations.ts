@@ -109,7 +109,10 @@ function toOperation(
     path,
     summary,
     description,
-    parameters: parameters.map((one) => ({ ...toField(document, one), in: one.in })),
+    parameters: parameters.map((parameter) => ({
+      ...toField(document, parameter),
+      in: parameter.in,
+    })),
     body: operation.requestBody ? toBody(document, operation.requestBody) : null,
     success: {
       status,

@@ -90,7 +90,7 @@ function listTypeNames(document: OpenApiDocument, schema: Schema): string[] {
   const variants = listVariants(schema);
   const types = [schema.type ?? []].flat();
   if (types.length === 0)
-    return variants.flatMap((one) => listTypeNames(document, resolveSchema(document, one)));
+    return variants.flatMap((variant) => listTypeNames(document, resolveSchema(document, variant)));
   return types.map((type) => {
     if (type === 'array') {
       const names = schema.items

@@ -93,7 +93,9 @@ export class StreamCallbacks implements EngineCallbacks, OnModuleInit {
 
   private findReadModel(stream: string): { readModel: AnyReadModel; id: number } {
     const { id } = parseStreamName(stream);
-    const readModel = this.allReadModels.find((one) => toStreamName(one, id) === stream);
+    const readModel = this.allReadModels.find(
+      (candidate) => toStreamName(candidate, id) === stream,
+    );
     if (!readModel) throw new Error(`${stream} belongs to no aggregate`);
     return { readModel, id };
   }

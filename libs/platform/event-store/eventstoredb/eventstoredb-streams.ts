@@ -44,7 +44,7 @@ export class OwnStreams {
     const { id, streamId, revision, type, data } = recorded;
     const isSettings = streamId.startsWith('$$');
     const stream = isSettings ? streamId.slice(2) : streamId;
-    const beginning = this.ownPrefixes.find((one) => stream.startsWith(one));
+    const beginning = this.ownPrefixes.find((prefix) => stream.startsWith(prefix));
     if (beginning === undefined) return undefined;
     if (isSettings) {
       if (isObject(data)) this.foreignEvents?.addSettings({ stream, revision, settings: data });

@@ -84,7 +84,7 @@ export class PastStates {
     ids: number[],
     past: PointInTime,
   ): Promise<R[]> {
-    const readModel = this.allReadModels.find((one) => one.table === table);
+    const readModel = this.allReadModels.find((candidate) => candidate.table === table);
     if (!readModel) throw new Error(`${table} is not a read model`);
     const states = (await this.projectAll(readModel, ids, past)) as unknown as R[];
     return states.filter(({ deletedAt }) => deletedAt == null);

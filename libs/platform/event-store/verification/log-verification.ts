@@ -29,7 +29,7 @@ export class LogVerification {
     private readonly scope: Scope,
     private readonly maxOpenReplays = MAX_OPEN_REPLAYS,
   ) {
-    this.readModels = new Map(allReadModels.map((one) => [one.name, one]));
+    this.readModels = new Map(allReadModels.map((candidate) => [candidate.name, candidate]));
   }
 
   /** Verifies the next page of the log. May be repeated when it fails. */

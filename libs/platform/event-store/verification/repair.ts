@@ -145,7 +145,7 @@ async function replaceClaims(
   const { rows } = await client.query<ClaimColumns & { stream: string }>(READ_CLAIMS, [
     repairs.map(({ replay }) => replay.stream),
   ]);
-  const actualClaims = new Map(rows.map((one) => [one.stream, one]));
+  const actualClaims = new Map(rows.map((row) => [row.stream, row]));
   const ready = repairs.filter(({ row, replay, isRowWrong }) => {
     const expected = isRowWrong ? (replay.head ?? undefined) : findRowHead(row);
     return isAt(heads.get(row.id), expected) && !actualClaims.get(replay.stream)?.pending;
