@@ -1,4 +1,7 @@
-/** Renders lines of `npm start` and of commands in the format of LOG_FORMAT before anything is built: kernel/log-lines.ts does it then. */
+/**
+ * Renders lines of `npm start` and of the launcher of commands in the format of LOG_FORMAT. Both run before anything is
+ * built, so they cannot import kernel/log-lines.ts, which renders those of all other programs.
+ */
 
 /** Tells whether each line has to be a JSON object. Settings of .env count once they are read. */
 export function logsJson() {
