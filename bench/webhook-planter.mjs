@@ -12,7 +12,7 @@ import { EventBodies } from '../dist/libs/outbound/public-events/event-bodies.se
 import { DeliveryQueues } from '../dist/libs/outbound/dispatch/delivery-queues.service.js';
 import { FanOut } from '../dist/libs/outbound/dispatch/fan-out.subscription.js';
 import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/geocoding.subscription.js';
-import { CardMessagesFollower } from '../dist/libs/outbound/messages/card-messages.subscription.js';
+import { CardLinkFollower } from '../dist/libs/outbound/messages/card-links.subscription.js';
 import { PassChanges } from '../dist/libs/outbound/passes/pass-changes.subscription.js';
 import { TransparencyLog } from '../dist/libs/outbound/transparency/transparency-log.subscription.js';
 import { StatisticsSubscription } from '../dist/libs/loyalty/statistics/statistics.subscription.js';
@@ -32,7 +32,7 @@ const FOLLOWERS = [
   StatisticsSubscription,
   TransparencyLog,
   PassChanges,
-  CardMessagesFollower,
+  CardLinkFollower,
   GeocodingSubscription,
 ];
 const OWNER = 'owner@inkpad.local';

@@ -57,8 +57,8 @@ const RAISE_ID_SEQUENCES = `
  * rules look for what happens from now on.
  */
 const END_MESSAGES = [
-  `update customer_messages set state = 'skipped', channel = null, reason = 'past', due_at = null, process = null,
-     finished_at = now() where state = 'queued'`,
+  `update outgoing_messages set state = 'skipped', channel = null, reason = 'past', due_at = null, process = null,
+     finished_at = now() where kind = 'campaign' and state = 'queued'`,
   `update campaigns set is_addressed = true, due_at = now(), process = null where state = 'sending'`,
   `update campaigns set state = 'cancelled', due_at = null, process = null, finished_at = now()
    where state = 'scheduled' and send_at <= now()`,
@@ -95,6 +95,7 @@ runProgram(async () => {
       await keepLocalFiles(config, backup, intoDataFolder);
     });
     await migrate(config, migrations, getMigrationNames(migrations));
+    await endMessages(guard);
     await guard.query('analyze');
     await finishHistory(guard, config, manifest);
   });
@@ -180,7 +181,6 @@ async function load(
     }
     await client.query(RAISE_ID_SEQUENCES, [ID_MARGIN]);
     await moveLoggedPositions(client, manifest.positions);
-    for (const statement of END_MESSAGES) await client.query(statement);
     await last();
     await client.query('commit');
     progress.end();
@@ -188,6 +188,14 @@ async function load(
     if (!isConnectionLoss(error)) await client.query('rollback');
     throw error;
   }
+}
+
+/** Ends the messages in the tables of this version, into which the migrations have moved those of an earlier backup. */
+async function endMessages(client: pg.Client): Promise<void> {
+  await client.query('begin');
+  await client.query('set local statement_timeout = 0');
+  for (const statement of END_MESSAGES) await client.query(statement);
+  await client.query('commit');
 }
 
 /** Empties a table, even of rows that nobody may remove: those that a restore has left that was killed at its end. */

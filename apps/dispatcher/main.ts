@@ -24,9 +24,8 @@ import { HistorySubscription } from '#loyalty/history/history.subscription.js';
 import { StatisticsSubscription } from '#loyalty/statistics/statistics.subscription.js';
 import { PhoneNormalization } from '#loyalty/customers/phone-normalization.service.js';
 import { ImportDispatch } from '#loyalty/imports/import-dispatch.service.js';
-import { CardMessagesFollower } from '#outbound/messages/card-messages.subscription.js';
+import { CardLinkFollower } from '#outbound/messages/card-links.subscription.js';
 import { MessageDispatch } from '#outbound/messages/message-dispatch.service.js';
-import { MessageRetention } from '#outbound/messages/message-retention.service.js';
 import { RetirementNotices } from '#outbound/messages/retirement-notices.service.js';
 import { PassChanges } from '#outbound/passes/pass-changes.subscription.js';
 import { PassDispatch } from '#outbound/passes/pass-dispatch.service.js';
@@ -35,7 +34,7 @@ import { CheckpointSigning } from '#outbound/transparency/checkpoint-signing.ser
 import { TransparencyLog } from '#outbound/transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#outbound/apple-wallet/apple-certificate.service.js';
 import { CampaignDispatch } from '#outbound/campaigns/campaign-dispatch.service.js';
-import { CustomerMessageRetention } from '#outbound/campaigns/customer-message-retention.service.js';
+import { MessageRetention } from '#outbound/campaigns/message-retention.service.js';
 import { GeocodingSubscription } from '#outbound/geocoding/geocoding.subscription.js';
 import { createNodeAgents } from '#outbound/sending/outbound-node-agent.client.js';
 import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js';
@@ -56,11 +55,10 @@ const FOLLOWERS = [
   PassChanges,
   DecoyCardCleanup,
   AddressUpkeep,
-  CardMessagesFollower,
+  CardLinkFollower,
   GeocodingSubscription,
   RetirementNotices,
   MessageRetention,
-  CustomerMessageRetention,
   ImportDispatch,
 ] as const;
 

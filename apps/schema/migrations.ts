@@ -1,6 +1,7 @@
 import type { Migration } from '#platform/database/migrate.js';
 import { Baseline } from './0001-baseline.js';
 import { Campaigns } from './0002-campaigns.js';
+import { OutgoingMessages } from './0003-outgoing-messages.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
-export const migrations: readonly Migration[] = [Baseline, Campaigns];
+export const migrations: readonly Migration[] = [Baseline, Campaigns, OutgoingMessages];

@@ -5,6 +5,7 @@ import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
 import type { ChangedCustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
@@ -241,7 +242,7 @@ describe('signups with the same X-Request-Id', () => {
     ]);
     await follower.waitUntilSettled();
     const { rows } = await service.database.query<{ message: string }>(
-      `select channel || ' ' || state as message from card_messages where account_id = $1 order by 1`,
+      `select channel || ' ' || state as message from ${CARD_LINKS} where account_id = $1 order by 1`,
       [store.accountId],
     );
     expect(rows.map(({ message }) => message)).toEqual(['sms held', 'sms sent', 'sms sent']);

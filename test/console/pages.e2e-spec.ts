@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Registry } from 'prom-client';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
@@ -12,14 +11,13 @@ import { TokenUses } from '#identity/token-uses.service.js';
 import { UNRESTRICTED } from '#identity/token.js';
 import { Config } from '#configuration/config.js';
 import { runJob } from '#platform/database/job-runner.js';
+import { ProcessSession } from '#platform/database/process-session.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
-import { MailQueue } from '#outbound/messages/mail-queue.service.js';
-import { MessageMetrics } from '#outbound/messages/message-metrics.service.js';
-import { SmtpClient } from '#outbound/messages/smtp.client.js';
 import { createTimeFormats } from '#web/pages/local-time.js';
 import { NAVIGATION } from '#web/pages/navigation.js';
 import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
+import { createMailHandler } from '../support/services/message-dispatcher.js';
 import {
   cli,
   Client,
@@ -593,10 +591,14 @@ describe('with a mail server', () => {
       });
       expect([response.status, response.location]).toEqual([303, `${page}/users?done=invited`]);
       const { rows } = await service.database.query<{ dump: string; sealed: Buffer }>(
-        'select row_to_json(m)::text as dump, sealed from mail_outbox m',
+        `select row_to_json(m)::text as dump, sealed from outgoing_messages m where kind = 'mail'`,
       );
       const outbox = second.app.get(MailOutbox, { strict: false });
-      const mails = (await outbox.claim(rows.length)).map((queued) => outbox.open(queued));
+      const pool = second.app.get(Pool, { strict: false });
+      const session = second.app.get(ProcessSession, { strict: false });
+      const config = second.app.get(Config, { strict: false });
+      const handler = createMailHandler(pool, session, outbox, config);
+      const mails = (await handler.claim(rows.length)).map((queued) => outbox.open(queued));
       const [invitationMail] = mails.filter((mail) => mail?.to === email);
       const secret = findSecret(invitationMail?.text ?? '');
       const storedText = rows.map(({ dump, sealed }) => dump + sealed.toString('latin1')).join();
@@ -615,28 +617,28 @@ describe('with a mail server', () => {
         new RegExp(`${email} <span class="tag">Not confirmed`),
       );
       // A mail that was moved to another row cannot be decrypted: retried for a day, then dropped.
-      await service.database.query('delete from mail_outbox where sealed <> $1', [
+      await service.database.query('delete from outgoing_messages where sealed <> $1', [
         rows.at(-1)?.sealed,
       ]);
-      await service.database.query('update mail_outbox set id = $1, due_at = now()', [
-        randomUUID(),
-      ]);
-      const config = second.app.get(Config, { strict: false });
-      const metrics = new MessageMetrics(second.app.get(Pool, { strict: false }), new Registry());
-      const queue = new MailQueue(outbox, new SmtpClient(config), metrics);
+      await service.database.query(
+        `update outgoing_messages set uuid = $1, due_at = now() where kind = 'mail'`,
+        [randomUUID()],
+      );
       const attempt = async () => {
-        const [message] = await outbox.claim(1);
+        const [message] = await handler.claim(1);
         if (!message) throw new Error('nothing was claimed');
         expect(outbox.open(message)).toBeNull();
         const log = new Logger('mail');
-        await runJob(queue.createHandler(), message, log, AbortSignal.timeout(1_000));
+        await runJob(handler, message, log, AbortSignal.timeout(1_000));
         const { rows: outboxRows } = await service.database.query<{ later: boolean }>(
-          'select due_at > now() as later from mail_outbox',
+          `select due_at > now() as later from outgoing_messages where kind = 'mail'`,
         );
         return outboxRows;
       };
       expect(await attempt()).toEqual([{ later: true }]);
-      await service.database.query(`update mail_outbox set due_at = now(), give_up_at = now()`);
+      await service.database.query(
+        `update outgoing_messages set due_at = now(), give_up_at = now() where kind = 'mail'`,
+      );
       expect(await attempt()).toEqual([]);
     } finally {
       await second.stop();

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { LeaderLock } from '#platform/database/leader-lock.js';
-import { CustomerMessageRetention } from '#outbound/campaigns/customer-message-retention.service.js';
+import { MessageRetention } from '#outbound/campaigns/message-retention.service.js';
 import { ImportRetention } from '#loyalty/imports/import-retention.service.js';
-import { MessageRetention } from '#outbound/messages/message-retention.service.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 import { testConfig } from '../support/database/database.js';
 import { startService, type LocalService } from '../support/services/service.js';
 
@@ -23,38 +23,39 @@ const configure = (settings: NodeJS.ProcessEnv) =>
 describe('retention by settings', () => {
   it('deletes finished card links after MESSAGE_RETENTION_DAYS, in batches by an index, and no others', async () => {
     await service.database.query(
-      `insert into card_messages (id, account_id, customer_id, requested_at, channel, state, due_at, finished_at)
-       select gen_random_uuid(), 1, n, now(), 'email', 'sent', null::timestamptz, now() - interval '31 days'
+      `insert into outgoing_messages (kind, give_up_at, account_id, customer_id, created_at, channel, state, reason, finished_at)
+       select 'card_link', now(), 1, n, now(), 'email', 'sent', null, now() - interval '31 days'
        from generate_series(1, 1500) n
        union all
-       select gen_random_uuid(), 1, n, now(), 'email', 'failed', null, now() - interval '29 days'
+       select 'card_link', now(), 1, n, now(), 'email', 'failed', 'refused', now() - interval '29 days'
        from generate_series(1, 20000) n
        union all
-       select gen_random_uuid(), 1, 1, now() - interval '40 days', 'email', 'held', null, null`,
+       select 'card_link', now(), 1, 1, now() - interval '40 days', 'email', 'queued', 'mail_not_set_up', null`,
     );
-    await service.database.query('analyze card_messages');
+    await service.database.query('analyze outgoing_messages');
     const config = configure({ MESSAGE_RETENTION_DAYS: '30' });
     const retention = new MessageRetention(pool, config);
     const { messageRetentionDays: days } = config;
     expect(days).toBe(30);
     expect([
-      await retention.deleteOld(30),
-      await retention.deleteOld(30),
-      await retention.deleteOld(30),
+      await retention.deleteFinished(30),
+      await retention.deleteFinished(30),
+      await retention.deleteFinished(30),
     ]).toEqual([1000, 500, 0]);
     const { rows } = await service.database.query<{ state: string; count: number }>(
-      'select state, count(*)::int as count from card_messages group by 1 order by 1',
+      `select state, count(*)::int as count from ${CARD_LINKS} group by 1 order by 1`,
     );
     expect(rows).toEqual([
       { state: 'failed', count: 20_000 },
       { state: 'held', count: 1 },
     ]);
     const plan = await service.database.query<{ 'QUERY PLAN': string }>(
-      `explain select id from card_messages where finished_at < now() - make_interval(days => 30)
+      `explain select id from outgoing_messages
+       where rule_id is null and due_at is null and finished_at < now() - make_interval(days => 30)
        order by finished_at limit 1000 for update skip locked`,
     );
     expect(plan.rows.map((row) => row['QUERY PLAN']).join('\n')).toContain(
-      'card_messages_finished',
+      'outgoing_messages_finished',
     );
   });
 
@@ -63,7 +64,6 @@ describe('retention by settings', () => {
     // Returns at once, as there is nothing to do.
     const { signal } = new AbortController();
     await new MessageRetention(pool, configure({})).run(signal);
-    await new CustomerMessageRetention(pool, configure({})).run(signal);
   });
 
   it('deletes finished messages of sent announcements after MESSAGE_RETENTION_DAYS, by an index', async () => {
@@ -71,24 +71,25 @@ describe('retention by settings', () => {
       `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at)
        select 900000 + n, 'announcement', 1, state, 't', 't', '{wallet}', '{}', now(), now()
        from unnest(array['sent', 'sending']) with ordinality as s (state, n);
-       insert into customer_messages (account_id, announcement_id, customer_id, state, channel, due_at, created_at, finished_at)
-       select 1, 900001, n, 'sent', 'wallet', null::timestamptz, now(), now() - interval '31 days'
+       insert into outgoing_messages (kind, give_up_at, account_id, announcement_id, customer_id, state, channel, due_at,
+         created_at, finished_at)
+       select 'campaign', now(), 1, 900001, n, 'sent', 'wallet', null::timestamptz, now(), now() - interval '31 days'
        from generate_series(1, 1500) n
        union all
-       select 1, 900001, 10000 + n, 'sent', 'wallet', null, now(), now() - interval '29 days'
+       select 'campaign', now(), 1, 900001, 10000 + n, 'sent', 'wallet', null, now(), now() - interval '29 days'
        from generate_series(1, 20000) n
        union all
-       select 1, 900002, 1, 'skipped', null, null, now(), now() - interval '31 days';
-       insert into silent_messages select id from customer_messages where customer_id in (1, 10001);
-       update customer_messages set due_at = now() where announcement_id = 900001 and customer_id = 2;
-       analyze customer_messages`,
+       select 'campaign', now(), 1, 900002, 1, 'skipped', null, null, now(), now() - interval '31 days';
+       insert into silent_messages select id from outgoing_messages where kind = 'campaign' and customer_id in (1, 10001);
+       update outgoing_messages set due_at = now() where announcement_id = 900001 and customer_id = 2;
+       analyze outgoing_messages`,
     );
-    const retention = new CustomerMessageRetention(pool, configure({}));
-    const deleted = async () => retention.deleteOfAnnouncements(30);
+    const retention = new MessageRetention(pool, configure({}));
+    const deleted = async () => retention.deleteFinished(30);
     expect([await deleted(), await deleted(), await deleted()]).toEqual([1000, 499, 0]);
     const { rows } = await service.database.query<{ id: number; count: number; silent: number }>(
       `select announcement_id::int as id, count(*)::int as count, count(s)::int as silent
-       from customer_messages m left join silent_messages s on s.message_id = m.id
+       from outgoing_messages m left join silent_messages s on s.message_id = m.id
        where announcement_id > 900000 group by 1 order by 1`,
     );
     expect(rows).toEqual([
@@ -98,12 +99,12 @@ describe('retention by settings', () => {
     const silent = await service.database.query('select from silent_messages');
     expect(silent.rowCount).toBe(2);
     const plan = await service.database.query<{ 'QUERY PLAN': string }>(
-      `explain select id from customer_messages
-       where announcement_id is not null and due_at is null and finished_at < now() - make_interval(days => 30)
+      `explain select id from outgoing_messages
+       where rule_id is null and due_at is null and finished_at < now() - make_interval(days => 30)
        order by finished_at limit 1000`,
     );
     expect(plan.rows.map((row) => row['QUERY PLAN']).join('\n')).toContain(
-      'customer_messages_finished',
+      'outgoing_messages_finished',
     );
   });
 
@@ -117,15 +118,16 @@ describe('retention by settings', () => {
        from (values (1, 'stamps_away', 0, null::timestamptz, now()), (2, 'birthday', 0, null, now()),
          (3, 'reward_unused', 0, null, now()), (4, 'inactive', 0, null, now()), (5, 'inactive', 0, now(), null),
          (6, 'stamps_away', 50, null, now()), (7, 'stamps_away', 50, null, null)) as r (n, kind, lag, deleted, next);
-       insert into customer_messages (account_id, rule_id, occasion, customer_id, state, due_at, created_at, finished_at)
-       select 1, 900000 + rule, days::text, 1, 'sent', case when days = 900 then now() end,
+       insert into outgoing_messages (kind, give_up_at, account_id, rule_id, occasion, customer_id, state, due_at, created_at,
+         finished_at)
+       select 'campaign', now(), 1, 900000 + rule, days::text, 1, 'sent', case when days = 900 then now() end,
          now() - days * interval '1 day', now() - days * interval '1 day'
        from generate_series(1, 7) rule, unnest(array[6, 8, 29, 31, 364, 366, 368, 729, 731, 900]) days`,
     );
-    const retention = new CustomerMessageRetention(pool, configure({}));
+    const retention = new MessageRetention(pool, configure({}));
     const listRemaining = async () => {
       const { rows } = await service.database.query<{ days: string }>(
-        `select string_agg(occasion, ' ' order by occasion::int) as days from customer_messages
+        `select string_agg(occasion, ' ' order by occasion::int) as days from outgoing_messages
          where rule_id > 900000 group by rule_id order by rule_id`,
       );
       return rows.map(({ days }) => days);

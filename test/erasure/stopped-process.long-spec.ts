@@ -6,6 +6,7 @@ import type { Receiver } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 const SLOW = 300_000;
 
@@ -145,7 +146,7 @@ async function countRendered({ id }: { id: number }): Promise<number> {
 
 async function findMessageStates(customerId: number): Promise<string[]> {
   const rows = await queryRows<{ state: string }>(
-    'select state from card_messages where customer_id = $1',
+    `select state from ${CARD_LINKS} where customer_id = $1`,
     customerId,
   );
   return rows.map(({ state }) => state);

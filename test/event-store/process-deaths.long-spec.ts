@@ -17,6 +17,7 @@ import {
   subscribe,
   useWebhooks,
 } from '../support/services/webhook-dispatcher.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 /**
  * Kills processes (SIGKILL) while they hold leases of an hour. Somebody goes on within the test only because their
@@ -261,13 +262,13 @@ describe('killing a dispatcher that does jobs', () => {
         () => mails.startedCount,
         (count) => count > startedCount,
       );
-      await killWithLongLeases(dispatcher, 'card_messages');
+      await killWithLongLeases(dispatcher, 'outgoing_messages');
       mails.hang(false);
       await startDispatcher(settings);
       const messages = await eventually(
         () =>
           queryRows<{ state: string; attempts: number }>(
-            'select state, attempts from card_messages where customer_id = $1',
+            `select state, attempts from ${CARD_LINKS} where customer_id = $1`,
             customer.id,
           ),
         ([message]) => message?.state === 'sent',

@@ -101,8 +101,8 @@ async function listRecipients(store: Client, path: string): Promise<MessageRecip
 async function release({ store }: Shop, path: string): Promise<[number, string, string | null][]> {
   await setQuietHours(store, { quiet_from: null, quiet_to: null });
   await service.database.query(
-    `update customer_messages set due_at = now()
-     where account_id = $1 and state = 'queued' and process is null`,
+    `update outgoing_messages set due_at = now()
+     where kind = 'campaign' and account_id = $1 and state = 'queued' and process is null`,
     [store.accountId],
   );
   const rows = await eventually(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
-import { CHANNELS } from '#outbound/campaigns/message-channel.js';
+import { CHANNELS } from '#outbound/messages/message-channel.js';
 import type { MessageRule, RuleKind } from '#outbound/campaigns/campaign.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';

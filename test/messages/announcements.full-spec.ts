@@ -295,7 +295,7 @@ describe('an announcement', () => {
       expect(mails.received.some(({ to }) => to === email)).toBe(false);
       await store.send('PATCH', settings, { quiet_from: null, quiet_to: null });
       await service.database.query(
-        'update customer_messages set due_at = now() where announcement_id = $1',
+        'update outgoing_messages set due_at = now() where announcement_id = $1',
         [id],
       );
       await service.database.query(
@@ -337,7 +337,7 @@ describe('an announcement', () => {
           async () =>
             (
               await service.database.query(
-                `select from campaigns c join customer_messages m on m.announcement_id = c.id
+                `select from campaigns c join outgoing_messages m on m.announcement_id = c.id
                  where c.kind = 'announcement' and c.id = $1 and c.due_at > now() + interval '50 minutes'
                    and date_trunc('milliseconds', m.due_at) = c.due_at`,
                 [id],
@@ -490,7 +490,7 @@ describe('a message rule', () => {
           state: string;
           reason: string;
         }>(
-          `select title, state, reason from customer_messages where customer_id = $1 order by title`,
+          `select title, state, reason from outgoing_messages where kind = 'campaign' and customer_id = $1 order by title`,
           [holder.id],
         );
         return rows;
@@ -556,7 +556,7 @@ describe('a message rule', () => {
       const listAll = async () =>
         (
           await service.database.query<{ title: string; state: string; reason: string }>(
-            `select title, state, reason from customer_messages where customer_id = $1 order by title`,
+            `select title, state, reason from outgoing_messages where kind = 'campaign' and customer_id = $1 order by title`,
             [holder.id],
           )
         ).rows;

@@ -140,7 +140,7 @@ describe('campaigns of the build before', () => {
       await addCustomers();
       await startDispatcher(service);
       await service.database.query(
-        `update customer_messages set due_at = now() where announcement_id = 3`,
+        `update outgoing_messages set due_at = now() where announcement_id = 3`,
       );
       await service.database.query(
         `update campaigns set due_at = now() where kind = 'announcement' and id = 3`,

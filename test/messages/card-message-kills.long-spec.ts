@@ -6,6 +6,7 @@ import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -33,7 +34,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
   const findMessages = async () =>
     (
       await service.database.query(
-        'select state, attempts from card_messages where customer_id = $1',
+        `select state, attempts from ${CARD_LINKS} where customer_id = $1`,
         [customer.id],
       )
     ).rows;
@@ -45,7 +46,9 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
   mails.hang(false);
   expect(await findMessages()).toEqual([{ state: 'queued', attempts: 1 }]);
   // Expires the killed dispatcher's lease.
-  await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+  await service.database.query(
+    `update outgoing_messages set due_at = now() where kind = 'card_link' and due_at is not null`,
+  );
   const follower = new MessageFollower(service, settings);
   await follower.waitUntilSettled();
   await follower.stop();

@@ -4,13 +4,15 @@ import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import { RequestCardLinks } from '#loyalty/customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
-import { CardMessages, startMessages } from '#outbound/messages/card-messages.service.js';
+import { startMessages } from '#outbound/messages/card-link-requests.service.js';
+import { OutgoingMessages } from '#outbound/messages/outgoing-messages.service.js';
 import { Outbox } from '#outbound/messages/outbox.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 type Row = {
   state: string;
@@ -76,7 +78,7 @@ const newNumber = () => `+4915112345${String(++people).padStart(3, '0')}`;
 
 async function readMessages({ customerId }: Person): Promise<Row[]> {
   const { rows } = await service.database.query<Row>(
-    `select state, channel, attempts, reason, provider_id from card_messages
+    `select state, channel, attempts, reason, provider_id from ${CARD_LINKS}
      where customer_id = $1 order by requested_at`,
     [customerId],
   );
@@ -167,7 +169,7 @@ describe('a card link', () => {
     const readArrivals = async () =>
       (
         await service.database.query(
-          `select arrival, arrival_code from card_messages where customer_id = any ($1)
+          `select arrival, arrival_code from ${CARD_LINKS} where customer_id = any ($1)
            order by arrival`,
           [people.map(({ customerId }) => customerId)],
         )
@@ -198,7 +200,7 @@ describe('a card link', () => {
     await provider.report(sms, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
     const readMessage = async () => {
       const { rows } = await service.database.query<{ id: string; arrival: string | null }>(
-        'select id, arrival from card_messages where customer_id = $1',
+        `select id, arrival from ${CARD_LINKS} where customer_id = $1`,
         [customerId],
       );
       return rows[0];
@@ -223,8 +225,8 @@ describe('a card link', () => {
     );
     // An hour passes.
     await service.database.query(
-      `update card_messages set enqueued_at = enqueued_at - interval '1 hour', due_at = now()
-       where state = 'queued'`,
+      `update outgoing_messages set give_up_at = give_up_at - interval '1 hour', due_at = now()
+       where kind = 'card_link' and state = 'queued'`,
     );
     provider.outage = null;
     await ownFollower.waitUntilSettled();
@@ -241,7 +243,9 @@ describe('a card link', () => {
       ([row]) => row?.reason?.startsWith('no response') === true,
     );
     provider.losesResponses = false;
-    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    await service.database.query(
+      `update outgoing_messages set due_at = now() where kind = 'card_link' and due_at is not null`,
+    );
     await ownFollower.waitUntilSettled();
     expect(provider.to(phone)).toHaveLength(2);
   });
@@ -276,7 +280,9 @@ describe('a card link', () => {
     const erasure = await store.post(`${store.store}/customers/${person.customerId}/erase`);
     expect(erasure.status).toBe(204);
     provider.outage = null;
-    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    await service.database.query(
+      `update outgoing_messages set due_at = now() where kind = 'card_link' and due_at is not null`,
+    );
     await ownFollower.waitUntilSettled();
     expect(provider.to(phone)).toEqual([]);
     expect(await readMessages(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
@@ -326,7 +332,7 @@ describe('a card link', () => {
     ]);
     const [message] = (
       await service.database.query<{ id: string }>(
-        'select id from card_messages where customer_id = $1',
+        `select id from ${CARD_LINKS} where customer_id = $1`,
         [person.customerId],
       )
     ).rows;
@@ -358,16 +364,17 @@ describe('a card link', () => {
   it('is claimed within two batches when five other stores have four older ones each', async () => {
     const enqueue = (accountId: number, messages: number, minutesAgo: number) =>
       service.database.query(
-        `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at)
-         select gen_random_uuid(), $1, 0, 0, now(), 'sms', now() - make_interval(mins => $3)
+        `insert into outgoing_messages (kind, give_up_at, account_id, customer_id, customer_card_id, channel, due_at)
+         select 'card_link', now() + interval '1 day', $1, 0, 0, 'sms', now() - make_interval(mins => $3)
          from generate_series(1, $2)`,
         [accountId, messages, minutesAgo],
       );
     for (let accountId = 9001; accountId <= 9005; accountId++) await enqueue(accountId, 4, 2);
     await enqueue(9006, 1, 1);
-    const messages = service.app.get(CardMessages, { strict: false });
-    const batches = [...(await messages.claim(4, 'sms')), ...(await messages.claim(4, 'sms'))];
+    const messages = service.app.get(OutgoingMessages, { strict: false });
+    const claim = () => messages.claim(4, 'card_link', 'sms');
+    const batches = [...(await claim()), ...(await claim())];
     expect(batches.map(({ accountId }) => accountId)).toContain(9006);
-    await service.database.query('delete from card_messages where account_id > 9000');
+    await service.database.query('delete from outgoing_messages where account_id > 9000');
   });
 });

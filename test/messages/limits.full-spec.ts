@@ -12,6 +12,7 @@ import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { cli, Client, startService, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 const SLOW = 300_000;
 const MAX_SMS = 5;
@@ -111,8 +112,8 @@ async function finish({ store }: Shop, path: string): Promise<AnnouncementJson> 
   return eventually(
     async () => {
       await service.database.query(
-        `update customer_messages set due_at = now()
-         where account_id = $1 and state = 'queued' and reason is not null and process is null`,
+        `update outgoing_messages set due_at = now()
+         where kind = 'campaign' and account_id = $1 and state = 'queued' and reason is not null and process is null`,
         [store.accountId],
       );
       await service.database.query(
@@ -143,7 +144,7 @@ const waitForLinks = ({ store }: Shop, count: number) =>
     async () =>
       (
         await service.database.query<{ state: string }>(
-          `select state from card_messages where account_id = $1 and state <> 'queued'`,
+          `select state from ${CARD_LINKS} where account_id = $1 and state <> 'queued'`,
           [store.accountId],
         )
       ).rows,
@@ -262,9 +263,10 @@ it(
       ['email_limit', true],
     ]);
     const change = (set: string) =>
-      service.database.query(`update customer_messages set ${set} where account_id = $1`, [
-        shop.store.accountId,
-      ]);
+      service.database.query(
+        `update outgoing_messages set ${set} where kind = 'campaign' and account_id = $1`,
+        [shop.store.accountId],
+      );
     await change(`counted_at = counted_at - interval '1 day'`);
     const sent = await finish(shop, first);
     expect(sent.counts).toMatchObject({ sent: contacts.length, skipped: 0 });
@@ -272,7 +274,7 @@ it(
 
     const second = await announce(shop, ['email', 'sms'], contacts.length);
     expect(await findWaiting(shop, second)).toHaveLength(4);
-    await change(`created_at = created_at - interval '2 days'`);
+    await change(`give_up_at = give_up_at - interval '2 days'`);
     const ended = await finish(shop, second);
     expect(ended.counts).toMatchObject({ sent: MAX_MAILS - 2, skipped: 4 });
     const reasons = (await listRecipients(shop.store, second)).map(({ reason }) => reason);
@@ -299,7 +301,9 @@ it(
     for (const dispatcher of dispatchers.splice(0)) await dispatcher.kill('SIGKILL');
     provider.outage = null;
     dispatchers = [await startDispatcher(service), await startDispatcher(service)];
-    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    await service.database.query(
+      `update outgoing_messages set due_at = now() where kind = 'card_link' and due_at is not null`,
+    );
     const links = await waitForLinks(shop, 12);
     expect(links.filter(({ state }) => state === 'sent')).toHaveLength(MAX_SMS);
     expect(countReceived(contacts)).toBe(MAX_SMS);

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { CreateUser } from '#identity/identity.commands.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
+import { OutgoingMessages } from '#outbound/messages/outgoing-messages.service.js';
 import { AddMember } from '#identity/member.commands.js';
 import { Browser } from '../support/browser/browser.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -52,7 +54,7 @@ async function createHolder(
   const { customerCard } = await enrol(client, { customer, links: true });
   await runDispatcher({});
   const { rows } = await service.database.query<{ id: string }>(
-    'select id from card_messages where customer_card_id = $1',
+    `select id from ${CARD_LINKS} where customer_card_id = $1`,
     [customerCard.id],
   );
   return { path: `${toOutboxPath(client)}/${rows[0]?.id}`, uuid: customerCard.uuid };
@@ -100,7 +102,7 @@ describe('the outbox of a store', () => {
     for (let i = 0; i < 10; i++) {
       expect((await owner.submit(path, `${path}/send`)).location).toBe(`${path}?done=sent`);
       await service.database.query(
-        `update card_messages set state = 'failed', due_at = null where id = $1`,
+        `update outgoing_messages set state = 'failed', due_at = null where uuid = $1`,
         [id],
       );
     }
@@ -119,7 +121,7 @@ describe('the outbox of a store', () => {
     expect(text).not.toContain('Send now');
     const other = await createHolder(store, { email: 'ada@mail.example' });
     const { rows } = await service.database.query<{ customer_id: string }>(
-      'select customer_id from card_messages where id = $1',
+      `select customer_id from ${CARD_LINKS} where id = $1`,
       [other.path.split('/').at(-1)],
     );
     const erase = `${store.store}/customers/${rows[0]?.customer_id}/erase`;
@@ -160,8 +162,9 @@ describe('the outbox of a store', () => {
     const busyStore = await service.newStore();
     const { customerCard, customer } = await enrol(busyStore);
     await service.database.query(
-      `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, state, finished_at)
-       select gen_random_uuid(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()
+      `insert into outgoing_messages (kind, give_up_at, account_id, customer_id, customer_card_id, created_at, channel, state,
+         finished_at)
+       select 'card_link', now(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()
        from generate_series(1, 120) n`,
       [busyStore.accountId, customer.id, customerCard.id],
     );
@@ -177,7 +180,7 @@ describe('the outbox of a store', () => {
     }
     expect(sizes).toEqual([50, 50, 20]);
     const { rows } = await service.database.query<{ id: string }>(
-      'select id from card_messages where account_id = $1 order by requested_at desc, id desc',
+      `select id from ${CARD_LINKS} where account_id = $1 order by requested_at desc, place desc`,
       [busyStore.accountId],
     );
     expect(paths).toEqual(rows.map(({ id }) => `${toOutboxPath(busyStore)}/${id}`));
@@ -193,15 +196,16 @@ describe('the outcome of an e-mail whose lease has ended meanwhile', () => {
     const [id] = await outbox.add(service.app.get(pg.Pool), [
       { to: 'a@shop.example', subject: 'Hello', text: 'Hello' },
     ]);
-    const [mail] = (await outbox.claim(100)).filter((job) => job.id === id);
+    const queue = service.app.get(OutgoingMessages, { strict: false });
+    const [mail] = (await queue.claim(100, 'mail', 'email')).filter(({ uuid }) => uuid === id);
     if (!mail) throw new Error('it was added');
     await service.database.query(
-      "update mail_outbox set due_at = now() + interval '1 hour' where id = $1",
+      "update outgoing_messages set due_at = now() + interval '1 hour' where uuid = $1",
       [id],
     );
-    await outbox.finish(mail, kind === 'done' ? { kind } : { kind, error: '550' });
+    await queue.finish(mail, kind === 'done' ? { kind } : { kind, error: '550' });
     const { rows } = await service.database.query(
-      "select 'queued' as state from mail_outbox where id = $1",
+      'select state from outgoing_messages where uuid = $1',
       [id],
     );
     expect(rows).toEqual(left);

@@ -105,7 +105,7 @@ it.each<[kind: string, threshold: number | null]>([
 ])(
   'a rule about %s reaches everybody of an imported store once, no more than a check may have at a time',
   async (kind, threshold) => {
-    await database.query('delete from customer_messages');
+    await database.query('delete from outgoing_messages');
     const [rule] = (
       await database.query<{ id: number }>(
         `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at,
@@ -126,9 +126,9 @@ it.each<[kind: string, threshold: number | null]>([
           checked_seq: number;
         }>(
           `select count(distinct customer_id)::int as customers, count(*)::int as messages,
-             (select max(n)::int from (select count(*) as n from customer_messages group by created_at) t) as largest,
+             (select max(n)::int from (select count(*) as n from outgoing_messages group by created_at) t) as largest,
              (select checked_seq from campaigns where id = $1) as checked_seq
-           from customer_messages where rule_id = $1`,
+           from outgoing_messages where rule_id = $1`,
           [rule?.id],
         )
       ).rows[0];

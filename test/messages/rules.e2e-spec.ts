@@ -10,6 +10,7 @@ import { MailServer, type ReceivedMail } from '../support/emulators/mail-server.
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli } from '../support/services/service.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 const service = useService();
 let store: ContractClient;
@@ -208,7 +209,7 @@ describe('card links', () => {
     expect(mails.received.filter(({ to }) => to.startsWith('Victim+'))).toHaveLength(10);
     expect(provider.to(number)).toHaveLength(10);
     const { rows } = await service.running.database.query<{ channel: string; reason: string }>(
-      `select channel, reason from card_messages where account_id = any ($1) and state = 'held'
+      `select channel, reason from ${CARD_LINKS} where account_id = any ($1) and state = 'held'
        order by channel`,
       [stores],
     );
@@ -243,7 +244,7 @@ describe('card links', () => {
     expect(mails.received.filter(({ to }) => to.startsWith('many'))).toHaveLength(2);
     expect(provider.received.filter(({ to }) => to.startsWith('+336123457'))).toHaveLength(3);
     const { rows } = await service.running.database.query<{ reason: string; count: number }>(
-      `select reason, count(*)::int as count from card_messages where account_id = $1 and state = 'held'
+      `select reason, count(*)::int as count from ${CARD_LINKS} where account_id = $1 and state = 'held'
        group by reason order by reason`,
       [other.accountId],
     );

@@ -161,8 +161,8 @@ describe('inkpad backup and inkpad restore', () => {
       [sendingId],
     );
     await database.query(
-      `insert into customer_messages (account_id, announcement_id, customer_id, state, channel, due_at)
-       select account_id, $1, id, 'queued', 'email', now() + interval '1 day' from customers limit 1`,
+      `insert into outgoing_messages (kind, account_id, announcement_id, customer_id, state, channel, due_at, give_up_at)
+       select 'campaign', account_id, $1, id, 'queued', 'email', now() + interval '1 day', now() + interval '2 days' from customers limit 1`,
       [sendingId],
     );
     sendAt = new Date(Date.now() + 15_000);

@@ -7,6 +7,7 @@ import { getKeyId, createMasterKey } from '#platform/kernel/keyring.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
+import { OutgoingMessages } from '#outbound/messages/outgoing-messages.service.js';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -183,8 +184,8 @@ describe('the rotation of the master key', () => {
       .get(MasterKeys, { strict: false })
       .seal('mails', Buffer.from(JSON.stringify(mail)), `mail ${mailId}`);
     await database.query(
-      `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
-       values ($1, $2, now(), now(), now() + interval '1 day')`,
+      `insert into outgoing_messages (kind, uuid, account_id, channel, sealed, due_at, give_up_at)
+       values ('mail', $1, 0, 'email', $2, now(), now() + interval '1 day')`,
       [mailId, sealed],
     );
     await first.stop();
@@ -225,7 +226,7 @@ describe('the rotation of the master key', () => {
       ['data_keys', 'sealed'],
       ['webhook_subscriptions', 'secret'],
       ['es.stored_responses', 'response'],
-      ['mail_outbox', 'sealed'],
+      ['outgoing_messages', 'sealed'],
     ] as const) {
       expect([table, await findKeyIds(database, table, column)]).toEqual([table, [toKeyId(NEW)]]);
     }
@@ -240,8 +241,9 @@ describe('the rotation of the master key', () => {
     const last = await installation.start(ONLY_NEW);
     stops.push(last.stop);
     const outbox = last.app.get(MailOutbox, { strict: false });
-    const [queued] = await outbox.claim(1);
-    expect(queued?.id).toBe(mailId);
+    const queue = last.app.get(OutgoingMessages, { strict: false });
+    const [queued] = await queue.claim(1, 'mail', 'email');
+    expect(queued?.uuid).toBe(mailId);
     expect(queued && outbox.open(queued)).toMatchObject(mail);
     const till = new Client(last.baseUrl, store.accountId, store.token);
     const again = await till.send('POST', `${path}/stamp`, receipt, once);

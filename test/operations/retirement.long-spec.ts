@@ -199,12 +199,12 @@ describe('users of a retired API version', () => {
     await eventually(first.output, (text) => text.includes('could not be sent'));
     await stop(first, 'SIGKILL');
     const { rows } = await database.query<{ days: number }>(
-      'select round(extract(epoch from give_up_at - created_at) / 86400)::int as days from mail_outbox',
+      `select round(extract(epoch from give_up_at - created_at) / 86400)::int as days from outgoing_messages where kind = 'mail'`,
     );
     expect(rows).toEqual([{ days: 7 }, { days: 7 }]);
     expect((await findNotices()).map(({ outcome }) => outcome)).toEqual([null, null]);
     await mails.comeBack();
-    await database.query('update mail_outbox set due_at = now()');
+    await database.query(`update outgoing_messages set due_at = now() where kind = 'mail'`);
     await startDispatcher();
     await waitUntilSent();
     expect(listRecipients()).toEqual(expected);
@@ -225,7 +225,9 @@ describe('users of a retired API version', () => {
     await waitUntilNotified();
     const all = await findNotices();
     expect([all.length, new Set(all.map(({ user_id }) => user_id)).size]).toEqual([900, 900]);
-    const { rows } = await database.query('select id from mail_outbox');
+    const { rows } = await database.query(
+      `select uuid as id from outgoing_messages where kind = 'mail'`,
+    );
     expect(rows).toHaveLength(900);
     expect(new Set(all.map(({ mail_id }) => mail_id)).size).toBe(900);
   });

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Registry } from 'prom-client';
 import { WindowCounts } from '#platform/database/window-counts.js';
 import { runJob } from '#platform/database/job-runner.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
@@ -9,13 +8,11 @@ import { ProcessLink } from '#platform/database/process-link.js';
 import { ProcessSession } from '#platform/database/process-session.js';
 import { GeocodingQueue } from '#outbound/geocoding/geocoding-queue.service.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
-import { MailQueue } from '#outbound/messages/mail-queue.service.js';
-import { MessageMetrics } from '#outbound/messages/message-metrics.service.js';
-import { SmtpClient } from '#outbound/messages/smtp.client.js';
 import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { eventually } from '../support/jest/eventually.js';
+import { createMailHandler } from '../support/services/message-dispatcher.js';
 
 /** A process as the others see it, with a table whose rows it leases. */
 type Process = { session: ProcessSession; pool: Pool; die: () => Promise<void> };
@@ -242,12 +239,11 @@ describe('jobs', () => {
       const config = testConfig(database.url, settings);
       const keys = new MasterKeys(pool, config);
       await keys.onModuleInit();
-      const outbox = new MailOutbox(pool, session, keys, new WindowCounts(keys), config);
-      const metrics = new MessageMetrics(pool, new Registry());
-      const handler = new MailQueue(outbox, new SmtpClient(config), metrics).createHandler();
+      const outbox = new MailOutbox(keys, new WindowCounts(keys), config);
+      const handler = createMailHandler(pool, session, outbox, config);
       await outbox.add(pool, [{ to: 'dora@mail.example', subject: 'Hello', text: 'Hello' }]);
       const attempt = async () => {
-        const [job] = await outbox.claim(1);
+        const [job] = await handler.claim(1);
         if (!job) throw new Error('nothing was claimed');
         await runJob(handler, job, new Logger('mail'), AbortSignal.timeout(60_000));
       };
@@ -266,7 +262,7 @@ describe('jobs', () => {
       release();
       await first;
       expect(mails.received).toEqual([]);
-      await database.query('update mail_outbox set due_at = now()');
+      await database.query(`update outgoing_messages set due_at = now() where kind = 'mail'`);
       await attempt();
       expect(mails.received).toHaveLength(1);
     } finally {

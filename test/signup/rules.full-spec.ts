@@ -20,6 +20,7 @@ import {
 } from '../support/browser/signup.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 type Envelope = { data: { id: number; source: string } };
 
@@ -694,7 +695,7 @@ describe('messages that signup pages ask for', () => {
   const messagesOf = async ({ accountId }: ContractClient) => {
     await follower.waitUntilSettled();
     const { rows } = await service.running.database.query<{ channel: string; state: string }>(
-      'select channel, state from card_messages where account_id = $1 order by 1, 2',
+      `select channel, state from ${CARD_LINKS} where account_id = $1 order by 1, 2`,
       [accountId],
     );
     return rows.map(({ channel, state }) => `${channel} ${state}`);
@@ -703,7 +704,7 @@ describe('messages that signup pages ask for', () => {
   /** Why messages are held. */
   const reasonsOf = async ({ accountId }: ContractClient) => {
     const { rows } = await service.running.database.query<{ reason: string }>(
-      `select reason from card_messages where account_id = $1 and state = 'held'`,
+      `select reason from ${CARD_LINKS} where account_id = $1 and state = 'held'`,
       [accountId],
     );
     return rows.map(({ reason }) => reason);
@@ -742,7 +743,7 @@ describe('messages that signup pages ask for', () => {
     expect(provider.to(customer.phone)).toHaveLength(1);
     // Held messages are not lost: a person may send them.
     const { rows } = await service.running.database.query<{ id: string }>(
-      `select id from card_messages where account_id = $1 and state = 'held'`,
+      `select id from ${CARD_LINKS} where account_id = $1 and state = 'held'`,
       [cafe.accountId],
     );
     const outbox = service.running.app.get(Outbox, { strict: false });

@@ -259,7 +259,7 @@ describe('delivery attempts', () => {
       );
       return metrics.map((metric) => metric?.values);
     };
-    const readMails = () => query('select id from mail_outbox');
+    const readMails = () => query(`select uuid as id from outgoing_messages where kind = 'mail'`);
 
     it.each([
       ['a failure', 500, YESTERDAY, 200],

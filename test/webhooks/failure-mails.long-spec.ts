@@ -34,7 +34,7 @@ afterEach(async () => {
   await mails.goAway();
   // Subscriptions of one test would go on failing in the next.
   await service.database.query(
-    'truncate mail_outbox, webhook_subscriptions, webhook_queues cascade',
+    'truncate outgoing_messages, webhook_subscriptions, webhook_queues cascade',
   );
 }, SLOW);
 afterAll(() => service.stop(), SLOW);
@@ -130,7 +130,7 @@ const waitForMails = (store: Store, count: number) =>
 /** Waits until every mail was sent. */
 const waitUntilOutboxEmpty = () =>
   eventually(
-    () => service.database.query('select 1 from mail_outbox'),
+    () => service.database.query(`select 1 from outgoing_messages where kind = 'mail'`),
     ({ rows }) => rows.length === 0,
   );
 
@@ -254,7 +254,9 @@ describe('a failing webhook subscription', () => {
       await eventually(dispatcher.output, (text) => text.includes('is failing and will be'));
       await setFailingFor(subscription, 3.1 * DAY);
       await waitUntilDisabled(subscription);
-      const { rows } = await service.database.query('select 1 from mail_outbox');
+      const { rows } = await service.database.query(
+        `select 1 from outgoing_messages where kind = 'mail'`,
+      );
       expect(rows).toEqual([]);
     },
     SLOW,
@@ -317,12 +319,14 @@ describe('a mail to an owner', () => {
       await stop(first, 'SIGKILL');
       mails.hang(false);
       const { rows } = await service.database.query<{ leased: boolean }>(
-        'select due_at > now() as leased from mail_outbox',
+        `select due_at > now() as leased from outgoing_messages where kind = 'mail'`,
       );
       expect(rows).toEqual([{ leased: true }]);
       await startDispatcher();
       // Expires the killed dispatcher's lease.
-      await service.database.query('update mail_outbox set due_at = now()');
+      await service.database.query(
+        `update outgoing_messages set due_at = now() where kind = 'mail'`,
+      );
       await waitForMails(store, 1);
       await waitUntilOutboxEmpty();
       expect(mails.received).toHaveLength(1);
@@ -351,7 +355,9 @@ describe('a mail to an owner', () => {
       dispatchers.delete(dispatcher);
       await dispatcher.kill('SIGTERM');
       expect(await dispatcher.exitCode).toBe(0);
-      const { rows } = await service.database.query('select attempts from mail_outbox');
+      const { rows } = await service.database.query(
+        `select attempts from outgoing_messages where kind = 'mail'`,
+      );
       expect(rows).toEqual([{ attempts: 1 }]);
     },
     SLOW,

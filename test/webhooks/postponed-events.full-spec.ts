@@ -17,11 +17,12 @@ import {
   subscribe,
   useWebhooks,
 } from '../support/services/webhook-dispatcher.js';
+import { CARD_LINKS } from '../support/database/card-links.js';
 
 /** What each subscription of the dispatcher writes for the events of a store. */
 const TABLES = {
   passes: 'passes',
-  'card messages': 'card_messages',
+  'card messages': 'outgoing_messages',
   geocoding: 'geocoding_queue',
   webhooks: 'webhook_events',
 };
@@ -119,7 +120,7 @@ class Shop {
   async read() {
     const [row] = await queryRows<{ messages: number; places: number; stamps: number | null }>(
       `select
-         (select count(*)::int from card_messages where account_id = $1) as messages,
+         (select count(*)::int from ${CARD_LINKS} where account_id = $1) as messages,
          (select count(*)::int from locations where account_id = $1 and state ->> 'geocodeStatus' = 'ok') as places,
          (select (notice ->> 'stamps')::int from passes where customer_card_id = $2) as stamps`,
       this.store.accountId,

@@ -7,7 +7,7 @@ import { createPropertyConditions } from '#loyalty/customers/customers.service.j
 import { renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import type { Audience, Campaign } from './campaign.js';
-import type { NewMessage } from './customer-message-queue.service.js';
+import type { NewMessage } from './new-messages.service.js';
 import {
   chooseChannel,
   countReach,
@@ -15,7 +15,7 @@ import {
   type Reach,
   type Reachability,
   type SetUp,
-} from './message-channel.js';
+} from '#outbound/messages/message-channel.js';
 import {
   REACHABILITY_COLUMNS,
   renderReachability,

@@ -8,11 +8,10 @@ import { CampaignAddressing } from './campaign-addressing.service.js';
 import { CampaignDispatch } from './campaign-dispatch.service.js';
 import { CampaignQueue } from './campaign-queue.service.js';
 import { Audiences } from './audiences.service.js';
-import { CustomerMessageQueue } from './customer-message-queue.service.js';
-import { CustomerMessageRetention } from './customer-message-retention.service.js';
-import { CustomerMessageSending } from './customer-message-sending.service.js';
+import { CampaignMessages } from './campaign-messages.service.js';
 import { MessageContexts } from './message-contexts.service.js';
 import { MessageRecipients } from './message-recipients.service.js';
+import { MessageRetention } from './message-retention.service.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { RuleChecks } from './rule-checks.service.js';
 
@@ -29,17 +28,16 @@ export class CampaignDispatchModule {
         CampaignDispatch,
         CampaignQueue,
         Audiences,
-        CustomerMessageQueue,
-        CustomerMessageRetention,
-        CustomerMessageSending,
+        CampaignMessages,
         MessageContexts,
         MessageRecipients,
+        MessageRetention,
         MessageSettingsService,
         RecordMessageHandler,
         RuleChecks,
         StoreRegions,
       ],
-      exports: [CampaignDispatch, CustomerMessageRetention],
+      exports: [CampaignDispatch, MessageRetention],
     };
   }
 }

@@ -1,18 +1,19 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { JobRunner } from '#platform/database/job-runner.js';
 import { QueueMetrics } from '#platform/database/queue-metrics.js';
+import { MessageDispatch } from '#outbound/messages/message-dispatch.service.js';
 import { CampaignAddressing } from './campaign-addressing.service.js';
-import { CustomerMessageSending } from './customer-message-sending.service.js';
-import { CHANNELS } from './message-channel.js';
+import { CampaignMessages } from './campaign-messages.service.js';
 
 /** Addresses campaigns, and sends messages to the holders of cards. */
 @Injectable()
 export class CampaignDispatch {
-  private readonly runner = new JobRunner(new Logger('messages to customers'));
+  private readonly runner = new JobRunner(new Logger('campaigns'));
 
   constructor(
     private readonly addressing: CampaignAddressing,
-    private readonly sending: CustomerMessageSending,
+    private readonly messages: MessageDispatch,
+    private readonly campaigns: CampaignMessages,
     private readonly metrics: QueueMetrics,
   ) {}
 
@@ -20,9 +21,7 @@ export class CampaignDispatch {
     const { metrics, runner } = this;
     runner.start(metrics.watch('announcements', this.addressing.createHandler('announcement')));
     runner.start(metrics.watch('message_rules', this.addressing.createHandler('rule')));
-    for (const channel of CHANNELS) {
-      runner.start(metrics.watch(`messages_${channel}`, this.sending.createHandler(channel)));
-    }
+    this.messages.startKind(this.campaigns);
   }
 
   stop(milliseconds: number): Promise<void> {

@@ -12,7 +12,7 @@ import {
 } from '#platform/database/job-queue.js';
 import { ProcessSession } from '#platform/database/process-session.js';
 import type { Campaign, CampaignKind } from './campaign.js';
-import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
+import { insertMessages, type NewMessage } from './new-messages.service.js';
 import type { MessageCounts } from './message-recipient.js';
 
 const MINUTE_MS = 60_000;
@@ -147,7 +147,7 @@ export class CampaignQueue extends JobQueue<QueuedCampaign> {
   async findWaitEnd({ id }: QueuedCampaign): Promise<Date | null | undefined> {
     const { rows } = await this.pool.query<{ due_at: Date | null }>({
       name: 'announcements_queued',
-      text: `select case when process is null then due_at end as due_at from customer_messages
+      text: `select case when process is null then due_at end as due_at from outgoing_messages
              where announcement_id = $1 and state = 'queued' limit 1`,
       values: [id],
     });

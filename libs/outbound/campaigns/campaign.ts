@@ -2,7 +2,7 @@ import type { Actor } from '#platform/kernel/aggregate.js';
 import { findChanges } from '#platform/kernel/changes.js';
 import { InvalidFieldsError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import type { Issue } from '#platform/kernel/issues.js';
-import type { HolderChannel } from './message-channel.js';
+import type { HolderChannel } from '#outbound/messages/message-channel.js';
 import { ISSUES } from '#translations/issues.js';
 
 /**

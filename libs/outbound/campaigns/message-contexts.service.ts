@@ -5,7 +5,7 @@ import { query } from '#platform/database/connection.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import type { Account } from '#loyalty/accounts/account.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
-import type { HolderChannel } from './message-channel.js';
+import type { HolderChannel } from '#outbound/messages/message-channel.js';
 import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
@@ -47,14 +47,14 @@ type ContextRow = {
 };
 
 const FIND = {
-  name: 'customer_messages_context',
+  name: 'campaign_messages_context',
   text: `select coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
            m.announcement_id, m.rule_id, r.actor,
            coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as is_still_true, m.customer_card_id,
            coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as card_id,
            s.display_name as store, s.locale, s.time_zone, s.state as account
-         from customer_messages m
+         from outgoing_messages m
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
            and r.kind = case when m.rule_id is null then 'announcement' else 'rule' end
@@ -95,7 +95,7 @@ export class MessageContexts {
     { customerCardId, cardId }: Pick<MessageContext, 'customerCardId' | 'cardId'>,
   ): Promise<HolderCard | undefined> {
     const [card] = await query<HolderCard>(this.pool, {
-      name: `customer_messages_card_${channel}`,
+      name: `campaign_messages_card_${channel}`,
       text: `select k.id, k.uuid, n.email, n.phone
              from customer_cards k join customer_names n on n.id = k.customer_id
              where k.customer_id = $1 and k.merged_into is null and ${renderSuits(channel)}

@@ -17,7 +17,7 @@ import {
   type HolderChannel,
   type Reach,
   type UnreachedReason,
-} from './message-channel.js';
+} from '#outbound/messages/message-channel.js';
 import { ISSUES } from '#translations/issues.js';
 
 const channelsField = defineKind<HolderChannel[]>(ChannelsField, (docs) =>

@@ -7,7 +7,7 @@ import {
   ObjectProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
-import { CHANNELS, MESSAGE_REASONS } from './message-channel.js';
+import { CHANNELS, MESSAGE_REASONS } from '#outbound/messages/message-channel.js';
 import { ByChannelJson, optionalTimeField } from './message-fields.dto.js';
 import {
   RECIPIENT_STATES,

@@ -1,4 +1,4 @@
-import type { HolderChannel, MessageReason } from './message-channel.js';
+import type { HolderChannel, MessageReason } from '#outbound/messages/message-channel.js';
 
 /**
  * - queued: to be sent

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { CampaignKind } from './campaign.js';
-import type { HolderChannel } from './message-channel.js';
+import type { HolderChannel } from '#outbound/messages/message-channel.js';
 import {
   NO_MESSAGES,
   type MessageCounts,
@@ -30,7 +30,7 @@ const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as
     case when m.state = 'skipped' then null else m.channel end as channel,
     case when q.message_id is null then m.reason else 'silent' end as reason,
     case when m.state = 'queued' then m.due_at end as "dueAt", m.created_at as "createdAt", m.finished_at as "finishedAt"
-  from customer_messages m left join silent_messages q on q.message_id = m.id`;
+  from outgoing_messages m left join silent_messages q on q.message_id = m.id`;
 
 /** Lists of the messages of a campaign, and their counts. Those of an announcement are listed by customer. */
 const STATEMENTS = {
@@ -68,9 +68,9 @@ export class MessageRecipients {
     return query<MessageRecipient>(
       this.pool,
       state === null
-        ? { name: `customer_messages_of_${kind}`, text: `${text} ${order}`, values }
+        ? { name: `campaign_messages_of_${kind}`, text: `${text} ${order}`, values }
         : {
-            name: `customer_messages_of_${kind}_in`,
+            name: `campaign_messages_of_${kind}_in`,
             text: `${text} and m.state = $4 ${order}`,
             values: [...values, state],
           },
@@ -80,8 +80,8 @@ export class MessageRecipients {
   /** Counts the messages of campaigns: those of rules in the last 30 days. @returns by the ids of those that have any */
   async count(kind: CampaignKind, ids: number[]): Promise<Map<number, MessageCounts>> {
     const rows = await query<CountRow>(this.pool, {
-      name: `customer_messages_count_of_${kind}`,
-      text: `select ${kind}_id as id, state, channel, count(*) as count from customer_messages
+      name: `campaign_messages_count_of_${kind}`,
+      text: `select ${kind}_id as id, state, channel, count(*) as count from outgoing_messages
              where ${STATEMENTS[kind].ofIds} group by 1, 2, 3`,
       values: [ids],
     });

@@ -8,7 +8,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
-import { CHANNELS, type HolderChannel, type Reach } from './message-channel.js';
+import { CHANNELS, type HolderChannel, type Reach } from '#outbound/messages/message-channel.js';
 import { contentFields, ReachJson, toReachJson } from './message-fields.dto.js';
 import { COUNTS, CUSTOMER, toMessageCountsJson } from './message-recipient.dto.js';
 import type { MessageCounts } from './message-recipient.js';

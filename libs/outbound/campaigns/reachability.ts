@@ -1,6 +1,6 @@
 import { renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { renderCardsOfHolder } from '#outbound/passes/pass-holders.js';
-import type { HolderChannel, Reachability } from './message-channel.js';
+import type { HolderChannel, Reachability } from '#outbound/messages/message-channel.js';
 
 /** SQL about customers `c`: what decides by which channels they can be reached, see `Reachability`. */
 

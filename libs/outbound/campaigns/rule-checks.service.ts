@@ -7,8 +7,8 @@ import { renderSamePerson } from '#loyalty/stamping/same-person.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import { Audiences } from './audiences.service.js';
 import { CampaignQueue, type Progress, type Queued } from './campaign-queue.service.js';
-import type { NewMessage } from './customer-message-queue.service.js';
-import type { MessageReason } from './message-channel.js';
+import type { MessageReason } from '#outbound/messages/message-channel.js';
+import type { NewMessage } from './new-messages.service.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { renderOccasions, toRuleValues } from './rule-occasions.js';
 import { createRangeValues } from './rule-reaches.service.js';
@@ -36,12 +36,12 @@ type Range = { occasions: FoundOccasion[]; progress: Progress; isPart: boolean }
 
 /** Messages that a person got in seven days, or is about to get. */
 const RECENT = {
-  name: 'customer_messages_recent',
+  name: 'campaign_messages_recent',
   text: `select c.id as customer_id, count(*) as count
          from unnest($1::bigint[]) c (id)
          cross join lateral (${renderSamePerson('c.id')}) o
-         join customer_messages m on m.customer_id = o.id
-         where m.created_at > now() - interval '${WEEK}' and m.state in ('queued', 'sent')
+         join outgoing_messages m on m.customer_id = o.id
+         where m.kind = 'campaign' and m.created_at > now() - interval '${WEEK}' and m.state in ('queued', 'sent')
          group by c.id`,
 };
 

@@ -5,7 +5,7 @@ import { query } from '#platform/database/connection.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { PageRange } from '#platform/http/page.js';
 import { Audiences } from './audiences.service.js';
-import { chooseChannel, countReach, type ReachGroup } from './message-channel.js';
+import { chooseChannel, countReach, type ReachGroup } from '#outbound/messages/message-channel.js';
 import { CUSTOMER_NAME } from './message-recipients.service.js';
 import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
 import type { MessageRule } from './campaign.js';

@@ -10,7 +10,7 @@ import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
-import type { Contact } from './card-message.js';
+import type { Contact } from './message-channel.js';
 import type { PicturedCard } from './card-message-pictures.service.js';
 import type { CardMessageContent } from './card-message-texts.js';
 

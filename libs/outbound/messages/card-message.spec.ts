@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
-import { chooseRoute, findMessageRequests } from './card-message.js';
+import { findMessageRequests } from './card-message.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
 let events = 0;
@@ -81,82 +81,5 @@ describe('findMessageRequests', () => {
       [3, 8],
       [3, 7],
     ]);
-  });
-});
-
-describe('chooseRoute', () => {
-  const email = 'a@x.example';
-  const phone = '+4915112345678';
-  const smsCountries = ['DE'];
-  const both = { email: true, sms: true, smsCountries };
-
-  it('sends by e-mail when there is an address', () => {
-    expect(chooseRoute({ email, phone }, both, false)).toEqual({
-      kind: 'send',
-      channel: 'email',
-      to: email,
-    });
-  });
-
-  it('sends by SMS when there is no address, the mail server refuses it, or none is set up', () => {
-    const sms = { kind: 'send', channel: 'sms', to: phone };
-    expect(chooseRoute({ email: null, phone }, both, false)).toEqual(sms);
-    expect(chooseRoute({ email, phone }, both, true)).toEqual(sms);
-    expect(chooseRoute({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
-  });
-
-  it('sends no e-mail to an address from which one came back', () => {
-    const bounced = { email, hasBounced: true };
-    const sms = { kind: 'send', channel: 'sms', to: phone };
-    expect(chooseRoute({ ...bounced, phone }, both, false)).toEqual(sms);
-    const dropped = { kind: 'drop', reason: 'bounced' };
-    expect(chooseRoute({ ...bounced, phone: null }, both, false)).toEqual(dropped);
-  });
-
-  it('holds a message while nothing is set up that reaches the customer', () => {
-    const none = { email: false, sms: false, smsCountries };
-    const byMail = {
-      kind: 'hold',
-      channel: 'email',
-      reason: 'mail_not_set_up',
-    };
-    expect(chooseRoute({ email, phone }, none, false)).toEqual(byMail);
-    expect(chooseRoute({ email: null, phone }, none, false)).toEqual({
-      kind: 'hold',
-      channel: 'sms',
-      reason: 'sms_not_set_up',
-    });
-    expect(chooseRoute({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
-  });
-
-  it('sends SMS to the countries of the store only, and never to a number that costs more', () => {
-    const abroad = { email: null, phone: '+18762101234' };
-    const expectedHold = {
-      kind: 'hold',
-      channel: 'sms',
-      reason: 'country_not_allowed JM',
-    };
-    expect(chooseRoute(abroad, both, false)).toEqual(expectedHold);
-    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(expectedHold);
-    expect(chooseRoute(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
-      kind: 'send',
-    });
-    expect(chooseRoute({ email: null, phone: '+881641234567' }, both, false)).toEqual({
-      kind: 'drop',
-      reason: 'number_without_sms',
-    });
-    // A message that cannot go by SMS waits for the mail server.
-    const noMail = { ...both, email: false };
-    expect(chooseRoute({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
-    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(expectedHold);
-  });
-
-  it('drops a message to a customer without a usable address or number', () => {
-    expect(chooseRoute({ email: null, phone: '015112345678' }, both, false)).toEqual({
-      kind: 'drop',
-      reason: 'no_country_code',
-    });
-    expect(chooseRoute({ email, phone: null }, both, true)).toMatchObject({ kind: 'drop' });
-    expect(chooseRoute({ email: null, phone: null }, both, false)).toMatchObject({ kind: 'drop' });
   });
 });

@@ -2,11 +2,10 @@ import type { CardLinksRequested, CustomerCreated } from '#loyalty/customers/cus
 import { SAME_REQUEST_MS } from '#loyalty/customers/card-links.js';
 import type { CustomerCardIssued } from '#loyalty/stamping/customer-card.events.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
-import { judgeSmsNumber } from './sms-destination.js';
-
-export type MessageChannel = 'email' | 'sms';
+import type { MessageChannel } from './message-channel.js';
 
 /**
+ * What the outbox shows:
  * - queued: to be sent
  * - held: not sent by itself; a user may send it later
  * - sent: accepted by the mail server or the SMS provider
@@ -14,6 +13,12 @@ export type MessageChannel = 'email' | 'sms';
  * - dropped: there is nobody to send it to
  */
 export type CardMessageState = 'queued' | 'held' | 'sent' | 'failed' | 'dropped';
+
+/** SQL of the condition that a card link `m` waits for a user to send it. */
+export const IS_HELD = `m.state = 'queued' and m.due_at is null and m.reason is not null`;
+
+/** SQL of the state of a card link `m`, see `CardMessageState`. */
+export const CARD_MESSAGE_STATE = `case when m.state = 'skipped' then 'dropped' when ${IS_HELD} then 'held' else m.state end`;
 
 /** A message as the users of its store see it. */
 export type OutboxEntry = {
@@ -114,67 +119,4 @@ function isRepeat(later: MessageRequest, earlier: MessageRequest): boolean {
     later.customerCardId === earlier.customerCardId &&
     later.at.getTime() - earlier.at.getTime() < SAME_REQUEST_MS
   );
-}
-
-/** The current addresses of a customer. @property hasBounced whether an e-mail to the address came back */
-export type Contact = { email: string | null; phone: string | null; hasBounced?: boolean };
-
-/** Why a message is not sent. A country that the store sends no SMS to stands behind: ISO 3166-1 alpha-2. */
-export type UnsentReason =
-  | 'erased'
-  | 'no_address'
-  | 'bounced'
-  | 'no_country_code'
-  | 'number_without_sms'
-  | 'mail_not_set_up'
-  | 'sms_not_set_up'
-  | 'phone_not_entered'
-  | 'too_many_signups'
-  | 'too_many_emails'
-  | 'too_many_sms'
-  | 'too_many_to_address'
-  | `country_not_allowed ${string}`;
-
-export type Route =
-  | { kind: 'send'; channel: MessageChannel; to: string }
-  /** No channel can reach the customer now. */
-  | { kind: 'hold'; channel: MessageChannel; reason: UnsentReason }
-  | { kind: 'drop'; reason: UnsentReason };
-
-/**
- * The channels that are set up.
- * @property smsCountries the countries that the store sends SMS to, ISO 3166-1 alpha-2
- */
-export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonly string[] };
-
-/**
- * Chooses the channel of a message: e-mail first. SMS go to phones of people in the store's countries only.
- * @param mailRefused the mail server does not know the address
- */
-export function chooseRoute(
-  { email, phone, hasBounced = false }: Contact,
-  channels: Channels,
-  mailRefused: boolean,
-): Route {
-  const byMail = mailRefused || hasBounced ? null : email;
-  if (byMail !== null && channels.email) return { kind: 'send', channel: 'email', to: byMail };
-  const bySms = phone === null ? null : routeBySms(phone, channels);
-  if (bySms?.kind === 'send') return bySms;
-  if (byMail !== null) return { kind: 'hold', channel: 'email', reason: 'mail_not_set_up' };
-  return bySms ?? { kind: 'drop', reason: hasBounced ? 'bounced' : 'no_address' };
-}
-
-function routeBySms(phone: string, { sms, smsCountries }: Channels): Route {
-  if (!phone.startsWith('+')) return { kind: 'drop', reason: 'no_country_code' };
-  const destination = judgeSmsNumber(phone, smsCountries);
-  switch (destination.kind) {
-    case 'allowed':
-      return sms
-        ? { kind: 'send', channel: 'sms', to: phone }
-        : { kind: 'hold', channel: 'sms', reason: 'sms_not_set_up' };
-    case 'foreign':
-      return { kind: 'hold', channel: 'sms', reason: `country_not_allowed ${destination.country}` };
-    case 'unsuitable':
-      return { kind: 'drop', reason: 'number_without_sms' };
-  }
 }

@@ -1,57 +1,49 @@
-import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#platform/kernel/email-address.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { query, type Queryable } from '#platform/database/connection.js';
 import { WindowCounts } from '#platform/database/window-counts.js';
 import { MasterKeys, type SealedColumn } from '#platform/database/master-keys.js';
-import {
-  JobQueue,
-  type Job,
-  type JobOutcome,
-  type JobTable,
-} from '#platform/database/job-queue.js';
-import { ProcessSession } from '#platform/database/process-session.js';
-import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
+import { GIVE_UP_SECONDS, type Mail } from './mail.js';
 import { MESSAGES_PER_ADDRESS_PER_DAY } from './message-limits.service.js';
+import type { LoadedMessage, Message, MessageKind } from './message-sending.service.js';
 
 const PURPOSE = 'mails';
+const NOT_OPENED = {
+  kind: 'failed',
+  error: 'cannot be decrypted with the master key. Check that MASTER_KEY belongs to this database',
+} as const;
 const getContext = (mailId: unknown): string => `mail ${String(mailId)}`;
 
 export const MAIL_COLUMN: SealedColumn = {
   name: 'mails',
-  table: 'mail_outbox',
+  table: 'outgoing_messages',
   column: 'sealed',
-  id: 'id',
+  id: 'uuid',
   idType: 'uuid',
   purpose: PURPOSE,
   getContext,
 };
 
-export type QueuedMail = { id: string; sealed: Buffer; giveUpAt: Date };
-
-const TABLE: JobTable<QueuedMail> = {
-  name: 'mail_outbox',
-  key: ['id'],
-  columns: { id: 'id', sealed: 'sealed', giveUpAt: 'give_up_at' },
-};
-
 /**
- * Stores queued mails. Each is sealed as a whole, since it names a person and may contain a link that signs its reader
- * in. A process that dies after sending a mail and before removing it causes a second copy.
+ * Stores e-mails of the service to its users and to operators. Each is sealed as a whole, since it names a person and may
+ * contain a link that signs its reader in. A process that dies after sending a mail and before removing it causes a second
+ * copy.
  */
 @Injectable()
-export class MailOutbox extends JobQueue<QueuedMail> {
+export class MailOutbox implements MessageKind {
+  readonly name = 'mail';
+  readonly channels = ['email'] as const;
+  readonly isSentOnce = false;
+  readonly limits = null;
+  private readonly log = new Logger('mail');
+
   constructor(
-    pool: Pool,
-    session: ProcessSession,
     private readonly keys: MasterKeys,
     private readonly counts: WindowCounts,
     private readonly config: Config,
-  ) {
-    super(pool, session, TABLE, MAIL_RETRIES);
-  }
+  ) {}
 
   /**
    * Adds mails, in the caller's transaction. Stores nothing without a mail server: by the time one is set up, the e-mail
@@ -64,8 +56,8 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     const ids = mails.map(() => createId());
     await query(transaction, {
       name: 'mail_add',
-      text: `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
-             select id, sealed, now(), now(), coalesce($3::timestamptz, now() + make_interval(secs => $4))
+      text: `insert into outgoing_messages (kind, uuid, account_id, channel, sealed, due_at, give_up_at)
+             select 'mail', id, 0, 'email', sealed, now(), coalesce($3::timestamptz, now() + make_interval(secs => $4))
              from unnest($1::uuid[], $2::bytea[]) as m (id, sealed)`,
       values: [
         ids,
@@ -90,26 +82,27 @@ export class MailOutbox extends JobQueue<QueuedMail> {
     return seconds;
   }
 
-  /**
-   * Removes an e-mail that was sent or given up, and records the outcome with the retirement notice, if it is one. One that
-   * was sent even after the lease, since nobody has to send it again.
-   */
-  override async finish({ id, leaseUntil }: Job<QueuedMail>, { kind }: JobOutcome): Promise<void> {
-    await this.pool.query({
-      name: 'mail_outbox_finish',
-      text: `
-        with gone as (
-          delete from mail_outbox where id = $1 and ($2 = 'sent' or due_at = $3::timestamptz) returning id
-        )
-        update api_retirement_notices n set ended_at = now(), outcome = $2 from gone where n.mail_id = gone.id`,
-      values: [id, kind === 'done' ? 'sent' : 'given_up', leaseUntil],
-    });
+  /** Loads an e-mail. One that cannot be decrypted is retried like any other, and meanwhile the operator is alerted. */
+  async load(message: Pick<Message, 'uuid' | 'sealed'>): Promise<LoadedMessage> {
+    return {
+      customerId: null,
+      isStillTrue: true,
+      audibleAt: 0,
+      choose: () => ({ channel: 'email', reason: null }),
+      render: async () => {
+        const mail = this.open(message);
+        if (mail) return { kind: 'email', mail, customerCardId: null };
+        this.log.error(`mail ${message.uuid} ${NOT_OPENED.error}`);
+        return NOT_OPENED;
+      },
+    };
   }
 
   /** Decrypts an e-mail. @returns null when the master key cannot decrypt it */
-  open({ id, sealed }: QueuedMail): Mail | null {
+  open({ uuid, sealed }: Pick<Message, 'uuid' | 'sealed'>): Mail | null {
+    if (sealed === null) return null;
     try {
-      return JSON.parse(this.keys.open(PURPOSE, sealed, getContext(id)).toString()) as Mail;
+      return JSON.parse(this.keys.open(PURPOSE, sealed, getContext(uuid)).toString()) as Mail;
     } catch {
       return null;
     }

@@ -2,13 +2,13 @@ import { Module } from '@nestjs/common';
 import { RecordBounceHandler } from '#loyalty/customers/email-bounces.commands.js';
 import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { CardMessagePictures } from './card-message-pictures.service.js';
-import { CardMessagesFollower } from './card-messages.subscription.js';
-import { CardMessageSending } from './card-message-sending.service.js';
+import { CardLinks } from './card-links.service.js';
+import { CardLinkFollower } from './card-links.subscription.js';
 import { EmailBounces } from './email-bounces.service.js';
-import { MailQueue } from './mail-queue.service.js';
 import { MessageDispatch } from './message-dispatch.service.js';
+import { MessageLimits } from './message-limits.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
-import { MessageRetention } from './message-retention.service.js';
+import { MessageSending } from './message-sending.service.js';
 import { MessagesModule } from './messages.module.js';
 import { RetirementNotices } from './retirement-notices.service.js';
 import { SmsClient } from './sms.client.js';
@@ -18,28 +18,19 @@ import { SmtpClient } from './smtp.client.js';
 @Module({
   imports: [MessagesModule, CardImagesModule],
   providers: [
-    CardMessagesFollower,
+    CardLinkFollower,
+    CardLinks,
     CardMessagePictures,
-    CardMessageSending,
     EmailBounces,
-    MailQueue,
     MessageDispatch,
+    MessageLimits,
     MessageMetrics,
-    MessageRetention,
+    MessageSending,
     RecordBounceHandler,
     RetirementNotices,
     SmsClient,
     SmtpClient,
   ],
-  exports: [
-    CardMessagePictures,
-    CardMessagesFollower,
-    EmailBounces,
-    MessageDispatch,
-    MessageRetention,
-    RetirementNotices,
-    SmsClient,
-    SmtpClient,
-  ],
+  exports: [CardLinkFollower, CardMessagePictures, MessageDispatch, RetirementNotices, SmtpClient],
 })
 export class MessageDispatchModule {}

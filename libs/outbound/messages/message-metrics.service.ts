@@ -5,16 +5,13 @@ import { addGauge, shareReads } from '#platform/kernel/gauges.js';
 
 const POLL_INTERVAL_MS = 5_000;
 
-/** Selects the age of the oldest message of each kind, from indexes that contain queued messages only. */
+/** Selects the age of the oldest message of each kind, from an index that contains due messages only. */
 const SELECT_AGES = `
-  select 'mail' as kind, (select extract(epoch from now() - min(created_at)) from mail_outbox)::float8 as seconds
-  union all
-  select 'card_' || c.channel,
-    (select extract(epoch from now() - min(m.enqueued_at)) from card_messages m
-     where m.channel = c.channel and m.due_at is not null)::float8
-  from (values ('email'), ('sms')) as c (channel)`;
-
-export type MessageKind = 'mail' | 'card_email' | 'card_sms';
+  select label, (
+    select extract(epoch from now() - min(m.enqueued_at)) from outgoing_messages m
+    where m.kind = k.kind and m.channel = k.channel and m.due_at is not null)::float8 as seconds
+  from (values ('mail', 'mail', 'email'), ('card_email', 'card_link', 'email'), ('card_sms', 'card_link', 'sms'))
+    k (label, kind, channel)`;
 
 /** Exports metrics of e-mails and SMS, by kind only: the number of stores is unbounded. */
 @Injectable()
@@ -36,15 +33,13 @@ export class MessageMetrics {
         labelNames: ['kind'],
       },
       shareReads(new Logger('metrics'), 'the ages of messages', POLL_INTERVAL_MS, async (gauge) => {
-        const { rows } = await pool.query<{ kind: MessageKind; seconds: number | null }>(
-          SELECT_AGES,
-        );
-        for (const { kind, seconds } of rows) gauge.set({ kind }, Math.max(0, seconds ?? 0));
+        const { rows } = await pool.query<{ label: string; seconds: number | null }>(SELECT_AGES);
+        for (const { label: kind, seconds } of rows) gauge.set({ kind }, Math.max(0, seconds ?? 0));
       }),
     );
   }
 
-  countAttempt(kind: MessageKind, result: 'sent' | 'failed' | 'refused'): void {
+  countAttempt(kind: string, result: 'sent' | 'failed' | 'refused'): void {
     this.attempts.inc({ kind, result });
   }
 }

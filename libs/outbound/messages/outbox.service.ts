@@ -8,12 +8,14 @@ import { RepeatedAudits } from '#platform/event-store/commands/repeated-audits.s
 import { AuditedWrites } from '#platform/event-store/commands/audited-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
-  chooseRoute,
+  CARD_MESSAGE_STATE,
+  IS_HELD,
   type CardMessageState,
-  type MessageChannel,
-  type OutboxEntry,
   type MessagePreview,
+  type OutboxEntry,
 } from './card-message.js';
+import { GIVE_UP_SECONDS } from './mail.js';
+import { chooseRoute, type MessageChannel } from './message-channel.js';
 import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
 const PAGE_SIZE = 50;
@@ -33,38 +35,40 @@ type Row = {
   customer: string | null;
 };
 
-const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id, m.arrival, m.arrival_code,
+const COLUMNS = `m.uuid as id, ${CARD_MESSAGE_STATE} as state, m.channel, m.created_at as requested_at, m.finished_at, m.due_at, m.attempts,
+  m.reason, m.provider_id, m.arrival, m.arrival_code,
   (select concat_ws(' ', c.first_name, c.last_name)
    from customer_names c where c.id = m.customer_id) as customer`;
 
 const LATEST = {
   name: 'outbox_latest',
-  text: `select ${COLUMNS} from card_messages m
-         where account_id = $1 order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
+  text: `select ${COLUMNS} from outgoing_messages m
+         where m.kind = 'card_link' and m.account_id = $1 order by m.created_at desc, m.id desc limit ${PAGE_SIZE + 1}`,
 };
 
 const OLDER = {
   name: 'outbox_older',
-  text: `select ${COLUMNS} from card_messages m
-         where account_id = $1 and (requested_at, id) <
-           (select requested_at, id from card_messages where id = $2 and account_id = $1)
-         order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
+  text: `select ${COLUMNS} from outgoing_messages m
+         where m.kind = 'card_link' and m.account_id = $1 and (m.created_at, m.id) <
+           (select created_at, id from outgoing_messages where uuid = $2 and kind = 'card_link' and account_id = $1)
+         order by m.created_at desc, m.id desc limit ${PAGE_SIZE + 1}`,
 };
 
 const ONE = {
   name: 'outbox_one',
-  text: `select ${COLUMNS}, m.customer_card_id from card_messages m where id = $1 and account_id = $2`,
+  text: `select ${COLUMNS}, m.customer_card_id from outgoing_messages m
+         where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2`,
 };
 
 /** Enqueues a message anew, so that it is tried for a day, unless it is queued or sent already. */
 const SEND = `
-  update card_messages
-  set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
-    mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null,
-    held_channels = '{}', phone_missing = false, counted_at = null
-  where id = $1 and account_id = $2
-    and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')
-  returning id`;
+  update outgoing_messages m
+  set state = 'queued', due_at = now(), enqueued_at = now(), give_up_at = now() + interval '${GIVE_UP_SECONDS} seconds',
+    attempts = 0, finished_at = null, reason = null, refused_channels = '{}', channel = $3, provider_id = null,
+    arrival = null, arrival_code = null, held_channels = '{}', phone_missing = false, counted_at = null
+  where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2
+    and (${IS_HELD} or m.state in ('failed', 'skipped') or m.state = 'sent' and m.arrival = 'undelivered')
+  returning m.id`;
 
 /** Shows card links to the users of a store, and sends them at their request. */
 @Injectable()
@@ -150,7 +154,7 @@ export class Outbox {
       content,
       route:
         content &&
-        chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }, false),
+        chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }),
     };
   }
 }

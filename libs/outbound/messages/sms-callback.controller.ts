@@ -10,9 +10,9 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Records a report, but never replaces `delivered`: reports come in any order, also of attempts without a response. */
 const RECORD = {
-  name: 'card_messages_arrival',
-  text: `update card_messages set arrival = $3, arrival_code = $4
-         where id = $1 and channel = 'sms' and (provider_id is null or provider_id = $2)
+  name: 'outgoing_messages_arrival',
+  text: `update outgoing_messages set arrival = $3, arrival_code = $4
+         where uuid = $1 and channel = 'sms' and (provider_id is null or provider_id = $2)
            and arrival is distinct from 'delivered'`,
 };
 

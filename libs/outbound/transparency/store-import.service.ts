@@ -29,7 +29,7 @@ import {
   toReadModelUpdate,
   type StreamReplay,
 } from '#platform/event-store/verification/stream-replay.js';
-import { startMessages } from '#outbound/messages/card-messages.service.js';
+import { startMessages } from '#outbound/messages/card-link-requests.service.js';
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { openCheckpoint } from './checkpoint.js';
 import {

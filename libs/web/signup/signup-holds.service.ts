@@ -5,7 +5,7 @@ import { query } from '#platform/database/connection.js';
 import { WindowCounts, renderDeleteExpired } from '#platform/database/window-counts.js';
 import { CapOverrides } from '#platform/event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#platform/http/rate-limit.js';
-import type { MessageChannel } from '#outbound/messages/card-message.js';
+import type { MessageChannel } from '#outbound/messages/message-channel.js';
 import { calculateNetworkShare } from './network-share.js';
 import type { Signup } from './signup-form.js';
 

@@ -14,7 +14,7 @@ import {
   LANGUAGE_CODES,
   type Translations,
 } from '#translations/translations.js';
-import { chooseRoute, type Route } from '#outbound/messages/card-message.js';
+import { chooseRoute, type Route } from '#outbound/messages/message-channel.js';
 import { assertOwnSite } from '#web/pages/own-site.js';
 import { PageError } from '#web/pages/page-error.js';
 import { CapReachedError } from '#platform/event-store/port/caps.js';
@@ -135,7 +135,7 @@ export class SignupController {
   private routeTo({ email, phone }: Signup, { store }: SignupPoster): Route {
     const { mail, sms } = this.config;
     const channels = { email: mail !== null, sms: sms !== null };
-    return chooseRoute({ email, phone }, { ...channels, smsCountries: store.smsCountries }, false);
+    return chooseRoute({ email, phone }, { ...channels, smsCountries: store.smsCountries });
   }
 
   /** Finds an open poster. @returns otherwise the page that says why it is not open */

@@ -18,7 +18,7 @@ import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
 import { customer, listUniqueValues } from '#loyalty/customers/customer.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
-import type { MessageChannel } from '#outbound/messages/card-message.js';
+import type { MessageChannel } from '#outbound/messages/message-channel.js';
 import { WebCards } from '#web/web-card/web-cards.service.js';
 import type { Signup } from './signup-form.js';
 import { SignupHolds } from './signup-holds.service.js';

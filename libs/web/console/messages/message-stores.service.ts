@@ -4,7 +4,7 @@ import { NotFoundError } from '#platform/kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
-import { isChannel } from '#outbound/campaigns/message-channel.js';
+import { isChannel } from '#outbound/messages/message-channel.js';
 import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { renderHolderSms } from '#outbound/campaigns/holder-message-texts.js';

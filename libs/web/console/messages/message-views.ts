@@ -5,7 +5,7 @@ import {
   isChannel,
   type HolderChannel,
   type Reach,
-} from '#outbound/campaigns/message-channel.js';
+} from '#outbound/messages/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#outbound/campaigns/message-recipient.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';

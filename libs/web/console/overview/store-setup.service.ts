@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
+import { IS_HELD } from '#outbound/messages/card-message.js';
 import type { StepName } from './steps.js';
 
 /** Only the newest messages are looked at. */
@@ -24,9 +25,9 @@ const WAITING = {
   text: `
     select (
         select count(*) from (
-          select state from card_messages where account_id = $1
-          order by requested_at desc, id desc limit ${MAX_MESSAGES}
-        ) m where m.state = 'held'
+          select state, due_at, reason from outgoing_messages where kind = 'card_link' and account_id = $1
+          order by created_at desc, id desc limit ${MAX_MESSAGES}
+        ) m where ${IS_HELD}
       )::int as messages,
       (select count(*) from imports where account_id = $1 and state = 'ready')::int as imports`,
 };

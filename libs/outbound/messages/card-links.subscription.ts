@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { LOCKS } from '#platform/database/locks.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
-import { CARD_MESSAGES, CardMessages } from './card-messages.service.js';
+import { CARD_MESSAGES, CardLinkRequests } from './card-link-requests.service.js';
 
 /** Follows the log for message requests, and enqueues their messages. */
 @Injectable()
-export class CardMessagesFollower {
+export class CardLinkFollower {
   constructor(
     private readonly followers: Followers,
-    private readonly messages: CardMessages,
+    private readonly requests: CardLinkRequests,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
@@ -21,7 +21,7 @@ export class CardMessagesFollower {
         batch: 500,
         gatherMs: 500,
         effect: 'no card links are sent',
-        advance: (step, events) => this.messages.advance(step, events),
+        advance: (step, events) => this.requests.advance(step, events),
       },
       signal,
     );

@@ -1,9 +1,14 @@
+import { judgeSmsNumber } from './sms-destination.js';
+
 /**
  * - wallet: on the pass in Apple Wallet or Google Wallet, as a notification
  * - web_push: as a notification of the browser in which the card was opened
  */
 export const CHANNELS = ['wallet', 'web_push', 'email', 'sms'] as const;
 export type HolderChannel = (typeof CHANNELS)[number];
+
+/** A channel that needs an address. */
+export type MessageChannel = 'email' | 'sms';
 
 /** Tells whether a value is the name of a channel. */
 export function isChannel(value: unknown): value is HolderChannel {
@@ -149,4 +154,84 @@ export function countReach(
     byChannel,
     reasons: [...reasons.values()].sort((a, b) => places(a) - places(b) || b.people - a.people),
   };
+}
+
+/** The current addresses of a customer. @property hasBounced whether an e-mail to the address came back */
+export type Contact = { email: string | null; phone: string | null; hasBounced?: boolean };
+
+/** Why a card link is not sent. A country that the store sends no SMS to stands behind: ISO 3166-1 alpha-2. */
+export type UnsentReason =
+  | 'erased'
+  | 'no_address'
+  | 'bounced'
+  | 'no_country_code'
+  | 'number_without_sms'
+  | 'mail_not_set_up'
+  | 'sms_not_set_up'
+  | 'phone_not_entered'
+  | 'too_many_signups'
+  | 'too_many_emails'
+  | 'too_many_sms'
+  | 'too_many_to_address'
+  | `country_not_allowed ${string}`;
+
+export type Route =
+  | { kind: 'send'; channel: MessageChannel; to: string }
+  /** The channel cannot reach the customer now. */
+  | { kind: 'hold'; channel: MessageChannel; reason: UnsentReason }
+  | { kind: 'drop'; reason: UnsentReason };
+
+/**
+ * The channels that are set up.
+ * @property smsCountries the countries that the store sends SMS to, ISO 3166-1 alpha-2
+ */
+export type Channels = SetUp & { smsCountries: readonly string[] };
+
+/**
+ * Chooses the channel of a card link: e-mail first.
+ * @param refused the channels whose servers do not know the address
+ */
+export function chooseRoute(
+  contact: Contact,
+  channels: Channels,
+  refused: readonly HolderChannel[] = [],
+): Route {
+  const routes = (['email', 'sms'] as const)
+    .filter((channel) => !refused.includes(channel))
+    .map((channel) => routeBy(channel, contact, channels));
+  const hasAddress = (route: Route) =>
+    route.kind !== 'drop' || !['no_address', 'bounced'].includes(route.reason);
+  return (
+    routes.find(({ kind }) => kind === 'send') ??
+    routes.find(hasAddress) ??
+    routes[0] ?? { kind: 'drop', reason: 'no_address' }
+  );
+}
+
+/** Finds where a message to a customer goes by a channel. SMS go to phones of people in the store's countries only. */
+export function routeBy(
+  channel: MessageChannel,
+  { email, phone, hasBounced = false }: Contact,
+  { email: hasMail, sms: hasSms, smsCountries }: Channels,
+): Route {
+  const to = channel === 'email' ? email : phone;
+  if (to === null) return { kind: 'drop', reason: 'no_address' };
+  if (channel === 'email') {
+    if (hasBounced) return { kind: 'drop', reason: 'bounced' };
+    return hasMail
+      ? { kind: 'send', channel, to }
+      : { kind: 'hold', channel, reason: 'mail_not_set_up' };
+  }
+  if (!to.startsWith('+')) return { kind: 'drop', reason: 'no_country_code' };
+  const destination = judgeSmsNumber(to, smsCountries);
+  switch (destination.kind) {
+    case 'allowed':
+      return hasSms
+        ? { kind: 'send', channel, to }
+        : { kind: 'hold', channel, reason: 'sms_not_set_up' };
+    case 'foreign':
+      return { kind: 'hold', channel, reason: `country_not_allowed ${destination.country}` };
+    case 'unsuitable':
+      return { kind: 'drop', reason: 'number_without_sms' };
+  }
 }

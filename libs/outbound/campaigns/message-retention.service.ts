@@ -11,15 +11,18 @@ const IS_FINISHED = 'm.finished_at < now() - make_interval(days => $1) and m.due
 function renderDelete(selection: string): string {
   return `with old as materialized (${selection}),
     silent as (delete from silent_messages where message_id in (select id from old))
-    delete from customer_messages where id in (select id from old)`;
+    delete from outgoing_messages where id in (select id from old)`;
 }
 
-/** The counts of announcements that were sent are stored with them. Those of others come from their messages. */
-const OF_ANNOUNCEMENTS = {
-  name: 'customer_messages_delete_of_announcements',
-  text: renderDelete(`select m.id from customer_messages m
-    where m.announcement_id is not null and ${IS_FINISHED} and exists (
-      select from campaigns a where a.kind = 'announcement' and a.id = m.announcement_id and a.state = 'sent')
+/**
+ * Card links and messages of announcements. The counts of announcements that were sent are stored with them. Those of others
+ * come from their messages.
+ */
+const FINISHED = {
+  name: 'outgoing_messages_delete_finished',
+  text: renderDelete(`select m.id from outgoing_messages m
+    where m.rule_id is null and ${IS_FINISHED} and (m.announcement_id is null or exists (
+      select from campaigns a where a.kind = 'announcement' and a.id = m.announcement_id and a.state = 'sent'))
     order by m.finished_at limit ${BATCH_SIZE} for update of m skip locked`),
 };
 
@@ -28,23 +31,23 @@ const OF_ANNOUNCEMENTS = {
  * A rule that is enabled is checked from `checked_until` on, and any other from the time at which it is enabled.
  */
 const OF_RULES = {
-  name: 'customer_messages_delete_of_rules',
+  name: 'outgoing_messages_delete_of_rules',
   text: renderDelete(`select m.id from campaigns r
     cross join lateral (
-      select n.id from customer_messages n
+      select n.id from outgoing_messages n
       where n.rule_id = r.id and n.created_at <
         case when r.due_at is null then now() else least(r.checked_until, now()) end
           - make_interval(days => greatest($1, case when r.state <> 'deleted' then ($2::jsonb ->> (r.trigger ->> 'kind'))::int end))
       order by n.created_at limit ${BATCH_SIZE}) old
-    join customer_messages m on m.id = old.id
+    join outgoing_messages m on m.id = old.id
     where r.kind = 'rule' and ${IS_FINISHED}
     limit ${BATCH_SIZE} for update of m skip locked`),
 };
 
-/** Deletes messages to holders that were finished long ago, where a setting says so. */
+/** Deletes messages that were finished long ago, where a setting says so. Those that are held or queued stay. */
 @Injectable()
-export class CustomerMessageRetention {
-  private readonly log = new Logger('messages to customers');
+export class MessageRetention {
+  private readonly log = new Logger('messages');
 
   constructor(
     private readonly pool: Pool,
@@ -56,15 +59,14 @@ export class CustomerMessageRetention {
     const { messageRetentionDays: days } = this.config;
     if (days === null) return;
     await workDaily(this.log, signal, async () => {
-      const ofAnnouncements = await this.deleteOfAnnouncements(days);
-      const ofRules = await this.deleteOfRules(days);
-      return Math.max(ofAnnouncements, ofRules) === BATCH_SIZE;
+      const counts = [await this.deleteFinished(days), await this.deleteOfRules(days)];
+      return Math.max(...counts) === BATCH_SIZE;
     });
   }
 
-  /** Deletes a batch of the messages of announcements. @returns how many it had */
-  async deleteOfAnnouncements(days: number): Promise<number> {
-    return (await this.pool.query({ ...OF_ANNOUNCEMENTS, values: [days] })).rowCount ?? 0;
+  /** Deletes a batch of card links and of the messages of announcements. @returns how many it had */
+  async deleteFinished(days: number): Promise<number> {
+    return (await this.pool.query({ ...FINISHED, values: [days] })).rowCount ?? 0;
   }
 
   /** Deletes a batch of the messages of rules. @returns how many it had */

@@ -1,0 +1,204 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { getNowMs } from '#platform/kernel/clock.js';
+import { DamagedHistoryError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
+import { Config } from '#configuration/config.js';
+import { Batcher } from '#platform/database/batcher.js';
+import { inTransaction } from '#platform/database/connection.js';
+import { RecordMessage } from '#loyalty/customers/customer-messages.commands.js';
+import { CardMessageContents } from '#outbound/messages/card-message-contents.service.js';
+import { CardMessagePictures } from '#outbound/messages/card-message-pictures.service.js';
+import {
+  CHANNELS,
+  chooseChannel,
+  routeBy,
+  type HolderChannel,
+  type MessageReason,
+} from '#outbound/messages/message-channel.js';
+import type {
+  Choice,
+  LoadedMessage,
+  Message,
+  MessageKind,
+  Rendered,
+} from '#outbound/messages/message-sending.service.js';
+import { OutgoingMessages } from '#outbound/messages/outgoing-messages.service.js';
+import { PassMessageWriter } from '#outbound/passes/pass-messages.service.js';
+import { Audiences, type Addressee } from './audiences.service.js';
+import { renderHolderMail, renderHolderSms } from './holder-message-texts.js';
+import {
+  MessageContexts,
+  type HolderCard,
+  type MessageContext,
+} from './message-contexts.service.js';
+import { MessageSettingsService } from './message-settings.service.js';
+import { findAudibleTime } from './quiet-hours.js';
+
+/** Messages on passes are written together, because each batch holds the lock under which passes change. */
+const MAX_BATCH = 100;
+/** A pass shows one message: another one for the same pass waits for a later batch. */
+const NEXT_BATCH_MS = 1_000;
+
+type PassItem = { message: Message; context: MessageContext; card: HolderCard };
+
+/** Messages that stores write to the holders of their cards. Each is recorded in the history of its customer. */
+@Injectable()
+export class CampaignMessages implements MessageKind {
+  readonly name = 'campaign';
+  readonly channels = CHANNELS;
+  readonly isSentOnce = true;
+  readonly limits = {
+    reasons: { email: 'email_limit', sms: 'sms_limit', address: 'address_limit' },
+    isAwaited: true,
+  } as const satisfies MessageKind['limits'] & { reasons: Record<string, MessageReason> };
+  private readonly passes = new Batcher<PassItem, void>(1, MAX_BATCH, (items) =>
+    this.writeOnPasses(items),
+  );
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly queue: OutgoingMessages,
+    private readonly contexts: MessageContexts,
+    private readonly audiences: Audiences,
+    private readonly settings: MessageSettingsService,
+    private readonly writer: PassMessageWriter,
+    private readonly cardContents: CardMessageContents,
+    private readonly pictures: CardMessagePictures,
+    private readonly commands: CommandBus,
+    private readonly config: Config,
+  ) {}
+
+  async load(message: Message): Promise<LoadedMessage | undefined> {
+    const context = await this.findContext(message);
+    const addressee = await this.findAddressee(message);
+    if (!addressee) return undefined;
+    const { quiet } = await this.settings.get(message.accountId);
+    return {
+      customerId: addressee.customerId,
+      isStillTrue: context.isStillTrue,
+      audibleAt: findAudibleTime(getNowMs(), quiet, context.timeZone),
+      choose: (refused) => this.choose(message, context, addressee, refused),
+      render: (channel) => this.render(message, context, addressee, channel),
+    };
+  }
+
+  /** Records a message in the history of its customer, or of the one who goes on for them. An erased one's has it not. */
+  async record(message: Message): Promise<void> {
+    const { uuid, accountId, channel } = message;
+    const context = await this.findContext(message);
+    const customerId = (await this.findAddressee(message))?.customerId ?? message.customerId;
+    if (customerId === null) return;
+    const { announcementId, ruleId, title, text } = context;
+    const by = {
+      accountId,
+      actor: context.actor ?? { type: 'system', id: 0 },
+      channel: 'system',
+      requestId: `message-${uuid}`,
+    };
+    const sent = { messageId: uuid, announcementId, ruleId, channel, personal: { title, text } };
+    try {
+      await this.commands.execute(new RecordMessage(by, customerId, sent));
+    } catch (error) {
+      const isUnrecordable = [NotFoundError, RejectedError, DamagedHistoryError].some(
+        (kind) => error instanceof kind,
+      );
+      if (!isUnrecordable) throw error;
+    }
+  }
+
+  private async findContext({ id }: Message): Promise<MessageContext> {
+    const context = await this.contexts.find(id);
+    if (!context) throw new Error(`message ${id} has no store`);
+    return context;
+  }
+
+  private async findAddressee({ customerId }: Message): Promise<Addressee | undefined> {
+    if (customerId === null) return undefined;
+    return (await this.audiences.findAddressees([customerId])).get(customerId);
+  }
+
+  private choose(
+    message: Message,
+    { channels }: MessageContext,
+    { person }: Addressee,
+    refused: readonly HolderChannel[],
+  ): Choice {
+    const left = channels.filter((one) => !refused.includes(one));
+    const { channel, reasons } = chooseChannel(person, left, this.audiences.setUp);
+    if (channel !== null) return { channel, reason: null };
+    const refusal = refused.length > 0 ? message.reason : null;
+    return { channel, reason: refusal ?? reasons[0]?.reason ?? 'no_card' };
+  }
+
+  private async render(
+    message: Message,
+    context: MessageContext,
+    { customerId }: Addressee,
+    channel: HolderChannel,
+  ): Promise<Rendered> {
+    const card = await this.contexts.findCard(customerId, channel, context);
+    if (!card) return { kind: 'outdated' };
+    if (channel === 'wallet' || channel === 'web_push') {
+      return { kind: 'pass', write: () => this.passes.add({ message, context, card }) };
+    }
+    const { smsCountries } = context;
+    const route = routeBy(channel, card, { ...this.audiences.setUp, smsCountries });
+    if (route.kind !== 'send') {
+      const missing: MessageReason = channel === 'email' ? 'no_email' : 'no_phone';
+      const reason: MessageReason = route.reason === 'no_address' ? missing : 'country';
+      return { kind: 'unreachable', reason };
+    }
+    const { to } = route;
+    if (channel === 'sms') {
+      const link = `${this.config.publicUrl}/passes/${card.uuid}`;
+      return {
+        kind: 'sms',
+        to,
+        text: renderHolderSms({ ...context, link }),
+        customerCardId: card.id,
+      };
+    }
+    const content = await this.cardContents.find(card.id);
+    // Its holder was erased just now.
+    if (!content) return { kind: 'outdated' };
+    const pictures = await this.pictures.drawIfPossible(content.pictured);
+    const mail = { to, ...renderHolderMail(context, content.content, pictures) };
+    return { kind: 'email', mail, customerCardId: card.id };
+  }
+
+  /** Writes messages on passes and marks them as sent, in one transaction. */
+  private async writeOnPasses(items: PassItem[]): Promise<PromiseSettledResult<void>[]> {
+    const firsts = new Map<number, PassItem>();
+    const waiting: PassItem[] = [];
+    for (const item of items) {
+      const { id } = item.card;
+      if (firsts.has(id)) waiting.push(item);
+      else firsts.set(id, item);
+    }
+    await inTransaction(this.pool, async (client) => {
+      const marked: PassItem[] = [];
+      for (const item of firsts.values()) {
+        const sent = { customerCardId: item.card.id };
+        if (await this.queue.markSent(item.message, sent, client)) marked.push(item);
+      }
+      await this.writer.write(
+        client,
+        marked.map(({ message, context, card }) => ({
+          customerCardId: card.id,
+          accountId: message.accountId,
+          message: {
+            id: message.id,
+            place: message.channel === 'wallet' ? 'wallet' : 'browser',
+            title: context.title,
+            text: context.text,
+          },
+        })),
+      );
+    });
+    for (const { message } of waiting) {
+      await this.queue.wait(message, new Date(getNowMs() + NEXT_BATCH_MS));
+    }
+    return items.map(() => ({ status: 'fulfilled', value: undefined }));
+  }
+}

@@ -1,0 +1,72 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '#configuration/config.js';
+import { renderCardMail, renderCardSms } from './card-message-texts.js';
+import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
+import { CardMessagePictures } from './card-message-pictures.service.js';
+import { chooseRoute, type HolderChannel } from './message-channel.js';
+import type {
+  Choice,
+  LoadedMessage,
+  Message,
+  MessageKind,
+  Rendered,
+} from './message-sending.service.js';
+
+/** Card links: by e-mail, else by SMS. Whoever has asked for one needs it, so it may rather come twice than not at all. */
+@Injectable()
+export class CardLinks implements MessageKind {
+  readonly name = 'card_link';
+  readonly channels = ['email', 'sms'] as const;
+  readonly isSentOnce = false;
+  readonly limits = {
+    reasons: { email: 'too_many_emails', sms: 'too_many_sms', address: 'too_many_to_address' },
+    isAwaited: false,
+  };
+
+  constructor(
+    private readonly contents: CardMessageContents,
+    private readonly pictures: CardMessagePictures,
+    private readonly config: Config,
+  ) {}
+
+  async load({ customerCardId }: Message): Promise<LoadedMessage | undefined> {
+    if (customerCardId === null) throw new Error('the card is not issued yet');
+    const found = await this.contents.find(customerCardId);
+    return (
+      found && {
+        customerId: found.customerId,
+        isStillTrue: true,
+        audibleAt: 0,
+        choose: (refused) => this.choose(found, refused),
+        render: (channel) => this.render(found, channel),
+      }
+    );
+  }
+
+  private choose(
+    { contact, smsCountries }: FoundContent,
+    refused: readonly HolderChannel[],
+  ): Choice {
+    const { mail, sms } = this.config;
+    const channels = { email: mail !== null, sms: sms !== null, smsCountries };
+    const route = chooseRoute(contact, channels, refused);
+    if (route.kind === 'drop') return { channel: null, reason: route.reason };
+    return { channel: route.channel, reason: route.kind === 'hold' ? route.reason : null };
+  }
+
+  private async render(
+    { contact: { email, phone }, content, pictured }: FoundContent,
+    channel: HolderChannel,
+  ): Promise<Rendered> {
+    const customerCardId = null;
+    if (channel === 'email' && email !== null) {
+      const pictures = await this.pictures.drawIfPossible(pictured);
+      const mail = { to: email, ...renderCardMail(content, pictures) };
+      return { kind: 'email', mail, customerCardId };
+    }
+    if (channel === 'sms' && phone !== null) {
+      return { kind: 'sms', to: phone, text: renderCardSms(content), customerCardId };
+    }
+    return { kind: 'unreachable', reason: 'no_address' };
+  }
+}

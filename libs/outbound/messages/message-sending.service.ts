@@ -1,0 +1,272 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { getNow, getNowMs } from '#platform/kernel/clock.js';
+import type { Job, JobOutcome } from '#platform/database/job-queue.js';
+import type { JobHandler } from '#platform/database/job-runner.js';
+import { Maintenance } from '#platform/database/maintenance.service.js';
+import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
+import { EmailBounces } from './email-bounces.service.js';
+import type { IllustratedMail, Mail, MailOutcome } from './mail.js';
+import type { HolderChannel, UnsentReason } from './message-channel.js';
+import { MessageLimits, type ReachedLimit } from './message-limits.service.js';
+import { MessageMetrics } from './message-metrics.service.js';
+import {
+  OutgoingMessages,
+  type OutgoingKind,
+  type OutgoingMessage,
+} from './outgoing-messages.service.js';
+import type { SmsOutcome } from './sms-response.js';
+import { SmsClient } from './sms.client.js';
+import { SmtpClient } from './smtp.client.js';
+
+const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 4, sms: 4 };
+/** While maintenance mode is on, during which nothing is recorded. */
+const MAINTENANCE_WAIT_MS = 5_000;
+/** After a message went out of date before it was sent, because its recipient may have been erased. */
+const REWRITE_DELAY_MS = 1_000;
+/** After a message was beyond a limit of a day. There is room again as the messages of the day before end, one by one. */
+const LIMIT_WAIT_MS = 60 * 60_000;
+
+/** A claimed message. */
+export type Message = Job<OutgoingMessage>;
+
+/**
+ * A message as it would be sent by a channel now.
+ * - pass: `write` writes it on the pass, and marks it as sent in the same transaction
+ * - unreachable: the channel cannot send it to this customer, and the next one is tried
+ * - outdated: what it is made from has just changed, and is read again
+ */
+export type Rendered =
+  | { kind: 'email'; mail: Mail | IllustratedMail; customerCardId: number | null }
+  | { kind: 'sms'; to: string; text: string; customerCardId: number | null }
+  | { kind: 'pass'; write: () => Promise<void> }
+  | { kind: 'unreachable'; reason: string }
+  | { kind: 'outdated' }
+  | { kind: 'failed'; error: string };
+
+/**
+ * What a message is sent with, as it is now.
+ * @property customerId the customer who goes on for its recipient; null: an e-mail of the service
+ * @property isStillTrue false: what it is about is over
+ * @property audibleAt ms since 1970: before, the store wants nobody to be disturbed
+ */
+export type LoadedMessage = {
+  customerId: number | null;
+  isStillTrue: boolean;
+  audibleAt: number;
+  /**
+   * Chooses the channel. With a reason, the message is held until the operator has set up the channel or a user sends it;
+   * without a channel, it is not sent for that reason.
+   */
+  choose: (refused: readonly HolderChannel[]) => Choice;
+  render: (channel: HolderChannel) => Promise<Rendered>;
+};
+export type Choice =
+  | { channel: HolderChannel; reason: string | null }
+  | { channel: null; reason: string };
+
+/** What is particular to the messages of a kind. */
+export type MessageKind = {
+  name: OutgoingKind;
+  channels: readonly HolderChannel[];
+  /** Whether one that may have arrived is never sent again. */
+  isSentOnce: boolean;
+  /**
+   * What becomes of a message beyond a limit: it waits for its own channel, as the next one may cost the store money that it
+   * did not mean to spend, or is held. Null: no limits.
+   */
+  limits: { reasons: Record<ReachedLimit, string>; isAwaited: boolean } | null;
+  /** @returns undefined once the recipient was erased */
+  load: (message: Message) => Promise<LoadedMessage | undefined>;
+  /** Records a message that was sent. */
+  record?: (message: Message) => Promise<void>;
+};
+
+type Attempt = {
+  message: Message;
+  loaded: LoadedMessage;
+  cut: AbortSignal;
+  isLeased: () => boolean;
+};
+
+/** Sends messages to people. Each is looked up, addressed and rendered when it is sent. */
+@Injectable()
+export class MessageSending {
+  private readonly log = new Logger('messages');
+
+  constructor(
+    private readonly queue: OutgoingMessages,
+    private readonly limits: MessageLimits,
+    private readonly erasures: KnownErasures,
+    private readonly bounces: EmailBounces,
+    private readonly smtp: SmtpClient,
+    private readonly sms: SmsClient,
+    private readonly metrics: MessageMetrics,
+    private readonly maintenance: Maintenance,
+  ) {}
+
+  /** Creates one handler for each channel of a kind, so that none waits for another's server. */
+  createHandlers(kind: MessageKind): { label: string; handler: JobHandler<OutgoingMessage> }[] {
+    return kind.channels.map((channel) => ({
+      label: createLabel(kind.name, channel),
+      handler: {
+        queue: this.queue,
+        concurrency: CONCURRENCY[channel],
+        claim: (limit) => this.queue.claim(limit, kind.name, channel),
+        describeFailure: ({ uuid }) => `${kind.name} ${uuid} could not be sent by ${channel}`,
+        attempt: (message, cut, isLeased) => this.attempt(kind, message, { cut, isLeased }),
+        getGiveUpAt: ({ giveUpAt }) => giveUpAt,
+      },
+    }));
+  }
+
+  private async attempt(
+    kind: MessageKind,
+    message: Message,
+    lease: Pick<Attempt, 'cut' | 'isLeased'>,
+  ): Promise<JobOutcome | void> {
+    const { queue } = this;
+    if (kind.record && (await this.maintenance.find())) {
+      return queue.wait(message, new Date(getNowMs() + MAINTENANCE_WAIT_MS));
+    }
+    if (message.state === 'sent') {
+      await kind.record?.(message);
+      return queue.markRecorded(message);
+    }
+    // The process that had it ended in between: it may have arrived.
+    if (message.handedOverAt !== null) return queue.end(message, 'failed', 'unknown');
+    const readAt = performance.now();
+    const loaded = await kind.load(message);
+    if (!loaded) return queue.end(message, 'skipped', 'erased');
+    const { customerId } = loaded;
+    if (customerId !== null && customerId !== message.customerId) {
+      return queue.readdress(message, customerId);
+    }
+    if (!loaded.isStillTrue) return queue.end(message, 'skipped', 'past');
+    if (loaded.audibleAt > getNowMs()) return queue.wait(message, new Date(loaded.audibleAt));
+    const { channel, reason } = loaded.choose(message.refusedChannels);
+    if (channel === null) return this.giveUp(message, reason);
+    const holdReason = reason ?? findHoldReason(message, channel);
+    if (holdReason !== null) return queue.end(message, 'queued', holdReason, channel);
+    if (channel !== message.channel) return queue.redirect(message, channel);
+    const rendered = await loaded.render(channel);
+    switch (rendered.kind) {
+      case 'pass':
+        return rendered.write();
+      case 'unreachable':
+        return this.refuse(loaded, message, rendered.reason);
+      case 'outdated':
+        return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+      case 'failed':
+        this.metrics.countAttempt(createLabel(kind.name, channel), 'failed');
+        return rendered;
+      default:
+        return this.handOver(kind, rendered, { message, loaded, ...lease }, readAt);
+    }
+  }
+
+  /** Sends by e-mail or SMS. What the channel cannot send goes through the next one. */
+  private async handOver(
+    kind: MessageKind,
+    rendered: Extract<Rendered, { kind: 'email' | 'sms' }>,
+    { message, loaded, cut, isLeased }: Attempt,
+    readAt: number,
+  ): Promise<JobOutcome | void> {
+    const { queue, limits } = this;
+    const { kind: channel, customerCardId } = rendered;
+    const to = rendered.kind === 'email' ? rendered.mail.to : rendered.to;
+    const limit = kind.limits && (await limits.reserve(message, { channel, to }));
+    if (kind.limits && limit) return this.meetLimit(message, kind.limits, limit);
+    if (kind.isSentOnce && !(await queue.handOver(message))) return;
+    const outcome = await this.send(rendered, message, loaded.customerId, {
+      readAt,
+      cut,
+      isLeased,
+    });
+    if (outcome) this.metrics.countAttempt(createLabel(kind.name, channel), outcome.kind);
+    if (outcome?.kind === 'failed') return outcome;
+    if (kind.limits && outcome?.kind !== 'sent') await limits.release(message, { channel, to });
+    if (!outcome) return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+    if (kind.name === 'mail') return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
+    if (outcome.kind === 'refused') {
+      if ('status' in outcome && message.customerId !== null) {
+        const { accountId, customerId, uuid: messageId } = message;
+        const email = { messageId, address: to, status: outcome.status, sentAt: getNow() };
+        await this.bounces.record({ accountId, customerId, ...email });
+      }
+      this.log.warn(`message ${message.uuid} was refused (${channel}: ${outcome.error})`);
+      const reason = kind.name === 'campaign' ? 'refused' : outcome.error;
+      return this.refuse(loaded, message, reason, true);
+    }
+    const providerId = 'providerId' in outcome ? outcome.providerId : null;
+    await queue.markSent(message, { customerCardId, providerId });
+  }
+
+  /** @returns undefined when nothing was sent, because its recipient may have been erased */
+  private async send(
+    rendered: Extract<Rendered, { kind: 'email' | 'sms' }>,
+    { uuid }: Message,
+    subjectId: number | null,
+    { readAt, cut, isLeased }: Pick<Attempt, 'cut' | 'isLeased'> & { readAt: number },
+  ): Promise<MailOutcome | SmsOutcome | undefined> {
+    const send = (signal: AbortSignal, mayBeSent: () => boolean) =>
+      rendered.kind === 'email'
+        ? this.smtp.send(uuid, rendered.mail, signal, mayBeSent)
+        : this.sms.send({ id: uuid, to: rendered.to, text: rendered.text }, signal, mayBeSent);
+    if (subjectId === null) return send(cut, isLeased);
+    const now = () => performance.now();
+    return this.erasures.send({ subjectId, readAt }, now, ({ erased, mayBeSent }) =>
+      send(AbortSignal.any([cut, erased]), () => mayBeSent() && isLeased()),
+    );
+  }
+
+  private async meetLimit(
+    message: Message,
+    { reasons, isAwaited }: NonNullable<MessageKind['limits']>,
+    limit: ReachedLimit,
+  ): Promise<void> {
+    const reason = reasons[limit];
+    if (!isAwaited) return this.queue.end(message, 'queued', reason);
+    const dueAt = new Date(getNowMs() + LIMIT_WAIT_MS);
+    if (dueAt > message.giveUpAt) return this.giveUp(message, reason);
+    return this.queue.wait(message, dueAt, reason);
+  }
+
+  /** Tries the next channel. It is checked as the first was. */
+  private async refuse(
+    { choose }: LoadedMessage,
+    message: Message,
+    reason: string,
+    isFailure = false,
+  ): Promise<void> {
+    const next = choose([...message.refusedChannels, message.channel]);
+    if (next.channel !== null && next.reason === null) {
+      return this.queue.redirect(message, next.channel, { reason });
+    }
+    await this.queue.end(message, isFailure ? 'failed' : 'skipped', reason);
+  }
+
+  private giveUp(message: Message, reason: string): Promise<void> {
+    return this.queue.end(message, reason === 'refused' ? 'failed' : 'skipped', reason);
+  }
+}
+
+/** Finds why only a user may send a message by a channel. */
+function findHoldReason(
+  { heldChannels, phoneMissing }: Message,
+  channel: HolderChannel,
+): UnsentReason | null {
+  if (heldChannels.includes(channel)) return 'too_many_signups';
+  return channel === 'sms' && phoneMissing ? 'phone_not_entered' : null;
+}
+
+/** Creates the label of metrics for a kind's messages by a channel. */
+function createLabel(kind: OutgoingKind, channel: HolderChannel): string {
+  switch (kind) {
+    case 'mail':
+      return 'mail';
+    case 'card_link':
+      return `card_${channel}`;
+    case 'campaign':
+      return `messages_${channel}`;
+  }
+}

@@ -1,0 +1,210 @@
+import { Injectable } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import {
+  JobQueue,
+  LEASED,
+  type Job,
+  type JobOutcome,
+  type JobTable,
+} from '#platform/database/job-queue.js';
+import { ProcessSession } from '#platform/database/process-session.js';
+import { MAIL_RETRIES } from './mail.js';
+import type { HolderChannel } from './message-channel.js';
+
+/**
+ * - card_link: the link of a card, which somebody has asked for
+ * - campaign: what a store writes to a customer
+ * - mail: an e-mail of the service to its users, which is deleted once it was sent
+ */
+export type OutgoingKind = 'card_link' | 'campaign' | 'mail';
+
+export type OutgoingMessage = {
+  id: number;
+  uuid: string;
+  kind: OutgoingKind;
+  /** 0: the service itself. */
+  accountId: number;
+  /** Null: an e-mail of the service. */
+  customerId: number | null;
+  customerCardId: number | null;
+  /** sent: it is still to be recorded in the customer's history. */
+  state: 'queued' | 'sent';
+  channel: HolderChannel;
+  /** The channels that could not send it. */
+  refusedChannels: HolderChannel[];
+  /** The channels through which only a user may send it. */
+  heldChannels: HolderChannel[];
+  /** Whether a signup asked for it without a phone number: then only a user may send it by SMS. */
+  phoneMissing: boolean;
+  /** Why the last channel could not send it, or why it waits. */
+  reason: string | null;
+  sealed: Buffer | null;
+  giveUpAt: Date;
+  handedOverAt: Date | null;
+};
+
+const TABLE: JobTable<OutgoingMessage> = {
+  name: 'outgoing_messages',
+  key: ['id'],
+  partition: ['kind', 'channel'],
+  roundRobinBy: 'account_id',
+  columns: {
+    id: 'id',
+    uuid: 'uuid',
+    kind: 'kind',
+    accountId: 'account_id',
+    customerId: 'customer_id',
+    customerCardId: 'customer_card_id',
+    state: 'state',
+    channel: 'channel',
+    refusedChannels: 'refused_channels',
+    heldChannels: 'held_channels',
+    phoneMissing: 'phone_missing',
+    reason: 'reason',
+    sealed: 'sealed',
+    giveUpAt: 'give_up_at',
+    handedOverAt: 'handed_over_at',
+  },
+};
+
+/** The delay after which a message is recorded that could not be for two days. */
+const RECORD_AGAIN_MS = 60 * 60_000;
+
+/**
+ * The messages that are to be sent or recorded, each kind and channel in a queue of its own: neither a slow provider nor a
+ * store with many customers delays another kind. Stores are served round robin.
+ */
+@Injectable()
+export class OutgoingMessages extends JobQueue<OutgoingMessage> {
+  constructor(pool: Pool, session: ProcessSession) {
+    super(pool, session, TABLE, MAIL_RETRIES);
+  }
+
+  /** Makes the message due at another time, as if it had not been tried. */
+  async wait(job: Job<OutgoingMessage>, dueAt: Date, reason: string | null = null): Promise<void> {
+    const text = `update outgoing_messages
+      set due_at = $1, reason = coalesce($2, reason), attempts = attempts - 1, handed_over_at = null, process = null
+      where ${LEASED}`;
+    await this.change(job, 'wait', text, [dueAt, reason]);
+  }
+
+  /** Tries again later. The outcome was known, so it may be handed over once more. A campaign has codes for reasons. */
+  override async postpone(
+    job: Job<OutgoingMessage>,
+    delayMs: number,
+    reason: string,
+  ): Promise<void> {
+    const text = `update outgoing_messages
+      set due_at = now() + $1 * interval '1 millisecond', handed_over_at = null, process = null,
+        reason = case when kind = 'campaign' then reason else $2 end
+      where ${LEASED}`;
+    await this.change(job, 'postpone', text, [delayMs, reason]);
+  }
+
+  /** Makes the message due at once through another channel. @param refused whether the present one cannot send it, and why */
+  async redirect(
+    job: Job<OutgoingMessage>,
+    channel: HolderChannel,
+    refused: { reason: string | null } | null = null,
+  ): Promise<void> {
+    const text = `update outgoing_messages
+      set channel = $1, attempts = 0, handed_over_at = null, counted_at = null, process = null, due_at = now(),
+        reason = case when kind = 'campaign' then coalesce($2, reason) else reason end,
+        refused_channels = case when $3 then refused_channels || channel else refused_channels end
+      where ${LEASED}`;
+    await this.change(job, 'redirect', text, [channel, refused?.reason ?? null, refused !== null]);
+  }
+
+  /**
+   * Makes the message due at once for the customer who goes on for its recipient, unless that one gets the same: the
+   * announcement, or a message of the rule from about the same time.
+   */
+  async readdress(job: Job<OutgoingMessage>, customerId: number): Promise<void> {
+    const text = `update outgoing_messages m
+      set customer_id = $1, attempts = 0, counted_at = null, process = null, due_at = now()
+      where ${LEASED} and state = 'queued' and not exists (
+        select from outgoing_messages o
+        where o.kind = 'campaign' and o.customer_id = $1 and (o.announcement_id = m.announcement_id
+          or o.rule_id = m.rule_id and o.state in ('queued', 'sent') and o.created_at > m.created_at - interval '1 day'))`;
+    if ((await this.change(job, 'readdress', text, [customerId])) === 1) return;
+    await this.end(job, 'skipped', 'merged');
+  }
+
+  /**
+   * Marks that the message is handed over now.
+   * @returns false when the lease has ended, and somebody else goes on
+   */
+  async handOver(job: Job<OutgoingMessage>): Promise<boolean> {
+    const text = `update outgoing_messages set handed_over_at = now() where ${LEASED}`;
+    return (await this.change(job, 'hand_over', text)) === 1;
+  }
+
+  /**
+   * Marks a message as sent. One of a campaign is due at once, to be recorded.
+   * @returns whether the lease had not ended
+   */
+  async markSent(
+    job: Job<OutgoingMessage>,
+    { customerCardId = null, providerId = null }: Partial<SentDetails> = {},
+    by?: pg.PoolClient,
+  ): Promise<boolean> {
+    const text = `update outgoing_messages
+      set state = 'sent', finished_at = now(), process = null, reason = null, provider_id = $2,
+        customer_card_id = coalesce($1, customer_card_id), counted_at = case when counted_at is not null then now() end,
+        due_at = case when kind = 'campaign' then now() end,
+        attempts = case when kind = 'campaign' then 0 else attempts end
+      where ${LEASED}`;
+    return (await this.change(job, 'mark_sent', text, [customerCardId, providerId], by)) === 1;
+  }
+
+  /** Ends the work on a message that was recorded. */
+  async markRecorded(job: Job<OutgoingMessage>): Promise<void> {
+    await this.change(job, 'record', `update outgoing_messages set due_at = null where ${LEASED}`);
+  }
+
+  /**
+   * Gives a message its outcome when it was not sent. One that may have arrived counts on.
+   * @param state queued: it is held, until a user sends it
+   */
+  async end(
+    job: Job<OutgoingMessage>,
+    state: 'queued' | 'failed' | 'skipped',
+    reason: string,
+    channel = job.channel,
+  ): Promise<void> {
+    const text = `update outgoing_messages
+      set state = $1, reason = $2, channel = $3, due_at = null, process = null,
+        finished_at = case when $1 <> 'queued' then now() end,
+        counted_at = case when $2 = 'unknown' then counted_at end
+      where ${LEASED} and state = 'queued'`;
+    await this.change(job, 'end', text, [state, reason, channel]);
+  }
+
+  override async finish(job: Job<OutgoingMessage>, outcome: JobOutcome): Promise<void> {
+    if (job.kind === 'mail') return this.deleteMail(job, outcome.kind === 'done');
+    const error = outcome.kind === 'done' ? '' : outcome.error;
+    if (job.state === 'sent') return this.postpone(job, RECORD_AGAIN_MS, error);
+    await this.end(job, 'failed', job.kind === 'campaign' ? 'refused' : error);
+  }
+
+  /**
+   * Deletes an e-mail that was sent or given up, and records the outcome where it announces a retirement. One that was
+   * sent even after the lease, since nobody has to send it again.
+   */
+  private async deleteMail({ id, leaseUntil }: Job<OutgoingMessage>, isSent: boolean) {
+    await this.pool.query({
+      name: 'outgoing_messages_delete_mail',
+      text: `
+        with gone as (
+          delete from outgoing_messages where id = $1 and kind = 'mail' and ($2 or due_at = $3::timestamptz)
+          returning uuid
+        )
+        update api_retirement_notices n set ended_at = now(), outcome = case when $2 then 'sent' else 'given_up' end
+        from gone where n.mail_id = gone.uuid`,
+      values: [id, isSent, leaseUntil],
+    });
+  }
+}
+
+/** @property customerCardId the card that shows it, or whose page it leads to @property providerId what the SMS provider calls it */
+export type SentDetails = { customerCardId: number | null; providerId: string | null };
