@@ -16,12 +16,7 @@ import {
   type Reachability,
   type SetUp,
 } from '#outbound/messages/message-channel.js';
-import {
-  REACHABILITY_COLUMNS,
-  renderReachability,
-  toReachability,
-  type ReachabilityRow,
-} from './reachability.js';
+import { REACHABILITY_COLUMNS, renderReachability } from './reachability.js';
 
 /** A customer whom a message is for. */
 export type Addressee = { customerId: number; person: Reachability };
@@ -31,7 +26,7 @@ const COUNTS = { concurrency: 2, getMaxRunning: () => 1, maxWaiting: 5, waitMs: 
 
 const OF_FEW = {
   name: 'customers_reachability',
-  text: `select o.id as original_id, c.id, ${renderReachability('few')}
+  text: `select o.id as "originalId", c.id as "customerId", ${renderReachability('few')}
          from customers o join customers c on c.id = ${renderSurvivorId('o.id')}
          where o.id = any ($1) and c.erased_at is null`,
 };
@@ -83,14 +78,14 @@ export class Audiences {
     if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
     const { where, values } = createAudienceCondition(accountId, audience);
     const rows = await this.runInTurn(accountId, () =>
-      query<ReachabilityRow & { people: number }>(this.pool, {
+      query<Reachability & { people: number }>(this.pool, {
         text: `select ${REACHABILITY_COLUMNS}, count(*) as people
                from (select ${renderReachability('account')} from customers c where ${where}) p
                group by ${REACHABILITY_COLUMNS}`,
         values,
       }),
     );
-    const groups = rows.map((row) => ({ people: row.people, person: toReachability(row) }));
+    const groups = rows.map(({ people, ...person }) => ({ people, person }));
     return countReach(groups, channels, this.setUp);
   }
 
@@ -102,14 +97,14 @@ export class Audiences {
     limit: number,
   ): Promise<Addressee[]> {
     const { where, values } = createAudienceCondition(accountId, audience);
-    const rows = await query<ReachabilityRow & { id: number }>(this.pool, {
-      text: `select c.id, ${renderReachability('few')}
+    const rows = await query<Reachability & { customerId: number }>(this.pool, {
+      text: `select c.id as "customerId", ${renderReachability('few')}
              from (select c.* from customers c where ${where} and c.id > $${values.length + 1}
                order by c.id limit $${values.length + 2}) c
              order by c.id`,
       values: [...values, after, limit],
     });
-    return rows.map((row) => ({ customerId: row.id, person: toReachability(row) }));
+    return rows.map(({ customerId, ...person }) => ({ customerId, person }));
   }
 
   /**
@@ -122,13 +117,13 @@ export class Audiences {
     customerIds: number[],
     client?: pg.ClientBase,
   ): Promise<Map<number, Addressee>> {
-    type Row = ReachabilityRow & { original_id: number; id: number };
+    type Row = Reachability & { originalId: number; customerId: number };
     const statement = { ...OF_FEW, values: [customerIds] };
     const rows = client
       ? (await client.query<Row>(statement)).rows
       : await query<Row>(this.pool, statement);
     return new Map(
-      rows.map((row) => [row.original_id, { customerId: row.id, person: toReachability(row) }]),
+      rows.map(({ originalId, customerId, ...person }) => [originalId, { customerId, person }]),
     );
   }
 }

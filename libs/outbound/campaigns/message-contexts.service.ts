@@ -30,30 +30,17 @@ export type MessageContext = CustomerLanguage & {
 
 export type HolderCard = { id: number; uuid: string; email: string | null; phone: string | null };
 
-type ContextRow = {
-  title: string;
-  text: string;
-  channels: HolderChannel[];
-  announcement_id: number | null;
-  rule_id: number | null;
-  actor: Actor | null;
-  is_still_true: boolean;
-  customer_card_id: number | null;
-  card_id: number | null;
-  store: string;
-  locale: string;
-  time_zone: string;
-  account: Account;
-};
+type ContextRow = Omit<MessageContext, 'addressForm' | 'smsCountries'> & { account: Account };
 
 const FIND = {
   name: 'campaign_messages_context',
   text: `select coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
-           m.announcement_id, m.rule_id, r.actor,
-           coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as is_still_true, m.customer_card_id,
+           m.announcement_id as "announcementId", m.rule_id as "ruleId", r.actor,
+           coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as "isStillTrue",
+           m.customer_card_id as "customerCardId",
            coalesce((r.trigger ->> 'cardId')::bigint,
-             (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as card_id,
-           s.display_name as store, s.locale, s.time_zone, s.state as account
+             (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as "cardId",
+           s.display_name as store, s.locale, s.time_zone as "timeZone", s.state as account
          from outgoing_messages m
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
@@ -69,23 +56,9 @@ export class MessageContexts {
   async find(messageId: number): Promise<MessageContext | undefined> {
     const [row] = await query<ContextRow>(this.pool, { ...FIND, values: [messageId] });
     if (!row) return undefined;
-    const { account } = row;
-    return {
-      title: row.title,
-      text: row.text,
-      channels: row.channels,
-      announcementId: row.announcement_id,
-      ruleId: row.rule_id,
-      actor: row.actor,
-      isStillTrue: row.is_still_true,
-      customerCardId: row.customer_card_id,
-      cardId: row.card_id,
-      store: row.store,
-      locale: row.locale,
-      addressForm: account.addressForm,
-      timeZone: row.time_zone,
-      smsCountries: listSmsCountries(account),
-    };
+    const { account, ...context } = row;
+    const { addressForm } = account;
+    return { ...context, addressForm, smsCountries: listSmsCountries(account) };
   }
 
   /** Finds the card of a customer that the channel can use: that of the occasion, else of the template, else the last. */

@@ -5,23 +5,18 @@ import { query } from '#platform/database/connection.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { PageRange } from '#platform/http/page.js';
 import { Audiences } from './audiences.service.js';
-import { chooseChannel, countReach, type ReachGroup } from '#outbound/messages/message-channel.js';
+import { chooseChannel, countReach, type Reachability } from '#outbound/messages/message-channel.js';
 import { CUSTOMER_NAME } from './message-recipients.service.js';
 import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
 import type { MessageRule } from './campaign.js';
 import { listCelebrations } from './celebrations.js';
-import {
-  REACHABILITY_COLUMNS,
-  renderReachability,
-  toReachability,
-  type ReachabilityRow,
-} from './reachability.js';
+import { REACHABILITY_COLUMNS, renderReachability } from './reachability.js';
 import { renderOccasions, toRuleValues } from './rule-occasions.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-type DayRow = ReachabilityRow & { day: string; people: number };
-type OccasionRow = ReachabilityRow & {
+type DayRow = Reachability & { day: string; people: number };
+type OccasionRow = Reachability & {
   customer_id: number;
   customer_card_id: number | null;
   customer_name: string | null;
@@ -63,10 +58,7 @@ export class RuleReaches {
         values,
       }),
     );
-    const groups = rows.map((row): ReachGroup => ({
-      people: row.people,
-      person: toReachability(row),
-    }));
+    const groups = rows.map(({ day: _, people, ...person }) => ({ people, person }));
     const byDay = new Map<string, number>();
     for (const { day, people } of rows) byDay.set(day, (byDay.get(day) ?? 0) + people);
     return {
@@ -106,7 +98,7 @@ export class RuleReaches {
       customerName: row.customer_name,
       customerCardId: row.customer_card_id,
       at: row.at,
-      channel: chooseChannel(toReachability(row), rule.channels, this.audiences.setUp).channel,
+      channel: chooseChannel(row, rule.channels, this.audiences.setUp).channel,
     }));
   }
 }

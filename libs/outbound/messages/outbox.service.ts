@@ -20,25 +20,12 @@ import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
 const PAGE_SIZE = 50;
 
-type Row = {
-  id: string;
-  state: CardMessageState;
-  channel: MessageChannel;
-  requested_at: Date;
-  finished_at: Date | null;
-  due_at: Date | null;
-  attempts: number;
-  reason: string | null;
-  provider_id: string | null;
-  arrival: 'delivered' | 'undelivered' | null;
-  arrival_code: number | null;
-  customer: string | null;
-};
-
-const COLUMNS = `m.uuid as id, ${CARD_MESSAGE_STATE} as state, m.channel, m.created_at as requested_at, m.finished_at, m.due_at, m.attempts,
-  m.reason, m.provider_id, m.arrival, m.arrival_code,
-  (select concat_ws(' ', c.first_name, c.last_name)
-   from customer_names c where c.id = m.customer_id) as customer`;
+const COLUMNS = `m.uuid as id, ${CARD_MESSAGE_STATE} as state, m.channel, m.created_at as "requestedAt", m.attempts, m.reason,
+  m.finished_at as "finishedAt", m.due_at as "dueAt", m.provider_id as "providerId",
+  case when m.arrival is not null then
+    jsonb_build_object('arrived', m.arrival = 'delivered', 'code', m.arrival_code) end as arrival,
+  coalesce((select concat_ws(' ', c.first_name, c.last_name)
+   from customer_names c where c.id = m.customer_id), '') as customer`;
 
 const LATEST = {
   name: 'outbox_latest',
@@ -56,7 +43,7 @@ const OLDER = {
 
 const ONE = {
   name: 'outbox_one',
-  text: `select ${COLUMNS}, m.customer_card_id from outgoing_messages m
+  text: `select ${COLUMNS}, m.customer_card_id as "cardId" from outgoing_messages m
          where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2`,
 };
 
@@ -89,13 +76,13 @@ export class Outbox {
     accountId: number,
     before: string | null,
   ): Promise<{ entries: OutboxEntry[]; older: string | null }> {
-    const rows = await query<Row>(
+    const rows = await query<OutboxEntry>(
       this.pool,
       before === null
         ? { ...LATEST, values: [accountId] }
         : { ...OLDER, values: [accountId, before] },
     );
-    const entries = rows.slice(0, PAGE_SIZE).map(toOutboxEntry);
+    const entries = rows.slice(0, PAGE_SIZE);
     return { entries, older: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null };
   }
 
@@ -104,13 +91,12 @@ export class Outbox {
     accountId: number,
     id: string,
   ): Promise<{ entry: OutboxEntry; preview: MessagePreview | null; canBeSent: boolean }> {
-    const { row, content, route } = await this.load(accountId, id);
-    const isLost = row.state === 'sent' && row.arrival === 'undelivered';
-    const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
-    const entry = toOutboxEntry(row);
+    const { entry, content, route } = await this.load(accountId, id);
+    const isLost = entry.state === 'sent' && entry.arrival?.arrived === false;
+    const isOpen = isLost || ['held', 'failed', 'dropped'].includes(entry.state);
     if (!content || !route) return { entry, preview: null, canBeSent: false };
     // A finished message keeps the channel that it went through.
-    const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
+    const channel = isOpen && route.kind !== 'drop' ? route.channel : entry.channel;
     const { subject, text } =
       channel === 'email'
         ? renderCardMail(content.content, null)
@@ -122,7 +108,7 @@ export class Outbox {
   /** Sends a message because a user asks for it. @returns whether it will be sent. @throws NotFoundError */
   async send(by: CommandContext, id: string): Promise<boolean> {
     const { accountId } = by;
-    const { row, route } = await this.load(accountId, id);
+    const { cardId, route } = await this.load(accountId, id);
     if (route?.kind !== 'send') return false;
     return this.writes.write(by, async (transaction) => {
       const sent = await query(transaction.manager, SEND, [id, accountId, route.channel]);
@@ -133,7 +119,7 @@ export class Outbox {
         transaction.audit({
           accountIds: [accountId],
           type: 'card_message.sent_again',
-          subject: { card_message_id: id, customer_card_id: row.customer_card_id, times },
+          subject: { card_message_id: id, customer_card_id: cardId, times },
         }),
       );
       return true;
@@ -141,36 +127,21 @@ export class Outbox {
   }
 
   private async load(accountId: number, id: string) {
-    const [row] = await query<Row & { customer_card_id: number | null }>(this.pool, {
+    const [row] = await query<OutboxEntry & { cardId: number | null }>(this.pool, {
       ...ONE,
       values: [id, accountId],
     });
     if (!row) throw new NotFoundError('Message');
-    const { customer_card_id: cardId } = row;
+    const { cardId, ...entry } = row;
     const content = cardId === null ? undefined : await this.contents.find(cardId);
     const channels = { email: this.config.mail !== null, sms: this.config.sms !== null };
     return {
-      row,
+      entry,
+      cardId,
       content,
       route:
         content &&
         chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }),
     };
   }
-}
-
-function toOutboxEntry(row: Row): OutboxEntry {
-  return {
-    id: row.id,
-    state: row.state,
-    channel: row.channel,
-    requestedAt: row.requested_at,
-    finishedAt: row.finished_at,
-    dueAt: row.due_at,
-    attempts: row.attempts,
-    reason: row.reason,
-    providerId: row.provider_id,
-    arrival: row.arrival && { arrived: row.arrival === 'delivered', code: row.arrival_code },
-    customer: row.customer ?? '',
-  };
 }
