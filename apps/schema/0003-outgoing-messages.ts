@@ -1,11 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Makes one table of card links, messages of campaigns and e-mails of the service. */
-export class OutgoingMessages implements MigrationInterface {
-  readonly name = 'OutgoingMessages0000000000003';
-
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`
+const MIGRATE = `
 lock table card_messages, customer_messages, mail_outbox in access exclusive mode;
 
 -- Everything that goes to people: card links, messages of campaigns, and e-mails of the service. What is to be sent, and
@@ -139,7 +134,14 @@ create trigger outgoing_messages_announce_new after insert on outgoing_messages
 create trigger outgoing_messages_announce_due after update on outgoing_messages
   referencing new table as changed for each statement execute function announce_jobs();
 analyze outgoing_messages;
-    `);
+`;
+
+/** Makes one table of card links, messages of campaigns and e-mails of the service. */
+export class OutgoingMessages implements MigrationInterface {
+  readonly name = 'OutgoingMessages0000000000003';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(MIGRATE);
   }
 
   /** Refuses: the tables from before cannot hold what is written since. */

@@ -80,9 +80,9 @@ it(
     const { card } = await enrol(store);
     for (let n = 0; n < 14; n++) people.push(await addPerson(n, card));
     const person = (n: number): Person => {
-      const found = people[n];
-      if (!found) throw new Error(`there is no person ${n}`);
-      return found;
+      const holder = people[n];
+      if (!holder) throw new Error(`there is no person ${n}`);
+      return holder;
     };
     const announcements = `${store.store}/announcements`;
     const draft = { title: 'Closed', text: 'Until Tuesday.', channels: ['email'] };

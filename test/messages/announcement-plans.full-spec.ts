@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { CHANNELS } from '#outbound/messages/message-channel.js';
 import type { MessageRule, RuleKind } from '#outbound/campaigns/campaign.js';
+import { MessageRecipients } from '#outbound/campaigns/message-recipients.service.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -123,4 +124,30 @@ describe('with 100,000 holders of a card', () => {
     const [plan = ''] = await statements.explain(database, /limit \$8/);
     expect(plan).not.toMatch(/Seq Scan on history/);
   });
+
+  it.each([null, 'sent'] as const)(
+    'the messages of a rule are listed without reading the newer ones of others (state: %s)',
+    async (state) => {
+      const insert = (rule: number, first: number, count: number) =>
+        database.query(
+          `insert into outgoing_messages (kind, give_up_at, account_id, rule_id, occasion, customer_id, state, channel)
+           select 'campaign', now(), $1, $2, n::text, n, 'sent', 'email' from generate_series($3::int, $4) n`,
+          [STORE, rule, first, first + count - 1],
+        );
+      await database.query('delete from outgoing_messages');
+      await insert(1, 1, PEOPLE / 2);
+      await insert(2, 1, PEOPLE / 2);
+      await database.query('analyze outgoing_messages');
+      const recipients = new MessageRecipients(pool);
+      const list = () => recipients.list('rule', 1, state, { after: null, limit: 50 });
+      const { result } = await measure(list);
+      expect(result.map(({ ruleId, customerId }) => [ruleId, customerId]).slice(0, 2)).toEqual([
+        [1, PEOPLE / 2],
+        [1, PEOPLE / 2 - 1],
+      ]);
+      const [plan = ''] = await statements.explain(database, /from outgoing_messages m/);
+      expect(plan).toMatch(/Index Scan Backward using outgoing_messages_rule/);
+      expect(plan).not.toContain('Rows Removed by Filter');
+    },
+  );
 });

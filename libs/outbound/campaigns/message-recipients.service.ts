@@ -32,7 +32,10 @@ const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as
     case when m.state = 'queued' then m.due_at end as "dueAt", m.created_at as "createdAt", m.finished_at as "finishedAt"
   from outgoing_messages m left join silent_messages q on q.message_id = m.id`;
 
-/** Lists of the messages of a campaign, and their counts. Those of an announcement are listed by customer. */
+/**
+ * Lists of the messages of a campaign, and their counts. Those of an announcement are listed by customer. Those of a rule are
+ * selected and ordered by a range of rules: else the planner may walk back through the messages of others to find the newest.
+ */
 const STATEMENTS = {
   announcement: {
     text: `${SELECT} where m.announcement_id = $1 and m.customer_id > $2`,
@@ -41,8 +44,8 @@ const STATEMENTS = {
     ofIds: 'announcement_id = any ($1)',
   },
   rule: {
-    text: `${SELECT} where m.rule_id = $1 and m.id < $2`,
-    order: 'order by m.id desc limit $3',
+    text: `${SELECT} where m.rule_id between $1 and $1 and m.id < $2`,
+    order: 'order by m.rule_id desc, m.id desc limit $3',
     start: Number.MAX_SAFE_INTEGER,
     ofIds: `rule_id = any ($1) and created_at > now() - interval '${RULE_DAYS} days'`,
   },

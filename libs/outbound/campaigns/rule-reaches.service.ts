@@ -5,7 +5,11 @@ import { query } from '#platform/database/connection.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { PageRange } from '#platform/http/page.js';
 import { Audiences } from './audiences.service.js';
-import { chooseChannel, countReach, type Reachability } from '#outbound/messages/message-channel.js';
+import {
+  chooseChannel,
+  countReach,
+  type Reachability,
+} from '#outbound/messages/message-channel.js';
 import { CUSTOMER_NAME } from './message-recipients.service.js';
 import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
 import type { MessageRule } from './campaign.js';
@@ -58,7 +62,7 @@ export class RuleReaches {
         values,
       }),
     );
-    const groups = rows.map(({ day: _, people, ...person }) => ({ people, person }));
+    const groups = rows.map(({ people, ...person }) => ({ people, person }));
     const byDay = new Map<string, number>();
     for (const { day, people } of rows) byDay.set(day, (byDay.get(day) ?? 0) + people);
     return {

@@ -31,14 +31,14 @@ export class CardLinks implements MessageKind {
 
   async load({ customerCardId }: Message): Promise<LoadedMessage | undefined> {
     if (customerCardId === null) throw new Error('the card is not issued yet');
-    const found = await this.contents.find(customerCardId);
+    const details = await this.contents.find(customerCardId);
     return (
-      found && {
-        customerId: found.customerId,
+      details && {
+        customerId: details.customerId,
         isStillTrue: true,
         audibleAt: 0,
-        choose: (refused) => this.choose(found, refused),
-        render: (channel) => this.render(found, channel),
+        choose: (refused) => this.choose(details, refused),
+        render: (channel) => this.render(details, channel),
       }
     );
   }

@@ -208,7 +208,10 @@ export class MessageSending {
     subjectId: number | null,
     { readAt, cut, isLeased }: Pick<Attempt, 'cut' | 'isLeased'> & { readAt: number },
   ): Promise<MailOutcome | SmsOutcome | undefined> {
-    const send = (signal: AbortSignal, mayBeSent: () => boolean) =>
+    const send = (
+      signal: AbortSignal,
+      mayBeSent: () => boolean,
+    ): Promise<MailOutcome | SmsOutcome> =>
       rendered.kind === 'email'
         ? this.smtp.send(uuid, rendered.mail, signal, mayBeSent)
         : this.sms.send({ id: uuid, to: rendered.to, text: rendered.text }, signal, mayBeSent);

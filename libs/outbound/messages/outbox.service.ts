@@ -10,12 +10,11 @@ import { CardMessageContents } from './card-message-contents.service.js';
 import {
   CARD_MESSAGE_STATE,
   IS_HELD,
-  type CardMessageState,
   type MessagePreview,
   type OutboxEntry,
 } from './card-message.js';
 import { GIVE_UP_SECONDS } from './mail.js';
-import { chooseRoute, type MessageChannel } from './message-channel.js';
+import { chooseRoute } from './message-channel.js';
 import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
 const PAGE_SIZE = 50;
