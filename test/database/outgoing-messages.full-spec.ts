@@ -55,7 +55,9 @@ async function revertMigration(): Promise<void> {
   const text = readFileSync(BASELINE, 'utf8');
   const tables = text.match(/create table (card_messages|customer_messages|mail_outbox) \([^;]*;/g);
   expect(tables).toHaveLength(3);
-  await query(`drop table outgoing_messages; ${(tables ?? []).join('\n')}`);
+  await query(
+    `drop table outgoing_messages; drop function announce_messages; ${(tables ?? []).join('\n')}`,
+  );
   await query('delete from migrations where name = $1', [MIGRATION]);
 }
 

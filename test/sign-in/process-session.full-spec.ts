@@ -270,6 +270,26 @@ describe('jobs', () => {
     }
   });
 
+  it('of another kind or channel of messages are not announced', async () => {
+    const { process, delays } = await startWatcher('outgoing_messages:card_link:email');
+    const others: number[] = [];
+    for (const jobs of ['outgoing_messages:campaign:email', 'outgoing_messages:card_link:sms']) {
+      process.session.onDue(jobs, (delayMs) => others.push(delayMs));
+    }
+    await database.query(
+      `insert into outgoing_messages (kind, account_id, customer_id, channel, due_at, give_up_at)
+       values ('card_link', 1, 1, 'email', now(), now()), ('card_link', 1, 1, 'email', now() + interval '1 hour', now())`,
+    );
+    expect(
+      await eventually(
+        () => delays,
+        ({ length }) => length > 0,
+      ),
+    ).toEqual([0]);
+    expect(others).toEqual([]);
+    await database.query('delete from outgoing_messages');
+  });
+
   it('of another table are not announced, and those of dead processes are', async () => {
     const { delays } = await startWatcher('leases');
     await queue(1, '0');

@@ -112,6 +112,7 @@ export class MessageSending {
         queue: this.queue,
         concurrency: CONCURRENCY[channel],
         claim: (limit) => this.queue.claim(limit, kind.name, channel),
+        partition: [kind.name, channel],
         describeFailure: ({ uuid }) => `${kind.name} ${uuid} could not be sent by ${channel}`,
         attempt: (message, cut, isLeased) => this.attempt(kind, message, { cut, isLeased }),
         getGiveUpAt: ({ giveUpAt }) => giveUpAt,

@@ -67,9 +67,9 @@ export class JobQueue<Item extends object> {
     session.addLeases({ name: table.name, holder: 'process', endsAt: 'due_at' });
   }
 
-  /** Registers a function that is called when jobs become due within seconds. @returns how to end it */
-  onDue(listener: (delayMs: number) => void): () => void {
-    return this.session.onDue(this.table.name, listener);
+  /** Registers a function that is called when jobs of a partition become due within seconds. @returns how to end it */
+  onDue(listener: (delayMs: number) => void, partition: readonly string[] = []): () => void {
+    return this.session.onDue([this.table.name, ...partition].join(':'), listener);
   }
 
   /** Claims due jobs of a partition for a minute. */

@@ -12,6 +12,8 @@ export type JobHandler<Item extends object> = {
   queue: JobQueue<Item>;
   concurrency: number;
   claim: (limit: number) => Promise<Job<Item>[]>;
+  /** The partition that is claimed, if the table announces it: jobs of others then wake nobody. */
+  partition?: readonly string[];
   /** Says in the log which job failed. */
   describeFailure: (job: Job<Item>) => string;
   /**
@@ -72,7 +74,10 @@ export async function runJobs<Item extends object>(
   wakeSignal = new WakeSignal(),
 ): Promise<void> {
   const running = new Set<Promise<void>>();
-  const endAnnouncements = handler.queue.onDue((delayMs) => wakeSignal.wakeIn(delayMs));
+  const endAnnouncements = handler.queue.onDue(
+    (delayMs) => wakeSignal.wakeIn(delayMs),
+    handler.partition,
+  );
   while (!signal.aborted) {
     try {
       const jobs = await handler.claim(handler.concurrency - running.size);

@@ -19,13 +19,16 @@ const RETURN_SECONDS = 10;
  */
 export type LeasedTable = { name: string; holder: string; endsAt: string };
 
-/** The channel on which it is announced that jobs of a table become due: the table's name and in how many milliseconds. */
+/**
+ * The channel on which it is announced that jobs become due: the name of their table, with their partition where the table
+ * announces it, and in how many milliseconds.
+ */
 const JOBS_CHANNEL = 'inkpad_jobs';
 
 /** Renders SQL that announces that jobs of a table are due now. */
 export const announceDue = (table: string): string => `pg_notify('${JOBS_CHANNEL}', '${table} 0')`;
 
-type DueListener = { table: string; listener: (delayMs: number) => void };
+type DueListener = { jobs: string; listener: (delayMs: number) => void };
 type Connection = NonNullable<ProcessLink['current']>;
 
 /** What a poll reads of the processes. @property orphans processes that hold leases but no session */
@@ -92,12 +95,13 @@ export class ProcessSession {
   }
 
   /**
-   * Registers a function that is called when jobs of the table become due within seconds, and when that may have been
-   * missed. This is only a hint: whoever needs it also polls.
+   * Registers a function that is called when jobs become due within seconds, and when that may have been missed. This is only
+   * a hint: whoever needs it also polls.
+   * @param jobs their table, or a partition of it, as in `table:value:value`
    * @returns how to end it
    */
-  onDue(table: string, listener: (delayMs: number) => void): () => void {
-    const entry = { table, listener };
+  onDue(jobs: string, listener: (delayMs: number) => void): () => void {
+    const entry = { jobs, listener };
     this.dueListeners.add(entry);
     return () => this.dueListeners.delete(entry);
   }
@@ -110,8 +114,8 @@ export class ProcessSession {
     link.listen(
       JOBS_CHANNEL,
       (payload) => {
-        const [table = '', delayMs] = payload.split(' ');
-        this.announce(Number(delayMs), table);
+        const [jobs = '', delayMs] = payload.split(' ');
+        this.announce(Number(delayMs), jobs);
       },
       () => this.announce(0),
     );
@@ -166,9 +170,14 @@ export class ProcessSession {
     this.cutOffAt = Infinity;
   }
 
-  private announce(delayMs: number, table?: string): void {
-    for (const due of this.dueListeners)
-      if (table === undefined || due.table === table) due.listener(delayMs);
+  /** @param announced a table or a partition of it; left out: any may have become due */
+  private announce(delayMs: number, announced = ''): void {
+    for (const { jobs, listener } of this.dueListeners) {
+      const names = [`${jobs}:`, `${announced}:`] as const;
+      if (announced === '' || names[0].startsWith(names[1]) || names[1].startsWith(names[0])) {
+        listener(delayMs);
+      }
+    }
   }
 
   private async hold(connection: Connection, kind: ProcessName): Promise<void> {
