@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { sample } from '../../../test/support/jest/sample.js';
 import {
   EARLIEST_TIME,
   LATEST_TIME,
@@ -82,7 +83,7 @@ describe('findLocalTime', () => {
   });
 
   it('reads what the clock shows in every zone, or later by what it skips', () => {
-    for (const zone of ZONES) {
+    for (const zone of sample(ZONES, 23)) {
       for (let hour = 0; hour < 365 * 24; hour += 61) {
         const clock = Date.UTC(2026, 0, 1, hour, 30);
         const at = findLocalTime(clock, zone);
@@ -137,7 +138,7 @@ describe('findMomentOfDay', () => {
   });
 
   it('finds the first and the last moment of a day, and the start of the next, in every zone', () => {
-    for (const zone of ZONES) {
+    for (const zone of sample(ZONES, 23)) {
       for (const day of ['2026-03-28', '2026-12-31', '2027-02-28', '2028-02-29']) {
         const end = findMomentOfDay(day, 'end', zone);
         expect(findMomentOfDay(day, 'next', zone)).toBe(end + 1);

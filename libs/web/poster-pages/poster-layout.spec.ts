@@ -6,8 +6,19 @@ import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
 import { layOutPoster } from './poster-layout.js';
+import type { Lettering } from './typesetter.js';
 
 const fonts = new PosterFonts({ posterFonts: null } as Config);
+const widths = new Map<string, number>();
+/** Measures each text once: the same lines stand on every paper. */
+const letters: Lettering = {
+  width: (text, weight) => {
+    const width = widths.get(`${weight} ${text}`) ?? fonts.width(text, weight);
+    widths.set(`${weight} ${text}`, width);
+    return width;
+  },
+  removeIllegible: (text, weight) => fonts.removeIllegible(text, weight),
+};
 
 const content: PosterContent = {
   title: 'Coffee club',
@@ -33,7 +44,7 @@ const drawPoster = (
   overrides: Partial<PosterContent> = {},
   size: PaperSize = 'a4',
   { bleed = false, logo = null as typeof LOGO | null } = {},
-) => layOutPoster({ ...content, ...overrides }, PAPERS[size], { bleed }, fonts, logo);
+) => layOutPoster({ ...content, ...overrides }, PAPERS[size], { bleed }, letters, logo);
 
 type Box = { left: number; top: number; right: number; bottom: number };
 
