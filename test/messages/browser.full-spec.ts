@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
 import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
-import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
+import { expectAccessiblePage, pageErrors, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -160,6 +160,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
 
 describe('the pages about messages', () => {
   it('say what is wrong with an input, and keep it', async () => {
+    pageErrors.expect(/status of 422/);
     const page = await signInToConsole(browser, store, 'messages/announcements/new', {
       javaScriptEnabled: false,
     });
@@ -184,6 +185,7 @@ describe('the pages about messages', () => {
   });
 
   it('show nothing of another store', async () => {
+    pageErrors.expect(/status of 404/);
     const other = await service.newStore();
     const { body: announcement } = await other.post<{ id: number }>(
       `${other.store}/announcements`,

@@ -35,12 +35,11 @@ import { MergePagesController } from './customers/merge-pages.controller.js';
 import { Timeline } from './customers/timeline.service.js';
 import { AddressPlaces } from './locations/address-places.service.js';
 import { LocationPagesController } from './locations/location-pages.controller.js';
-import { AnnouncementPagesController } from './messages/announcement-pages.controller.js';
-import { AnnouncementSendingController } from './messages/announcement-sending.controller.js';
+import { CampaignFormsController } from './messages/campaign-forms.controller.js';
+import { CampaignListsController } from './messages/campaign-lists.controller.js';
+import { CampaignPageController } from './messages/campaign-page.controller.js';
 import { MessageSettingsPageController } from './messages/message-settings-page.controller.js';
 import { MessageStores } from './messages/message-stores.service.js';
-import { RulePagesController } from './messages/rule-pages.controller.js';
-import { RuleSwitchingController } from './messages/rule-switching.controller.js';
 import { NumbersController } from './numbers/numbers.controller.js';
 import { RecordNames } from './numbers/record-names.service.js';
 import { TodaysNumbers } from './numbers/todays-numbers.service.js';
@@ -108,10 +107,9 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     MergePagesController,
     HistoryPageController,
     LocationPagesController,
-    AnnouncementPagesController,
-    AnnouncementSendingController,
-    RulePagesController,
-    RuleSwitchingController,
+    CampaignFormsController,
+    CampaignListsController,
+    CampaignPageController,
     MessageSettingsPageController,
     WebhooksController,
     WebhookSecretsPageController,

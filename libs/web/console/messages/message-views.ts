@@ -1,5 +1,5 @@
 import { UnavailableError } from '#platform/kernel/errors.js';
-import type { AnnouncementState, Occasion } from '#outbound/campaigns/campaign.js';
+import type { AnnouncementState, CampaignKind, Occasion } from '#outbound/campaigns/campaign.js';
 import {
   CHANNELS,
   isChannel,
@@ -9,6 +9,7 @@ import {
 import type { MessageRecipient, RecipientState } from '#outbound/campaigns/message-recipient.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';
+import { buildMessagesPath } from '../outbox/message-tabs.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -62,6 +63,11 @@ const STATE_MOODS: Record<RecipientState, Mood> = {
   failed: 'bad',
   skipped: '',
 };
+
+/** Builds the path of the pages of a kind, from the root of the service. */
+export function buildCampaignsPath(store: { id: number }, kind: CampaignKind): string {
+  return `${buildMessagesPath(store)}/${kind}s`;
+}
 
 export function getAnnouncementMood(state: AnnouncementState): Mood {
   if (state === 'sent') return 'good';

@@ -1,0 +1,115 @@
+import { Controller, Query } from '@nestjs/common';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
+import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/current-user.js';
+import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
+import { type PageResult, showPage } from '#web/pages/page-results.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
+import { loadView } from '#web/pages/view.js';
+import type { Localization } from '#translations/translations.js';
+import { createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
+import {
+  buildCampaignsPath,
+  describeRule,
+  formatSent,
+  getAnnouncementMood,
+  type Mood,
+} from './message-views.js';
+
+/** A line of a list. @property when null: the list has no times */
+type Line = {
+  path: string;
+  title: string;
+  about: string;
+  state: string;
+  mood: Mood;
+  when: string | null;
+  sent: string;
+};
+
+/** @property texts what differs between the kinds */
+type ListData = {
+  tabs: MessageTabs;
+  base: string;
+  texts: { title: string; about: string; add: string; none: string; name: string; sent: string };
+  lines: Line[];
+  flash: string;
+  older: string | null;
+};
+
+const view = loadView<ListData>(import.meta.url, './views/campaigns.eta');
+const PAGE_SIZE = 30;
+const MAX_RULES = 100;
+
+/** Serves the lists of one-off and of automatic messages. */
+@Controller('app/stores/:account_id/messages')
+export class CampaignListsController {
+  constructor(
+    private readonly campaigns: CampaignsService,
+    private readonly times: StoreTimes,
+  ) {}
+
+  @GetPage('listAnnouncements', 'announcements')
+  async listAnnouncements(
+    @CurrentStore() store: EnteredStore,
+    @Query('after') afterParameter: unknown,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const { announcements: t, states } = localization.t.messagePages;
+    const base = buildCampaignsPath(store, 'announcement');
+    const range = { after: parseCursor(afterParameter), limit: PAGE_SIZE + 1 };
+    const announcements = await this.campaigns.list('announcement', store.id, range);
+    const { page, last } = takePage(announcements, PAGE_SIZE);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
+    return showPage({
+      view,
+      title: t.title,
+      data: {
+        tabs: createMessageTabs(store, 'announcements', localization.t),
+        base,
+        texts: { ...t, add: t.write, name: t.columns.title, sent: t.columns.sent },
+        lines: page.map((one): Line => ({
+          path: `${base}/${one.id}`,
+          title: one.title,
+          about: '',
+          state: states[one.state],
+          mood: getAnnouncementMood(one.state),
+          when: minute(new Date(one.send_at ?? one.updated_at)),
+          sent: formatSent(one.counts, localization),
+        })),
+        flash: '',
+        older: last ? `${base}?after=${last.id}` : null,
+      },
+    });
+  }
+
+  @GetPage('listMessageRules', 'rules')
+  async listRules(
+    @CurrentStore() store: EnteredStore,
+    @Query('done') done: unknown,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const t = localization.t.messagePages.rules;
+    const base = buildCampaignsPath(store, 'rule');
+    const rules = await this.campaigns.list('rule', store.id, { after: null, limit: MAX_RULES });
+    return showPage({
+      view,
+      title: t.title,
+      data: {
+        tabs: createMessageTabs(store, 'rules', localization.t),
+        base,
+        texts: { ...t, name: t.columns.rule, sent: t.columns.sent },
+        lines: rules.map((rule): Line => ({
+          path: `${base}/${rule.id}`,
+          title: rule.title,
+          about: describeRule(rule, localization),
+          state: rule.enabled ? t.on : t.off,
+          mood: rule.enabled ? 'good' : '',
+          when: null,
+          sent: formatSent(rule.counts, localization),
+        })),
+        flash: findFlashMessage(done, t.done),
+        older: null,
+      },
+    });
+  }
+}
