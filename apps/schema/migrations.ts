@@ -2,6 +2,12 @@ import type { Migration } from '#platform/database/migrate.js';
 import { Baseline } from './0001-baseline.js';
 import { Campaigns } from './0002-campaigns.js';
 import { OutgoingMessages } from './0003-outgoing-messages.js';
+import { EmailBounces } from './0004-email-bounces.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
-export const migrations: readonly Migration[] = [Baseline, Campaigns, OutgoingMessages];
+export const migrations: readonly Migration[] = [
+  Baseline,
+  Campaigns,
+  OutgoingMessages,
+  EmailBounces,
+];

@@ -39,13 +39,13 @@ export function renderReachability(scope: 'few' | 'account'): string {
       : `c.id in (select k.customer_id from ${source} and k.account_id = $1) as "${name}"`,
   );
   return `${columns.join(', ')}, ${HAS_STOPPED[scope]} as "hasStopped",
-    c.has_email as "hasEmail", c.has_phone as "hasPhone", c.marketing_consent as "marketingConsent",
+    c.has_email as "hasEmail", c.has_bounced as "hasBounced", c.has_phone as "hasPhone", c.marketing_consent as "marketingConsent",
     c.sms_consent as "smsConsent"`;
 }
 
 /** The columns by which people are grouped whom the same decides about. */
 export const REACHABILITY_COLUMNS =
-  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasPhone", "marketingConsent", "smsConsent"';
+  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasBounced", "hasPhone", "marketingConsent", "smsConsent"';
 
 /** Renders the condition that a card `k` is one that the channel can use. */
 export function renderSuits(channel: HolderChannel): string {

@@ -13,6 +13,7 @@ const EVERYTHING: Reachability = {
   hasPass: true,
   hasBrowser: true,
   hasEmail: true,
+  hasBounced: false,
   hasPhone: true,
   marketingConsent: true,
   smsConsent: true,
@@ -49,6 +50,14 @@ describe('chooseChannel', () => {
   it('takes the consent of each channel for that channel only', () => {
     const person = { ...EVERYTHING, marketingConsent: false };
     expect(chooseChannel(person, ['email', 'sms'], SET_UP).channel).toBe('sms');
+  });
+
+  it('tries the next channel once an e-mail to the address came back', () => {
+    const person = { ...EVERYTHING, hasBounced: true };
+    expect(chooseChannel(person, ['email', 'sms'], SET_UP).channel).toBe('sms');
+    expect(chooseChannel(person, ['email'], SET_UP).reasons).toEqual([
+      { channel: 'email', reason: 'bounced' },
+    ]);
   });
 
   it('reaches nobody who has stopped messages, whatever they agreed to before', () => {

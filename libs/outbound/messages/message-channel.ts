@@ -15,7 +15,7 @@ export function isChannel(value: unknown): value is HolderChannel {
   return CHANNELS.some((channel) => channel === value);
 }
 
-/** Why a channel does not reach somebody. */
+/** Why a channel does not reach somebody. bounced: an e-mail to the address came back. */
 export const UNREACHED_REASONS = [
   'no_card',
   'no_pass',
@@ -24,6 +24,7 @@ export const UNREACHED_REASONS = [
   'no_phone',
   'no_consent',
   'stopped',
+  'bounced',
   'not_set_up',
 ] as const;
 export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
@@ -62,6 +63,8 @@ export type Reachability = {
   hasPass: boolean;
   hasBrowser: boolean;
   hasEmail: boolean;
+  /** Whether an e-mail to the address came back. */
+  hasBounced: boolean;
   hasPhone: boolean;
   marketingConsent: boolean;
   smsConsent: boolean;
@@ -107,7 +110,8 @@ function findUnreachedReason(
     case 'email':
       if (!setUp.email) return 'not_set_up';
       if (!person.hasEmail) return 'no_email';
-      return person.marketingConsent ? undefined : 'no_consent';
+      if (!person.marketingConsent) return 'no_consent';
+      return person.hasBounced ? 'bounced' : undefined;
     case 'sms':
       if (!setUp.sms) return 'not_set_up';
       if (!person.hasPhone) return 'no_phone';
