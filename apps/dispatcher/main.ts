@@ -24,6 +24,7 @@ import { HistorySubscription } from '#loyalty/history/history.subscription.js';
 import { StatisticsSubscription } from '#loyalty/statistics/statistics.subscription.js';
 import { PhoneNormalization } from '#loyalty/customers/phone-normalization.service.js';
 import { ImportDispatch } from '#loyalty/imports/import-dispatch.service.js';
+import { BounceMailbox } from '#outbound/messages/bounce-mailbox.service.js';
 import { CardLinkFollower } from '#outbound/messages/card-links.subscription.js';
 import { MessageDispatch } from '#outbound/messages/message-dispatch.service.js';
 import { RetirementNotices } from '#outbound/messages/retirement-notices.service.js';
@@ -60,6 +61,7 @@ const FOLLOWERS = [
   RetirementNotices,
   MessageRetention,
   ImportDispatch,
+  BounceMailbox,
 ] as const;
 
 // Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away

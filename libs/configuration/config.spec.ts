@@ -232,17 +232,19 @@ describe('readConfig', () => {
     expect(read('', '')).toBeNull();
     expect(read('smtp://mail.internal')).toEqual({
       from,
+      bounceAddress: 'inkpad@shop.example',
       server: { host: 'mail.internal', port: 587, tls: false, login: null },
     });
     expect(read('smtps://me%40shop:p%2Fw@[::1]', 'inkpad@shop.example')).toEqual({
       from: 'inkpad@shop.example',
+      bounceAddress: 'inkpad@shop.example',
       server: { host: '::1', port: 465, tls: true, login: { user: 'me@shop', password: 'p/w' } },
     });
     expect(read('smtp://127.0.0.1:25')?.server?.port).toBe(25);
     expect(() => read('smtp://mail', '')).toThrow(/SMTP_URL: needs MAIL_FROM/);
     expect(() => read('')).toThrow(/MAIL_FROM: needs SMTP_URL/);
     const withoutServer = { DATABASE_URL, DATA_DIR: createFolder(), MAIL_FROM: from };
-    expect(readConfig(withoutServer, 'api').mail).toEqual({ from, server: null });
+    expect(readConfig(withoutServer, 'api').mail).toMatchObject({ from, server: null });
     expect(() => read('https://mail')).toThrow(/SMTP_URL: must be a URL/);
     expect(() => read('smtp://me:s%esame@mail')).toThrow(/SMTP_URL: must name a host(?!.*sesame)/);
     for (const wrong of [
@@ -254,6 +256,27 @@ describe('readConfig', () => {
     ]) {
       expect(() => read('smtp://mail', wrong)).toThrow(/MAIL_FROM: must be like/);
     }
+  });
+
+  it('takes a mailbox for bounces over TLS only, with a login', () => {
+    const mail = { SMTP_URL: 'smtp://mail.internal', MAIL_FROM: 'a@shop.example' };
+    const read = (BOUNCE_MAILBOX_URL: string, more: object = mail) =>
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), BOUNCE_MAILBOX_URL, ...more });
+    expect(read('imaps://b%40shop.example:p%2Fw@mail.example').bounceMailbox).toEqual({
+      host: 'mail.example',
+      port: 993,
+      folder: 'INBOX',
+      login: { user: 'b@shop.example', password: 'p/w' },
+    });
+    const inFolder = read('imaps://b:c@[::1]:1993/Reports%20of%20mail');
+    expect(inFolder.bounceMailbox).toMatchObject({ port: 1993, folder: 'Reports of mail' });
+    expect(read('').bounceMailbox).toBeNull();
+    const address = { ...mail, BOUNCE_ADDRESS: 'bounces@shop.example' };
+    expect(read('', address).mail?.bounceAddress).toBe('bounces@shop.example');
+    for (const wrong of ['imap://b:c@mail', 'imaps://mail', 'imaps://b:%zzsesame@mail/']) {
+      expect(() => read(wrong)).toThrow(/BOUNCE_MAILBOX_URL: must (?!.*sesame)/);
+    }
+    expect(() => read('imaps://b:c@mail', {})).toThrow(/BOUNCE_MAILBOX_URL: needs MAIL_FROM/);
   });
 
   it('accepts only the name of a host as SMTP_EHLO_NAME', () => {

@@ -77,7 +77,14 @@ export class Config extends PlatformConfig<Settings> {
   readonly mail =
     this.env.MAIL_FROM === undefined
       ? null
-      : { from: this.env.MAIL_FROM, server: this.env.SMTP_URL ?? null };
+      : {
+          from: this.env.MAIL_FROM,
+          server: this.env.SMTP_URL ?? null,
+          /** The envelope sender, to whom mail servers report what they could not deliver. */
+          bounceAddress: this.env.BOUNCE_ADDRESS ?? getAddress(this.env.MAIL_FROM),
+        };
+  /** The mailbox of the bounce address; null: nobody reads it. */
+  readonly bounceMailbox = this.env.BOUNCE_MAILBOX_URL ?? null;
   /** Names this client to the mail server (EHLO); undefined: by the name of the machine. */
   readonly ehloName =
     this.env.SMTP_EHLO_NAME ?? findEhloName(this.publicUrl, this.env.MAIL_FROM ?? '');
@@ -162,6 +169,11 @@ function findEhloName(publicUrl: string, mailFrom: string): string | undefined {
   return [new URL(publicUrl).hostname, domain]
     .map((name) => name.toLowerCase().replace(/\.$/, ''))
     .find((name) => FULL_NAME.test(name));
+}
+
+/** Extracts the address. @param from as in `Inkpad <inkpad@shop.example>` */
+export function getAddress(from: string): string {
+  return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
 }
 
 function toContactUrl(contact: string | undefined): string | null {

@@ -92,6 +92,25 @@ export function parseMailServer(url: URL): ServerAccess | undefined {
   return parseServer(url, url.protocol === 'smtps:', { tls: 465, plain: 587 });
 }
 
+/** A mailbox that is read by IMAP, over TLS only. */
+export type MailboxAccess = {
+  host: string;
+  port: number;
+  folder: string;
+  login: { user: string; password: string };
+};
+
+export function parseMailbox(url: URL): MailboxAccess | undefined {
+  const server = parseServer(url, true, { tls: 993, plain: 143 });
+  if (!server?.login || url.search !== '') return undefined;
+  const { host, port, login } = server;
+  try {
+    return { host, port, login, folder: decodeURIComponent(url.pathname.slice(1)) || 'INBOX' };
+  } catch {
+    return undefined;
+  }
+}
+
 export function parseProxy(url: URL): ServerAccess | undefined {
   if (url.pathname !== '/' || url.search !== '') return undefined;
   return parseServer(url, url.protocol === 'https:', { tls: 443, plain: 80 });

@@ -16,6 +16,8 @@ const NEEDS: Readonly<Record<string, { needed: string; hint?: string }>> = {
     needed: 'API_V1_DEPRECATION_DATE',
     hint: ', at least twelve months before it',
   },
+  BOUNCE_ADDRESS: { needed: 'MAIL_FROM' },
+  BOUNCE_MAILBOX_URL: { needed: 'MAIL_FROM' },
   CHECKPOINT_MAIL_TO: { needed: 'SMTP_URL' },
   GOOGLE_WALLET_ISSUER_ID: { needed: 'GOOGLE_WALLET_KEY', hint: ' or GOOGLE_WALLET_KEY_FILE' },
   GOOGLE_WALLET_KEY: { needed: 'GOOGLE_WALLET_ISSUER_ID' },

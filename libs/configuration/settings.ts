@@ -17,12 +17,14 @@ import { parseServiceAccount, type ServiceAccount } from './service-account.js';
 import {
   Certificate,
   parseFactor,
+  parseMailbox,
   parseMailServer,
   parsePem,
   parsePosterFonts,
   parseProxy,
   Ranges,
   type AddressRange,
+  type MailboxAccess,
   type PosterFontFiles,
   type ServerAccess,
 } from './setting-decorators.js';
@@ -169,6 +171,24 @@ export class Settings extends PlatformSettings {
     'must be a host name with a dot, such as mail.shop.example',
   )
   SMTP_EHLO_NAME?: string;
+  @Describe(`
+    Where mail servers report e-mails that they could not deliver (the envelope sender), e.g.
+    bounces@shop.example. Unset: the address in MAIL_FROM.
+  `)
+  @Matching(/^[^\s<>@,:]+@[^\s<>@,]+$/, 'must be an e-mail address')
+  BOUNCE_ADDRESS?: string;
+  @Describe(`
+    The mailbox of that address, which Inkpad reads by IMAP, e.g.
+    imaps://name:password@mail.example/Bounces. It should get nothing else: what was read is marked
+    as seen. Without a folder: INBOX. Unset: only refusals while an e-mail is handed over are known.
+  `)
+  @Secret()
+  @UrlSetting(
+    ['imaps:'],
+    parseMailbox,
+    'must name a host, a user and a password, and have %40 and the like for special characters',
+  )
+  BOUNCE_MAILBOX_URL?: MailboxAccess;
   @Describe(`
     Contact for security researchers: an e-mail address, or the https URL of a form. Published
     at /.well-known/security.txt; unset: there is none.

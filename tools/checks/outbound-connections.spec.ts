@@ -10,6 +10,7 @@ const CONNECTING_FILES = {
   'libs/outbound/sending/outbound-http.client.ts': 'takes a tunnel',
   'libs/outbound/sending/outbound-node-agent.client.ts': 'takes a tunnel',
   'libs/outbound/apple-wallet/apns.client.ts': 'takes a tunnel',
+  'libs/outbound/messages/mailbox.client.ts': 'takes a tunnel',
   'libs/outbound/messages/smtp.client.ts': 'takes a tunnel',
   'libs/outbound/geocoding/geocoder-server.client.ts': 'uses the agent of OutboundHttp',
   'libs/web/sign-in/company.client.ts': 'fetches with OutboundHttp',
@@ -29,6 +30,7 @@ const HARMLESS_EXPORTS: Record<string, string[]> = {
   'node:dgram': [],
   undici: ['errors', 'Headers'],
   nodemailer: [],
+  imapflow: [],
   'openid-client': [],
   ioredis: [],
   '@eventstore/db-client': [

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { RecordBounceHandler } from '#loyalty/customers/email-bounces.commands.js';
 import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
+import { BounceMailbox } from './bounce-mailbox.service.js';
 import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardLinks } from './card-links.service.js';
 import { CardLinkFollower } from './card-links.subscription.js';
@@ -18,6 +19,7 @@ import { SmtpClient } from './smtp.client.js';
 @Module({
   imports: [MessagesModule, CardImagesModule],
   providers: [
+    BounceMailbox,
     CardLinkFollower,
     CardLinks,
     CardMessagePictures,
@@ -31,6 +33,13 @@ import { SmtpClient } from './smtp.client.js';
     SmsClient,
     SmtpClient,
   ],
-  exports: [CardLinkFollower, CardMessagePictures, MessageDispatch, RetirementNotices, SmtpClient],
+  exports: [
+    BounceMailbox,
+    CardLinkFollower,
+    CardMessagePictures,
+    MessageDispatch,
+    RetirementNotices,
+    SmtpClient,
+  ],
 })
 export class MessageDispatchModule {}

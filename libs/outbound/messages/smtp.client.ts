@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#configuration/config.js';
+import { Config, getAddress } from '#configuration/config.js';
+import type { Options as SMTPTransportOptions } from 'nodemailer/lib/smtp-transport/index.js';
+import { withTimeout } from '#platform/kernel/with-timeout.js';
 import { findMailbox } from '#platform/kernel/email-address.js';
 import type { ServerAccess } from '#configuration/setting-decorators.js';
 import { createCheckedBody } from '#outbound/sending/outbound-http.client.js';
@@ -43,18 +45,9 @@ export class SmtpClient {
     }
     const { createTransport } = await import('nodemailer');
     const { server } = settings;
-    const { ehloName } = this.config;
+    const address = findMailbox(mail.to) ?? mail.to;
     const senderName = renderSenderName(mail.fromName ?? '');
-    const transport = createTransport({
-      ...toTransportOptions(server),
-      ...(ehloName !== undefined && { name: ehloName }),
-      getSocket: (_options, done) => {
-        this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
-          (connection) => done(null, connection === undefined ? false : { connection }),
-          (error: Error) => done(error),
-        );
-      },
-    });
+    const transport = createTransport(this.createOptions(server));
     transport.use('stream', ({ message }, done) => {
       // Nobody reads it before the server has asked for the text.
       message.processFunc((text) => createCheckedBody(text, mayBeSent));
@@ -66,7 +59,8 @@ export class SmtpClient {
           senderName === undefined
             ? settings.from
             : { name: senderName, address: getAddress(settings.from) },
-        to: { name: '', address: findMailbox(mail.to) ?? mail.to },
+        to: { name: '', address },
+        envelope: { from: settings.bounceAddress, to: address },
         subject: mail.subject,
         text: mail.text,
         ...(mail.html !== undefined && { html: mail.html }),
@@ -83,6 +77,35 @@ export class SmtpClient {
     } finally {
       transport.close();
     }
+  }
+
+  /** Logs in to the mail server and sends nothing. @throws Error whose message names nobody's address */
+  async verify(): Promise<void> {
+    const server = this.config.mail?.server;
+    if (!server) throw new Error('no mail server is configured');
+    const { createTransport } = await import('nodemailer');
+    const transport = createTransport(this.createOptions(server));
+    try {
+      await withTimeout(transport.verify(), DEADLINE_MS);
+    } catch (error) {
+      throw new Error(toOutcome(error).error, { cause: error });
+    } finally {
+      transport.close();
+    }
+  }
+
+  private createOptions(server: ServerAccess): SMTPTransportOptions {
+    const { ehloName } = this.config;
+    return {
+      ...toTransportOptions(server),
+      ...(ehloName !== undefined && { name: ehloName }),
+      getSocket: (_options, done) => {
+        this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
+          (connection) => done(null, connection === undefined ? false : { connection }),
+          (error: Error) => done(error),
+        );
+      },
+    };
   }
 }
 
@@ -121,12 +144,8 @@ function toAttachment({ cid, png }: MailPicture) {
   };
 }
 
-/** Extracts the address. @param from as in `Inkpad <inkpad@shop.example>` */
-function getAddress(from: string): string {
-  return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
-}
-
-function getDomain(from: string): string {
+/** Returns the domain of the sender, with which the ids of messages end. */
+export function getDomain(from: string): string {
   return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
 }
 
@@ -134,7 +153,7 @@ function getDomain(from: string): string {
 const ENHANCED_STATUS = /^5\d\d[ -](5\.\d{1,3}\.\d{1,3})(?=\s|$)/;
 
 /** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
-function toOutcome(error: unknown): MailOutcome {
+function toOutcome(error: unknown): Exclude<MailOutcome, { kind: 'sent' }> {
   if (error instanceof ProxyError) return { kind: 'failed', error: error.message };
   const { code, response: reply, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;

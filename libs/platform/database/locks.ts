@@ -37,4 +37,5 @@ export const LOCKS = defineLocks({
   announcementsPerDay: 727_095,
   messagesPerDay: 727_096,
   importedRowsPerDay: 727_133,
+  bounces: 727_134,
 });

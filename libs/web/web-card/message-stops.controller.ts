@@ -5,6 +5,7 @@ import { query } from '#platform/database/connection.js';
 import { TakesFormOrAnything, type Form } from '#platform/http/body-kinds.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { PassContents } from '#outbound/passes/pass-contents.service.js';
+import { stopMessages } from '#outbound/messages/message-stops.service.js';
 import { renderCardsOfHolder } from '#outbound/passes/pass-holders.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
 import { loadView } from '#web/pages/view.js';
@@ -82,21 +83,15 @@ export class MessageStopsController {
   async change(@Param('uuid') uuid: string, @Body() form: Form): Promise<PageResult | undefined> {
     const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
     const action = findAction(form);
-    await query(
-      this.pool,
-      action === 'allow'
-        ? {
-            name: 'message_stops_remove',
-            text: `delete from message_stops where customer_card_id in ${CARDS_OF_HOLDER}`,
-            values: [id],
-          }
-        : {
-            name: 'message_stops_add',
-            text: `insert into message_stops (customer_card_id, account_id) values ($1, $2)
-                   on conflict do nothing`,
-            values: [id, accountId],
-          },
-    );
+    if (action === 'allow') {
+      await query(this.pool, {
+        name: 'message_stops_remove',
+        text: `delete from message_stops where customer_card_id in ${CARDS_OF_HOLDER}`,
+        values: [id],
+      });
+    } else {
+      await stopMessages(this.pool, { id, accountId });
+    }
     return action === undefined ? undefined : redirectTo(`/passes/${ownUuid}/messages`);
   }
 

@@ -8,7 +8,7 @@ api:
   optional: [DATABASE_READ_URL, REDIS_URL, OIDC_CLIENT_SECRET]
 dispatcher:
   required: []
-  optional: [SMTP_URL, GEOCODER_KEY, APNS_KEY, CHECKPOINT_KEY]
+  optional: [SMTP_URL, BOUNCE_MAILBOX_URL, GEOCODER_KEY, APNS_KEY, CHECKPOINT_KEY]
 migrate:
   required: [DATABASE_URL, DATABASE_MIGRATION_URL]
   optional: []
