@@ -51,6 +51,10 @@ const PROGRAMS: Record<string, Program> = {
     description: 'brings the tables of the database up to date',
     examples: ['migrate'],
   },
+  doctor: {
+    description: 'checks the database and e-mail, and says what to do',
+    examples: ['doctor'],
+  },
   'move-events': {
     description: 'moves the history to KurrentDB (EventStoreDB) or back; Inkpad must be stopped',
     examples: ['move-events --to eventstoredb', 'move-events --to postgres'],
