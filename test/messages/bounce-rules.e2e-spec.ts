@@ -138,3 +138,42 @@ it('MSG-12 Another e-mail address gets e-mails, and so does one that staff try a
   await sendAnother(browser, otto);
   await waitForMail(right);
 });
+
+it('ANNOUNCE-20 The recipients of a message by SMS have its `arrival` once the provider reports it: `delivered` or `undelivered`', async () => {
+  const people = [newNumber(), newNumber(), newNumber()];
+  for (const phone of people) await add({ phone, sms_consent: true });
+  const quiet = { quiet_from: null, quiet_to: null };
+  expect((await store.patch(`${store.store}/message_settings`, quiet)).status).toBe(200);
+  const path = `${store.store}/announcements`;
+  const { body } = await store.post<{ id: number }>(path, {
+    title: 'Closed on Monday',
+    text: 'We are back on Tuesday.',
+    channels: ['sms'],
+  });
+  const sent = await store.post(`${path}/${body.id}/send`, {});
+  expect(sent.status).toBe(200);
+  const [one, two] = await eventually(
+    () =>
+      people.flatMap((phone) => provider.to(phone).filter((sms) => sms.body.includes('Tuesday'))),
+    ({ length }) => length === 3,
+  );
+  if (!one || !two) throw new Error('no SMS was sent');
+  const readArrivals = async () => {
+    const { body: recipients } = await store.get<
+      { state: string; channel: string | null; arrival: string | null }[]
+    >(`${path}/${body.id}/recipients`);
+    return recipients.filter(({ state }) => state === 'sent').map(({ arrival }) => arrival);
+  };
+  await eventually(readArrivals, ({ length }) => length === 3);
+  expect(await readArrivals()).toEqual([null, null, null]);
+  const { baseUrl } = service.running;
+  expect(await provider.report(one, { MessageStatus: 'delivered' }, { baseUrl })).toBe(204);
+  const failure = { MessageStatus: 'undelivered', ErrorCode: '30003' };
+  expect(await provider.report(two, failure, { baseUrl })).toBe(204);
+  expect(await readArrivals()).toEqual(['delivered', 'undelivered', null]);
+  const browser = await signIn();
+  const page = await browser.get(
+    `/app/stores/${store.accountId}/messages/announcements/${body.id}`,
+  );
+  expect(page.text).toContain('Not delivered');
+});

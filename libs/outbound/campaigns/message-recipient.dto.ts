@@ -10,6 +10,7 @@ import {
 import { CHANNELS, MESSAGE_REASONS } from '#outbound/messages/message-channel.js';
 import { ByChannelJson, optionalTimeField } from './message-fields.dto.js';
 import {
+  ARRIVALS,
   RECIPIENT_STATES,
   type MessageCounts,
   type MessageRecipient,
@@ -55,6 +56,11 @@ const RECIPIENT = {
     example: null,
     description:
       'Why it was not sent, or waits: a message beyond a limit of a day waits up to two days. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
+  }),
+  arrival: field.oneOf(ARRIVALS, {
+    optional: true,
+    example: null,
+    description: 'What the provider reported of an SMS after it was sent; null: nothing yet.',
   }),
   due_at: optionalTimeField('When it is sent, or tried again.'),
   created_at: field.response<string>(TimestampProperty({ description: 'When it was addressed.' })),

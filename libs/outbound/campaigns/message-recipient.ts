@@ -8,6 +8,10 @@ import type { HolderChannel, MessageReason } from '#outbound/messages/message-ch
 export const RECIPIENT_STATES = ['queued', 'sent', 'failed', 'skipped'] as const;
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
+/** What the SMS provider reported later. */
+export const ARRIVALS = ['delivered', 'undelivered'] as const;
+export type Arrival = (typeof ARRIVALS)[number];
+
 /** A message to one customer, as the store's users see it. */
 export type MessageRecipient = {
   id: number;
@@ -20,6 +24,8 @@ export type MessageRecipient = {
   state: RecipientState;
   channel: HolderChannel | null;
   reason: MessageReason | null;
+  /** Null: no SMS, or nothing was reported. */
+  arrival: Arrival | null;
   dueAt: Date | null;
   createdAt: Date;
   finishedAt: Date | null;

@@ -28,7 +28,7 @@ export const CUSTOMER_NAME = `(select concat_ws(' ', n.first_name, n.last_name) 
 const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as "ruleId", m.customer_id as "customerId",
     ${CUSTOMER_NAME} as "customerName", m.customer_card_id as "customerCardId", m.state,
     case when m.state = 'skipped' then null else m.channel end as channel,
-    case when q.message_id is null then m.reason else 'silent' end as reason,
+    case when q.message_id is null then m.reason else 'silent' end as reason, m.arrival,
     case when m.state = 'queued' then m.due_at end as "dueAt", m.created_at as "createdAt", m.finished_at as "finishedAt"
   from outgoing_messages m left join silent_messages q on q.message_id = m.id`;
 

@@ -111,15 +111,15 @@ function toRecipientLine(
   one: MessageRecipient,
   customers: string,
   time: (at: Date) => string,
-  { t: { messagePages: t } }: Localization,
+  { t: { messagePages: t, outbox } }: Localization,
 ): RecipientLine {
-  const { customerName, channel, state, reason, finishedAt, dueAt, createdAt } = one;
+  const { customerName, channel, state, arrival, reason, finishedAt, dueAt, createdAt } = one;
   return {
     customer: customerName ?? t.recipients.erased,
     path: customerName === null ? null : `${customers}/${one.customerId}`,
     channel: channel === null ? '' : t.channels[channel],
-    state: t.recipients.states[state],
-    mood: STATE_MOODS[state],
+    state: arrival === null ? t.recipients.states[state] : outbox.states[arrival],
+    mood: arrival === 'undelivered' ? 'bad' : STATE_MOODS[state],
     why: reason === null ? '' : t.reasons[reason],
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
