@@ -7,7 +7,6 @@ import {
   expectFailure,
   expectRefused,
   useSharedService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import type { WebhookSubscriptionJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
@@ -15,13 +14,12 @@ import { exchange } from '../support/http/raw-request.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let cards: string;
 let rewards: string;
 let customers: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   cards = `${store.store}/cards`;
   rewards = `${store.store}/rewards`;
   customers = `${store.store}/customers`;

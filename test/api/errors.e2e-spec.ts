@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import {
@@ -6,7 +6,6 @@ import {
   expectCodes,
   expectRefused,
   useService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -20,11 +19,7 @@ const MIB = 1024 * 1024;
 
 const service = useService({ PUBLIC_URL });
 const breaking = useService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 /** One failure of each kind that a caller can bring about. */
 async function failures(): Promise<[number, ApiResponse<Failure>][]> {

@@ -1,13 +1,9 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { describe, expect, it } from '@jest/globals';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { getPool } from '#platform/database/data-source.js';
@@ -6,12 +6,7 @@ import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import type { WebhookSubscriptionSecretJson } from '#outbound/subscriptions/webhook-subscription.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startProgram } from '../support/services/program.js';
@@ -20,11 +15,7 @@ import { Client, cli, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 type Key = { 'idempotency-key': string };
 

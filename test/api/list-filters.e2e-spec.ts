@@ -1,17 +1,13 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let people = 0;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
 
 type Updated = { id: number; updated_at: string };
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -9,12 +9,11 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 type Record = { id: number };
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 /** The path of every list that is an array, each with at least five elements. */
 let lists: string[];
 
 beforeAll(async () => {
-  store = await service.newStore();
   const first = await enrol(store, { rewards: [3, 1] });
   const { card, customer } = first;
   for (let i = 0; i < 4; i++) {

@@ -7,12 +7,11 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 // Empty: the default, which the other tests' stores go beyond.
 const service = useService({ STORE_QUOTAS: '' });
-let store: ContractClient;
+const store = service.useStore();
 /** Another process of the same service. */
 let other: Service;
 
 beforeAll(async () => {
-  store = await service.newStore();
   const { database, environment } = service.running;
   other = await startService(environment, { ...database, close: async () => undefined });
 });

@@ -8,15 +8,14 @@ import type {
   CustomerCardDetailJson,
   RedemptionJson,
 } from '#loyalty/stamping/customer-card.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let customers: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   customers = `${store.store}/customers`;
 });
 

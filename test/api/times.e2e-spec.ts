@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import {
@@ -12,11 +12,7 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 const A_DAY = 86_400_000;
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const card = (expires_at: unknown, at = store) =>
   at.post<CardJson>(`${at.store}/cards`, { card: { name: 'Coffee', expires_at } });

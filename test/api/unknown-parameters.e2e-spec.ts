@@ -1,22 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
-import {
-  expectRefused,
-  useSharedService,
-  type ContractClient,
-  type Failure,
-} from '../support/http/contract.js';
+import { expectRefused, useSharedService, type Failure } from '../support/http/contract.js';
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let customers: string;
 let path: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   customers = `${store.store}/customers`;
   ({ path } = await enrol(store));
 });

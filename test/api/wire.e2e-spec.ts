@@ -27,11 +27,10 @@ const retired = useService({
   API_V1_DEPRECATION_DATE: '2040-01-01',
   API_V1_SUNSET_DATE: '2050-01-01',
 });
-let store: ContractClient;
+const store = service.useStore();
 let cards: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   cards = `${store.store}/cards`;
   for (let i = 0; i < 5; i++) await store.post(cards, { card: { name: 'Coffee' } });
 });

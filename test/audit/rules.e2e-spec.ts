@@ -10,11 +10,10 @@ import { startProgram } from '../support/services/program.js';
 import { cli } from '../support/services/service.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let subscription: number;
 
 beforeAll(async () => {
-  store = await service.newStore();
   const { tokenId } = await service.running.execute(
     new CreateToken(cli, store.email, 'second till'),
   );

@@ -1,20 +1,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useSharedService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let cards: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   cards = `${store.store}/cards`;
 });
 

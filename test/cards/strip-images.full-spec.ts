@@ -11,12 +11,7 @@ import {
   type StripDesign,
 } from '#outbound/card-images/strip-design.js';
 import { CardImages } from '#outbound/card-images/card-images.service.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import {
   jpegWithScans,
   photograph,
@@ -31,11 +26,10 @@ import {
 import type { ApiResponse } from '../support/services/service.js';
 
 const service = useService();
-let store: ContractClient;
+const store = service.useStore();
 let small: Buffer;
 
 beforeAll(async () => {
-  store = await service.newStore();
   small = await quarters(100, 60).png().toBuffer();
 });
 

@@ -1,10 +1,5 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  expectFailure,
-  useService,
-  type ContractClient,
-  type Failure,
-} from '../support/http/contract.js';
+import { describe, expect, it } from '@jest/globals';
+import { expectFailure, useService, type Failure } from '../support/http/contract.js';
 import type { ApiResponse } from '../support/services/service.js';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
@@ -12,11 +7,7 @@ const PROGRAMS = [undefined, '*/*', 'application/json', 'application/json, text/
 const HTML = 'text/html; charset=utf-8';
 
 const service = useService({ PUBLIC_URL: 'https://cards.example/stamps' });
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 function sendRequest<T>(
   path: string,

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type {
@@ -14,11 +14,7 @@ import {
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const PAST = '2020-01-01T00:00:00Z';
 const LIST_SHAPE = [

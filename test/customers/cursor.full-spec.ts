@@ -1,17 +1,13 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import type { ApiResponse } from '../support/services/service.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let people = 0;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
 
 async function add(at = store, fields: object = {}): Promise<number> {
   const customer = { first_name: 'Mia', email: `mia${++people}@example.com`, ...fields };

@@ -1,17 +1,15 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-let other: ContractClient;
+const store = service.useStore();
+const other = service.useStore();
 let customers: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
-  other = await service.newStore();
   customers = `${store.store}/customers`;
 });
 

@@ -1,19 +1,14 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 
 const service = useSharedService();
-let store: ContractClient;
-let other: ContractClient;
+const store = service.useStore({ country: 'DE' });
+const other = service.useStore({ country: 'DE' });
 let people = 0;
-
-beforeAll(async () => {
-  store = await service.newStore({ country: 'DE' });
-  other = await service.newStore({ country: 'DE' });
-});
 
 const unique = () => {
   const n = String(++people).padStart(5, '0');

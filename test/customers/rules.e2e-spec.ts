@@ -1,10 +1,9 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
 import {
   expectFailure,
   expectRefused,
   useSharedService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -20,13 +19,8 @@ const FRACTIONS = [
 ];
 
 const service = useSharedService();
-let store: ContractClient;
-let other: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-  other = await service.newStore();
-});
+const store = service.useStore();
+const other = service.useStore();
 
 let people = 0;
 const address = () => `person${++people}@example.com`;

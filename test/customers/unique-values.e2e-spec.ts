@@ -1,21 +1,12 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
-import {
-  expectRefused,
-  useSharedService,
-  type ContractClient,
-  type Failure,
-} from '../support/http/contract.js';
+import { expectRefused, useSharedService, type Failure } from '../support/http/contract.js';
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let people = 0;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
 
 const unique = () => {
   const n = ++people;

@@ -1,14 +1,9 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CustomerExportJson } from '#loyalty/customers/customer-export.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import type { Client } from '../support/services/service.js';
@@ -16,13 +11,8 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
-let store: ContractClient;
-let other: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-  other = await service.newStore();
-});
+const store = service.useStore();
+const other = service.useStore();
 
 let people = 0;
 

@@ -1,5 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
@@ -13,7 +13,6 @@ import {
   expectFailure,
   expectRefused,
   useSharedService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -22,11 +21,7 @@ import { startService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const AN_HOUR = 3_600_000;
 const iso = (time: number) => new Date(time).toISOString();

@@ -3,7 +3,7 @@ import { toPublicEventId } from '#platform/kernel/public-id.js';
 import type { EventProofJson } from '#outbound/transparency/proof.dto.js';
 import { verifyProof } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
-import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
+import { expectFailure, useService } from '../support/http/contract.js';
 import type { Program } from '../support/services/program.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -12,11 +12,10 @@ const service = useService();
 const unsigned = useService();
 const key = checkpointKey();
 let dispatcher: Program;
-let store: ContractClient;
+const store = service.useStore();
 let path: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   ({ path } = await enrol(store));
   ({ dispatcher } = await startSigning(service.running, key));
 });

@@ -9,7 +9,6 @@ import {
   expectFailure,
   expectRefused,
   useService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import { testConfig } from '../support/database/database.js';
@@ -21,12 +20,11 @@ import { startService, type Client, type LocalService } from '../support/service
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
-let store: ContractClient;
+const store = service.useStore();
 /** A card with one of everything that can happen on it, in a store of its own. */
 let day: Awaited<ReturnType<typeof aDay>>;
 
 beforeAll(async () => {
-  store = await service.newStore();
   day = await aDay();
 });
 

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
@@ -12,15 +12,11 @@ import { AddMember } from '#identity/member.commands.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { cli } from '../support/services/service.js';
-import { useSharedService, type ContractClient } from '../support/http/contract.js';
+import { useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const findEvents = async (stream: string): Promise<StoredEvent[]> =>
   (await service.running.history()).filter((event) => event.stream === stream);

@@ -15,11 +15,10 @@ import { eventually } from '../support/jest/eventually.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

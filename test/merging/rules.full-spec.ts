@@ -18,11 +18,10 @@ import {
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

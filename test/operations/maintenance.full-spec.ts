@@ -7,7 +7,7 @@ import { ImportQuery, type ImportJson } from '#loyalty/imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { createTestEnvironment } from '../support/database/database.js';
-import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
+import { expectFailure, useService } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { newImportDispatch } from '../support/services/import-dispatcher.js';
 import { samples } from '../support/services/metrics.js';
@@ -22,10 +22,9 @@ const IN_MAINTENANCE = [503, 'maintenance'] as const;
 
 const service = useService({ PUBLIC_URL, RATE_LIMIT_PER_MINUTE: '100000' });
 const stopping = new AbortController();
-let store: ContractClient;
+const store = service.useStore();
 
 beforeAll(async () => {
-  store = await service.newStore();
   const dispatch = newImportDispatch(service.running).run(stopping.signal);
   service.running.onStop(() => {
     stopping.abort();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import pg from 'pg';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useService } from '../support/http/contract.js';
 import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import type { Client } from '../support/services/service.js';
@@ -17,11 +17,10 @@ const LOADS_AFTER_STALE = 16;
 /** The most conflicts that one test causes. */
 const MAX_CONFLICTS = 20;
 const sparePaths: string[] = [];
-let store: ContractClient;
+const store = service.useStore();
 let otherApi: { program: Program; second: Client };
 
 beforeAll(async () => {
-  store = await service.newStore();
   otherApi = await startSecondApi(service.running, store);
   for (let i = 0; i < LOADS_AFTER_STALE; i++) sparePaths.push((await enrol(store)).path);
 });

@@ -1,15 +1,11 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { expectRefused, useSharedService } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const stamp = async (path: string) => {
   const response = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });

@@ -2,21 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
 import type { RedemptionJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

@@ -5,21 +5,15 @@ import type {
   CustomerCardDetailJson,
   RedemptionJson,
 } from '#loyalty/stamping/customer-card.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

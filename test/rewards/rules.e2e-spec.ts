@@ -16,11 +16,10 @@ import {
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let rewards: string;
 
 beforeAll(async () => {
-  store = await service.newStore();
   rewards = `${store.store}/rewards`;
 });
 

@@ -18,7 +18,7 @@ type Member = { email: string; client: ContractClient };
 type Described = { id: Operation; method: string; path: string };
 
 const service = useSharedService();
-let store: ContractClient;
+const store = service.useStore();
 let members: Record<Role, Member>;
 
 async function memberWith(role: Role): Promise<Member> {
@@ -57,7 +57,6 @@ async function operations(): Promise<Described[]> {
 }
 
 beforeAll(async () => {
-  store = await service.newStore();
   members = {
     owner: await memberWith('owner'),
     manager: await memberWith('manager'),

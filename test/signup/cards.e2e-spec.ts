@@ -1,16 +1,12 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
-import { useService, type ContractClient } from '../support/http/contract.js';
+import { useService } from '../support/http/contract.js';
 
 const ORIGIN = 'https://cards.example';
 const service = useService({ PUBLIC_URL: ORIGIN });
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const getSignupPath = ({ signup_url: url }: PosterJson) => new URL(url).pathname;
 

@@ -38,13 +38,9 @@ const service = useService({
   SMS_TOKEN: 'token',
   SMS_FROM: '+15005550006',
 });
-let store: ContractClient;
+const store = service.useStore();
 let addresses = 0;
 let people = 0;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
 
 const open = (poster: PosterJson, query?: string) =>
   SignupForm.open(service.running.baseUrl, ORIGIN, poster, query);

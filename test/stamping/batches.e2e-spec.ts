@@ -11,7 +11,6 @@ import {
   expectFailure,
   expectRefused,
   useService,
-  type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -21,11 +20,10 @@ import { cli, type ApiResponse } from '../support/services/service.js';
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const breaking = useService();
 const few = useService({ RATE_LIMIT_PER_MINUTE: '10', STORE_RATE_LIMIT_PER_MINUTE: '50' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
@@ -7,21 +7,12 @@ import type {
   CustomerCardDetailJson,
   RedemptionJson,
 } from '#loyalty/stamping/customer-card.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useSharedService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useSharedService } from '../support/http/contract.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const at = (code: string, of = store) => `${of.store}/customer_cards/by_code/${code}`;
 const read = (path: string) => store.get<CustomerCardDetailJson>(path);

@@ -7,12 +7,7 @@ import type {
 } from '#loyalty/stamping/customer-card.dto.js';
 import type { ReversedReceiptJson } from '#loyalty/stamping/receipt-reversal.dto.js';
 import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -20,11 +15,10 @@ import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService();
-let store: ContractClient;
+const store = service.useStore();
 let dispatcher: Program;
 
 beforeAll(async () => {
-  store = await service.newStore();
   dispatcher = await startDispatcher(service.running);
 });
 afterAll(() => dispatcher.kill('SIGTERM'));

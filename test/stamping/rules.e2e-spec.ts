@@ -2,23 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
-import {
-  expectFailure,
-  expectRefused,
-  useService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
 import { runAtTime } from '../support/services/clock.js';
 import type { ApiResponse } from '../support/services/service.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-let store: ContractClient;
+const store = service.useStore();
 let sent: SentEvents;
 
 beforeAll(async () => {
-  store = await service.newStore();
   sent = await SentEvents.start(service.running);
 });
 afterAll(() => sent.stop());

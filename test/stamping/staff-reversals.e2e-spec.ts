@@ -22,7 +22,7 @@ import { cli, type ApiResponse } from '../support/services/service.js';
 const TEN_MINUTES = 10 * 60_000;
 
 const service = useService();
-let store: ContractClient;
+const store = service.useStore();
 let staff: Member;
 let colleague: Member;
 let manager: Member;
@@ -31,7 +31,6 @@ type Member = { userId: number; email: string; client: ContractClient };
 type Enrolled = Awaited<ReturnType<typeof enrol>>;
 
 beforeAll(async () => {
-  store = await service.newStore();
   [staff, colleague, manager] = [
     await memberWith('staff'),
     await memberWith('staff'),

@@ -1,22 +1,13 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { newPoster } from '../support/browser/signup.js';
 import { pixelAt, readPixels } from '../support/fixtures/pictures.js';
-import {
-  expectFailure,
-  expectRefused,
-  useSharedService,
-  type ContractClient,
-} from '../support/http/contract.js';
+import { expectFailure, expectRefused, useSharedService } from '../support/http/contract.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const change = (account: object, client = store) =>
   client.patch<AccountJson>(client.store, { account });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import { AddMember } from '#identity/member.commands.js';
@@ -9,11 +9,7 @@ import { newPoster } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 const FIELDS = [
   'address',

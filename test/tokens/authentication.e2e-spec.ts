@@ -1,24 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
-import {
-  expectFailure,
-  useSharedService,
-  type ContractClient,
-  type Failure,
-} from '../support/http/contract.js';
+import { expectFailure, useSharedService, type Failure } from '../support/http/contract.js';
 import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
 import { exchange } from '../support/http/raw-request.js';
 import { cli } from '../support/services/service.js';
 
 const service = useSharedService();
-let store: ContractClient;
-
-beforeAll(async () => {
-  store = await service.newStore();
-});
+const store = service.useStore();
 
 type Operation = { method: string; path: string };
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { useService, type ContractClient } from '../support/http/contract.js';
+import { useService } from '../support/http/contract.js';
 import { EventStream } from '../support/http/event-stream.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
@@ -9,12 +9,11 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
-let store: ContractClient;
+const store = service.useStore();
 let dispatcher: Program;
 const streams: EventStream[] = [];
 
 beforeAll(async () => {
-  store = await service.newStore();
   dispatcher = await startDispatcher(service.running);
 });
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { PushNotification } from '#web/web-card/push-notification.js';
-import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
+import { useService, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
@@ -16,12 +16,11 @@ const ORIGIN = 'https://cards.example';
 const service = useService({ WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true', PUBLIC_URL: ORIGIN });
 /** Without the setting of tests that lets any server be a push service. */
 const strict = useService({ PUBLIC_URL: ORIGIN, WEB_PUSH_SERVICES: '.push.example' });
-let store: ContractClient;
+const store = service.useStore();
 let dispatcher: Program;
 let pushes: PushService;
 
 beforeAll(async () => {
-  store = await service.newStore();
   pushes = await startPushService();
   dispatcher = await startDispatcher(service.running, {
     WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true',

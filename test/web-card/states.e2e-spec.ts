@@ -6,7 +6,7 @@ import { Passes } from '#outbound/passes/passes.service.js';
 import { PassLinks } from '#web/web-card/pass-links.service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { plainPng } from '../support/fixtures/pictures.js';
-import { useService, type ContractClient } from '../support/http/contract.js';
+import { useService } from '../support/http/contract.js';
 import { PassFollower } from '../support/services/pass-dispatcher.js';
 import { startService } from '../support/services/service.js';
 
@@ -14,10 +14,9 @@ const IPHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebK
 
 const folder = await mkdtemp(join(tmpdir(), 'inkpad-buttons-'));
 const service = useService({ WALLET_BUTTONS_DIR: folder });
-let store: ContractClient;
+const store = service.useStore();
 
 beforeAll(async () => {
-  store = await service.newStore();
   Object.defineProperty(getLinks(), 'appleEnabled', { value: true, configurable: true });
 });
 afterAll(() => rm(folder, { recursive: true }));

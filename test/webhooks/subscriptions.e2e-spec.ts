@@ -26,11 +26,10 @@ const service = useService();
 /** Development: receivers on this machine. */
 const insecure = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const receivers: Receiver[] = [];
-let store: ContractClient;
+const store = service.useStore();
 let near: ContractClient;
 
 beforeAll(async () => {
-  store = await service.newStore();
   near = await insecure.newStore();
 });
 afterEach(async () => {

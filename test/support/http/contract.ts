@@ -101,14 +101,22 @@ function use<S extends Service>(start: () => Promise<S>) {
     if (!service) throw new Error('the service runs only while tests do');
     return service;
   };
+  type Attributes = Parameters<Service['newStore']>;
+  const newStore = async (...attributes: Attributes): Promise<ContractClient> => {
+    const { baseUrl, accountId, token, email } = await running().newStore(...attributes);
+    return new ContractClient(baseUrl, accountId, token, check, email);
+  };
   return {
     get running() {
       return running();
     },
     /** A new store with a token for it. */
-    newStore: async (...attributes: Parameters<Service['newStore']>): Promise<ContractClient> => {
-      const { baseUrl, accountId, token, email } = await running().newStore(...attributes);
-      return new ContractClient(baseUrl, accountId, token, check, email);
+    newStore,
+    /** The same for all tests of a file, which exists before they run. */
+    useStore: (...attributes: Attributes): ContractClient => {
+      const store = Object.create(ContractClient.prototype) as ContractClient;
+      beforeAll(async () => void Object.assign(store, await newStore(...attributes)));
+      return store;
     },
     /** A caller without a token. */
     get anonymous() {
