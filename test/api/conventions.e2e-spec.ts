@@ -112,7 +112,7 @@ describe('bodies', () => {
 
   it('CONV-06 Bodies of stamp, redeem and webhook subscriptions are not wrapped', async () => {
     const { path, rewards: cardRewards } = await enrol(store, { rewards: [1] });
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(path)).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id: cardRewards[0]?.id })).status).toBe(
       200,
     );
@@ -124,7 +124,7 @@ describe('bodies', () => {
     const body = { card: { name: 'Coffee', flavour: 'dark' }, client: { version: 3 } };
     expect((await store.post(cards, body)).status).toBe(201);
     const { path } = await enrol(store);
-    expect((await store.post(`${path}/stamp`, { stamps: 1, sender: 'till' })).status).toBe(200);
+    expect((await store.stamp(path, { sender: 'till' })).status).toBe(200);
   });
 
   it('CONV-08 The keys `__proto__` and `constructor` are ignored like unknown ones', async () => {
@@ -672,7 +672,7 @@ describe('paths and statuses', () => {
     for (const id of ids) {
       const path = card.replace(/\d+$/, id);
       expectFailure(await store.get(path), 404, 'not_found');
-      expectFailure(await store.post(`${path}/stamp`, { stamps: 1 }), 404, 'not_found');
+      expectFailure(await store.stamp(path), 404, 'not_found');
     }
     for (const id of ids)
       expectFailure(await store.get(`/api/v1/accounts/${id}`), 404, 'not_found');
@@ -690,7 +690,7 @@ describe('paths and statuses', () => {
       expectFailure(await store.get(`/api/v1/accounts/${id}/cards`), 404, 'not_found');
       const under = `${customers}/${id}/customer_cards`;
       expectFailure(await store.get(under), 404, 'not_found');
-      expectFailure(await store.post(`${under}/${id}/stamp`, { stamps: 1 }), 404, 'not_found');
+      expectFailure(await store.stamp(`${under}/${id}`), 404, 'not_found');
     }
   });
 
@@ -703,7 +703,7 @@ describe('paths and statuses', () => {
 
   it('CONV-33 A POST that acts on a record returns 200', async () => {
     const { path, card, rewards: cardRewards } = await enrol(store, { rewards: [1] });
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(path)).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id: cardRewards[0]?.id })).status).toBe(
       200,
     );

@@ -171,7 +171,7 @@ describe('filters of the list of customers', () => {
     const { card, customer, path } = await enrol(store);
     const { card: second } = await enrol(store);
     const { id: cardless } = await add();
-    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.stamp(path, 3);
     type Enrolled = { id: number };
     const enrolment = await post<Enrolled>(`customers/${customer.id}/customer_cards`, {
       card_id: second.id,
@@ -200,7 +200,7 @@ describe('filters of the list of customers', () => {
     expect(before).not.toContain(newer);
     await patch(`customers/${customer.id}`, { customer: { last_name: 'Moved' } });
     expect(await find({ inactive_since })).toContain(customer.id);
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     expect(await find({ inactive_since })).not.toContain(customer.id);
     expect(await find({ inactive_since: '2000-01-01' })).toEqual([]);
     expect(await find({ inactive_since: '2100-01-01' })).toContain(customer.id);
@@ -210,7 +210,7 @@ describe('filters of the list of customers', () => {
 
   it('SEARCH-42 `birthday_month`, `card_id`, `min_stamps` and `inactive_since` narrow each other and the other filters down, and find neither merged nor erased customers', async () => {
     const { card, customer, path } = await enrol(store);
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     await patch(`customers/${customer.id}`, { customer: { birthday: '1990-03-01' } });
     const { id: friend } = await add({ birthday: '1991-03-01' });
     await post(`customers/${friend}/customer_cards`, { card_id: card.id });

@@ -73,10 +73,7 @@ describe('a text that is sent', () => {
       }
     }
     const { path } = await enrol(store);
-    const noted = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-      stamps: '\u200E1\u200E',
-      note: '\u3164',
-    });
+    const noted = await store.stamp(path, { stamps: '\u200E1\u200E', note: '\u3164' });
     expect([noted.status, noted.body.stamps_count]).toEqual([200, 1]);
     const born = await create({ email: address(), birthday: '\u200E1990-05-31\u200E' });
     expect(born.birthday).toBe('1990-05-31');
@@ -148,10 +145,7 @@ describe('a text that is sent', () => {
     const byCode = `${store.store}/customer_cards/by_code/${encodeURIComponent(hidden)}`;
     expect((await store.get<CustomerCardDetailJson>(byCode)).body.id).toBe(customerCard.id);
     const stamp = async (external_ref: string) => {
-      const { body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-        stamps: 1,
-        external_ref,
-      });
+      const { body } = await store.stamp(path, { external_ref });
       return body.stamps_count;
     };
     expect(await stamp('R-1')).toBe(1);
@@ -197,10 +191,7 @@ describe('a text that is sent', () => {
     }
     const { path } = await enrol(store);
     for (const external_ref of ['re\u0301f', 'réf']) {
-      const { body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-        stamps: 1,
-        external_ref,
-      });
+      const { body } = await store.stamp(path, { external_ref });
       expect(body.stamps_count).toBe(1);
     }
   });

@@ -28,7 +28,7 @@ const plainQuery = (path: string, name: string, value: string) =>
 /** Every query of a store that takes times, with the names of those. */
 async function timedQueries(at: ContractClient): Promise<[string, string[]][]> {
   const { path, customer, card: template, rewards } = await enrol(at, { rewards: [1] });
-  await at.post(`${path}/stamp`, { stamps: 2 });
+  await at.stamp(path, 2);
   await at.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
   const { body: hook } = await at.post<{ id: number }>(`${at.store}/webhook_subscriptions`, {
     events: ['*'],
@@ -109,7 +109,7 @@ describe('a time', () => {
     }
     const { path } = await enrol(at);
     const soon = new Date(Date.now() + 120_000).toISOString().replace('Z', ' 00');
-    const stamped = await at.post(`${path}/stamp`, { stamps: 1, occurred_at: soon });
+    const stamped = await at.stamp(path, { occurred_at: soon });
     expect(stamped.status).toBe(200);
   });
 

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { expectRefused, useSharedService, type Failure } from '../support/http/contract.js';
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -18,7 +17,7 @@ beforeAll(async () => {
 const STRICT = { prefer: 'handling=strict' };
 const unknownIn = ({ headers }: ApiResponse<unknown>) => headers.get('x-unknown-parameters');
 const appliedTo = ({ headers }: ApiResponse<unknown>) => headers.get('preference-applied');
-const stamps = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+const stamps = () => store.readBalance(path);
 
 let people = 0;
 const someone = () => ({ first_name: 'Anna', email: `strict${people++}@example.com` });

@@ -120,7 +120,7 @@ describe('a version', () => {
   it('VER-05 Until the sunset date everything else works as before', async () => {
     const store = await deprecated.newStore();
     const { path, rewards } = await enrol(store, { rewards: [2] });
-    expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+    expect((await store.stamp(path, 2)).status).toBe(200);
     const redeem = { reward_id: rewards[0]?.id };
     expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
   });

@@ -56,7 +56,7 @@ async function fetchPass(
   await store.post(`${store.store}/rewards`, {
     reward: { card_id: card.id, name: names.reward, stamps_required: 8 },
   });
-  await store.post(`${path}/stamp`, { stamps: 4 });
+  await store.stamp(path, 4);
   const { pathname } = new URL(customerCard.apple_wallet_url);
   const response = await fetch(service.baseUrl + pathname, { headers: IPHONE });
   expect(response.status).toBe(200);

@@ -71,7 +71,7 @@ describe('the pass of a second card', () => {
     const byCode = `${store.store}/customer_cards/by_code/${code}`;
     await store.post(`${byCode}/confirm`);
     const ownId = (await passes.findHolder(own.split('/').at(-1) ?? ''))?.id;
-    await store.post(`${byCode}/stamp`, { stamps: 3 });
+    await store.stamp(byCode, 3);
     await finishRefreshes(table);
     expect(await read()).toMatchObject({
       state: 'valid',

@@ -209,7 +209,7 @@ describe('the web service of phones', () => {
       serialNumbers: [mine.serial],
       lastUpdated: expect.stringMatching(/^\d+$/),
     });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/10');
     const changed = (await (await list()).json()) as { lastUpdated: string };
     expect((await list(`?passesUpdatedSince=${changed.lastUpdated}`)).status).toBe(204);
@@ -283,10 +283,10 @@ describe('the web service of phones', () => {
 describe('a pass on a phone', () => {
   it('APPLE-10 A stamp, a reward within reach and a redemption each show one message on the phone', async () => {
     const mine = await owner({ card: { stamps_required: 3 }, rewards: [2] });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/3');
     expect(mine.phone.messages).toEqual(['1 more stamp to your reward: Reward at 2.']);
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '2/3');
     await store.post(`${mine.path}/redeem`, { reward_id: mine.rewards[0]?.id });
     await untilShown(mine, '0/3');
@@ -300,17 +300,17 @@ describe('a pass on a phone', () => {
 
   it('APPLE-11 With `skip_notifications` the pass is updated and no message is shown; the next stamp is told as ever', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
-    await store.post(`${mine.path}/stamp`, { stamps: 1, skip_notifications: true });
+    await store.stamp(mine.path, { skip_notifications: true });
     await untilShown(mine, '1/9');
     expect(mine.phone.messages).toEqual([]);
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '2/9');
     expect(mine.phone.messages).toEqual(['7 more stamps to a full card.']);
   });
 
   it('APPLE-12 Changes of the card, its rewards and the store update passes without a message', async () => {
     const mine = await owner({ card: { stamps_required: 9 }, rewards: [4] });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/9');
     const { card, rewards, phone, serial } = mine;
     await store.send('PATCH', `${store.store}/cards/${card.id}`, {
@@ -379,7 +379,7 @@ describe('a pass on a phone', () => {
     const second = world.phone(service.baseUrl);
     await second.add(mine.customerCard.apple_wallet_url);
     expect(second.shows(mine.serial).pass).toEqual(before);
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/9');
     const { pass } = mine.phone.shows(mine.serial);
     expect(pass.voided).toBeUndefined();
@@ -401,7 +401,7 @@ describe('a pass on a phone', () => {
         ...authorized(mine),
         'if-modified-since': since,
       });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/9');
     const { rows } = await service.database.query<{ tag: string }>(
       'select tag from passes where customer_card_id = $1',
@@ -431,9 +431,9 @@ describe('a pass on a phone', () => {
       200,
       { serialNumbers: [mine.serial], lastUpdated: '0' },
     ]);
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '2/9');
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '3/9');
     expect(mine.phone.messages).toEqual([8, 7, 6].map((n) => `${n} more stamps to a full card.`));
     expect(mine.phone.complaints).toEqual([]);
@@ -495,12 +495,12 @@ describe('a pass on a phone', () => {
       },
       rewards: [2],
     });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '1/4');
     await store.send('PATCH', `${store.store}/cards/${mine.card.id}`, {
       card: { stamp_message: null },
     });
-    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await store.stamp(mine.path);
     await untilShown(mine, '2/4');
     await store.post(`${mine.path}/redeem`, { reward_id: mine.rewards[0]?.id });
     await untilShown(mine, '0/4');

@@ -194,7 +194,7 @@ describe('the examples in the README of the Python client', () => {
         (status) => status === 401,
       );
       const { path } = await enrol(store);
-      expect((await store.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
+      expect((await store.stamp(path, 3)).status).toBe(200);
       await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
       const from = '2000-01-01T00:00:00Z';
       const { body } = await store.post<{ matched: number }>(`${hooks}/${subscription.id}/replay`, {

@@ -279,7 +279,7 @@ describe('the examples in the README of the TypeScript client', () => {
         (status) => status === 401,
       );
       const { path } = await enrol(ownStore);
-      expect((await ownStore.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
+      expect((await ownStore.stamp(path, 3)).status).toBe(200);
       await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
       const from = '2000-01-01T00:00:00Z';
       const types = ['stamp.earned'];

@@ -186,7 +186,7 @@ describe('the counter in a browser', () => {
     );
     const cards = [await enrol(store), await enrol(store), await enrol(store)];
     const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
-    await store.post(`${limited.path}/stamp`, { stamps: 1 });
+    await store.stamp(limited.path);
     await page.context().setOffline(true);
     for (const { customerCard } of cards) {
       await type(page, customerCard.code);
@@ -226,7 +226,7 @@ describe('the counter in a browser', () => {
 
   it('keeps the name in a rejection for a day, and no longer than until somebody signs out', async () => {
     const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
-    await store.post(`${limited.path}/stamp`, { stamps: 1 });
+    await store.stamp(limited.path);
     const page = await openCounter((await newStaff('Mira')).email);
     const refused = page.locator('#refused');
     const refuse = async () => {
@@ -441,9 +441,7 @@ describe('the pages of the counter', () => {
       rewards: [1, 2],
       email: 'very.long.address.of.a.customer@subdomain.of.a.long.domain.example',
     });
-    await store.post(`${store.store}/customer_cards/by_code/${customerCard.code}/stamp`, {
-      stamps: 2,
-    });
+    await store.stamp(`${store.store}/customer_cards/by_code/${customerCard.code}`, 2);
     const page = await openCounter(staff.email);
     await store.post(`${store.store}/customers`, {
       customer: { first_name: 'محمد', last_name: 'الأحمد 🎂', email: 'm@mail.example' },

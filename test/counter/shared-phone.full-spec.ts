@@ -123,7 +123,7 @@ const endSessions = ({ userId }: Staff) =>
 /** Has a stamping refused whose text names the customer. */
 async function refuse(page: Page): Promise<void> {
   const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
-  await store.post(`${limited.path}/stamp`, { stamps: 1 });
+  await store.stamp(limited.path);
   await page.context().setOffline(true);
   await scanOffline(page, limited.customerCard.code);
   await page.context().setOffline(false);

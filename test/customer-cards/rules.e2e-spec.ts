@@ -36,8 +36,7 @@ const LIST_SHAPE = [
 ];
 
 const show = async (path: string) => (await store.get<CustomerCardDetailJson>(path)).body;
-const stamp = async (path: string, stamps: number) =>
-  (await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps })).body;
+const stamp = async (path: string, stamps: number) => (await store.stamp(path, stamps)).body;
 const changeCard = (id: number, card: object) =>
   store.patch(`${store.store}/cards/${id}`, { card });
 

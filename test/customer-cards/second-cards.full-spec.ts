@@ -70,7 +70,7 @@ class SecondCard {
   }
 
   async stamp(stamps: number) {
-    return store.post<CustomerCardDetailJson>(`${this.byCode}/stamp`, { stamps });
+    return store.stamp(this.byCode, stamps);
   }
 
   /** Reads which card the API, the page and the pass show. */

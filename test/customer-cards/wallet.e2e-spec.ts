@@ -55,10 +55,7 @@ describe('the wallet of a customer card', () => {
       const [detail, list, stamped] = await Promise.all([
         store.get<CustomerCardDetailJson>(path),
         store.get<CustomerJson>(`${store.store}/customers/${customer.id}`),
-        store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-          stamps: 1,
-          skip_notifications: true,
-        }),
+        store.stamp(path, { skip_notifications: true }),
       ]);
       return [
         detail.body.pass_installed,
@@ -89,7 +86,7 @@ describe('the wallet of a customer card', () => {
     expect(await state()).toBe('installed');
     const cardPath = `${store.store}/cards/${card.id}`;
     await store.patch(cardPath, { card: { max_stamps_per_day: 50 } });
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     await eventually(state, (now) => now === 'updating');
     await follower.waitUntilCaughtUp();
     await follower.passes.markSynced(id, store.accountId, 'apple');

@@ -199,9 +199,7 @@ describe('the pages about customers', () => {
     });
     const [twinCard] = (await store.get<CustomerJson>(`${store.store}/customers/${twin.id}`)).body
       .customer_cards;
-    await store.post(`${store.store}/customers/${twin.id}/customer_cards/${twinCard?.id}/stamp`, {
-      stamps: 3,
-    });
+    await store.stamp(`${store.store}/customers/${twin.id}/customer_cards/${twinCard?.id}`, 3);
     const page = await signInToConsole(browser, store, 'customers');
     const person = `customers/${anna.customer.id}`;
     const card = `${person}/cards/${anna.customerCard.id}`;

@@ -194,9 +194,7 @@ describe('the customers of the console', () => {
     });
     await one.stamp(2);
     const [card] = (await readCustomer(other.id)).customer_cards;
-    await store.post(`${store.store}/customers/${other.id}/customer_cards/${card?.id}/stamp`, {
-      stamps: 3,
-    });
+    await store.stamp(`${store.store}/customers/${other.id}/customer_cards/${card?.id}`, 3);
     const page = getPerson(one.customer.id);
     expect((await owner.get(`${page}/merge?search=double`)).text).toContain('Dora Double');
     const merge = `${page}/merge/${other.id}`;

@@ -609,7 +609,7 @@ describe('customers', () => {
     const { customer, path } = await enrol(store, { card: { initial_stamps: 2 } });
     const { card } = await enrol(store, { card: { initial_stamps: 3 } });
     await store.post(`${pathOf(customer)}/customer_cards`, { card_id: card.id });
-    await store.post(`${path}/stamp`, { stamps: 4 });
+    await store.stamp(path, 4);
     expect((await show(customer)).stamp_count).toBe(9);
   });
 

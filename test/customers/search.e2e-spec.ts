@@ -47,7 +47,7 @@ describe('finding customers', () => {
   it('SEARCH-02 The list and the single customer show the same', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store);
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     const { body } = await store.get(`${store.store}/customers/${customer.id}`);
     expect((await list(store)).customers).toEqual([body]);
   });

@@ -98,7 +98,7 @@ async function untilReady(): Promise<void> {
 /** Waits until a stamp succeeds. */
 async function untilStamped(): Promise<void> {
   await eventually(
-    () => store.post(`${path}/stamp`, { stamps: 1 }),
+    () => store.stamp(path),
     ({ status }) => status === 200,
   );
 }
@@ -114,7 +114,7 @@ function listChanges(): Record<string, () => Promise<ApiResponse<Failure>>> {
     customer: { first_name: 'Bea', email: `${randomUUID()}@example.com` },
   });
   return {
-    'a stamp': () => store.post(`${path}/stamp`, { stamps: 1 }),
+    'a stamp': () => store.post<Failure>(`${path}/stamp`, { stamps: 1 }),
     'a stamp under a key': () =>
       store.send('POST', `${path}/stamp`, { stamps: 1 }, { 'idempotency-key': randomUUID() }),
     'a customer': () => store.post(`${store.store}/customers`, customer()),
@@ -200,7 +200,7 @@ describe.each([
     // Such an error counts for some seconds.
     const readiness = await eventually(
       async () => {
-        await store.post(`${path}/stamp`, { stamps: 1 });
+        await store.stamp(path);
         return readReadiness('api');
       },
       ({ status }) => status === 503,

@@ -106,7 +106,7 @@ it('reads nothing else from the standby', async () => {
   const before = await countReads();
   const { path } = await enrol(store);
   for (const request of [
-    await store.post(`${path}/stamp`, { stamps: 1 }),
+    await store.stamp(path),
     await store.get(path),
     await store.get(`${store.store}/customers`),
     await store.get(`${path}/events`),

@@ -97,9 +97,9 @@ describe('read models', () => {
     const store = await service.newStore();
     const [one, other] = [await enrol(store, { rewards: [1] }), await enrol(store)];
     const reward = { reward_id: one.rewards[0]?.id };
-    await store.post(`${one.path}/stamp`, { stamps: 3 });
+    await store.stamp(one.path, 3);
     await store.post(`${one.path}/redeem`, reward);
-    await Promise.all([one, other].map(({ path }) => store.post(`${path}/stamp`, { stamps: 2 })));
+    await Promise.all([one, other].map(({ path }) => store.stamp(path, 2)));
     const merge = `${store.store}/customers/${other.customer.id}/merge`;
     expect((await store.post(merge, { from_customer_id: one.customer.id })).status).toBe(200);
     const { rows } = await service.database.query<{ balance: number; matches: boolean }>(

@@ -255,11 +255,11 @@ async function stop(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
 }
 
 async function stamp(): Promise<void> {
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
 }
 
 async function stampsCount(): Promise<number> {
-  return (await store.get<{ stamps_count: number }>(path)).body.stamps_count;
+  return await store.readBalance(path);
 }
 
 function readRun(): { api?: { pid: number }; dispatcher?: { pid: number } } {

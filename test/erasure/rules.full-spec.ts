@@ -153,8 +153,8 @@ describe('erasing a person', () => {
       store.patch(path, { customer: { marketing_consent: false } }),
       store.post(`${path}/customer_cards`, { card_id: second.id }),
       store.post(`${path}/customer_cards`, { card_id: card.id }),
-      store.post(`${cardPath}/stamp`, { stamps: 1 }),
-      store.post(`${cardPath}/stamp`, { stamps: 1, note: 'back again' }),
+      store.stamp(cardPath),
+      store.stamp(cardPath, { note: 'back again' }),
       store.post(`${cardPath}/stamp?dry_run=true`, { stamps: 1 }),
       store.post(`${cardPath}/redeem`, { reward_id: reward.id }),
     ];
@@ -208,8 +208,7 @@ describe('erasing a person', () => {
 
   it('ERASE-12 An `external_ref` stays used up after an erasure: the same one again gets its first result', async () => {
     const { path, cardPath } = await person();
-    const stamp = () =>
-      store.post<CustomerCardDetailJson>(`${cardPath}/stamp`, { stamps: 1, external_ref: 'R-1' });
+    const stamp = () => store.stamp(cardPath, { external_ref: 'R-1' });
     const first = await stamp();
     await erase(path);
     const again = await stamp();
@@ -272,7 +271,7 @@ describe('what goes out about an erased person', () => {
     const own = await service.newStore();
     const email = 'quentin@quibble.example';
     const { customer, path } = await enrol(own, { email });
-    await own.post(`${path}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    await own.stamp(path, { note: 'likes oat milk' });
     await startDispatcher();
     const before = await eventually(
       () => feedOf(own),
@@ -313,7 +312,7 @@ describe('erasing somebody who was merged and unmerged', () => {
         { 'idempotency-key': path },
       );
     expect((await patch()).status).toBe(200);
-    await store.post(`${gone.cardPath}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    await store.stamp(gone.cardPath, { note: 'likes oat milk' });
     expect((await change('unmerge')).status).toBe(200);
     return { gone, path, patch, before: await show(path), since: new Date().toISOString() };
   }
@@ -431,10 +430,7 @@ describe('the export of a person', () => {
       `${same.path}/customer_cards`,
       { card_id: survivor.card.id },
     );
-    await store.post(`${same.path}/customer_cards/${shared.id}/stamp`, {
-      stamps: 1,
-      note: 'decaf',
-    });
+    await store.stamp(`${same.path}/customer_cards/${shared.id}`, { note: 'decaf' });
     for (const [into, from] of [
       [merged, same],
       [survivor, merged],

@@ -4,7 +4,6 @@ import { EventStore, type JsonObject } from '#platform/event-store/port/event-st
 import { ReadModels, toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { customerCard } from '#loyalty/stamping/customer-card.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -63,9 +62,7 @@ describe('events of several versions in one stream', () => {
     const data = { customerId: customer.id, ...DETAILS };
     const oldData = { ...data, stamps: 5, source: 'api', reverses: null };
     await append(card.id, 'StampsEarned', 1, oldData);
-    const { body, status } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-      stamps: 2,
-    });
+    const { body, status } = await store.stamp(path, 2);
     expect({ status, stamps: body.stamps_count }).toEqual({ status: 200, stamps: 7 });
     expect(await readVersions(card.id)).toEqual([
       ['CustomerCardIssued', 1, undefined],
@@ -82,8 +79,8 @@ describe('events of several versions in one stream', () => {
 
   it('store the version of the card’s template that decided them', async () => {
     const { path, customerCard: card, rewards } = await enrol(store, { rewards: [3] });
-    await store.post(`${path}/stamp`, { stamps: 1 });
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
+    await store.stamp(path);
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;
     const update = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
     expect(update.status).toBe(200);

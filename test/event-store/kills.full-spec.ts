@@ -193,7 +193,7 @@ describe('many concurrent stamps', () => {
       let confirmedCount = 0;
       const tills = Array.from({ length: 16 }, async () => {
         for (;;) {
-          const status = await store.post(`${path}/stamp`, { stamps: 1 }).then(
+          const status = await store.stamp(path).then(
             (response) => response.status,
             () => 'no connection',
           );

@@ -49,7 +49,7 @@ async function run(
 
 async function enrolAndStamp() {
   const enrolled = await enrol(store);
-  for (let i = 0; i < 3; i++) await store.post(`${enrolled.path}/stamp`, { stamps: 1 });
+  for (let i = 0; i < 3; i++) await store.stamp(enrolled.path);
   const stream = `customer_card-${enrolled.customerCard.id}`;
   return { ...enrolled, stream, name: `inkpad_${stream}` };
 }
@@ -95,8 +95,7 @@ it(
     );
     await dispatcher.kill('SIGTERM');
     const all = [trimmed, deleted, other];
-    for (let i = 0; i < 2; i++)
-      for (const { path } of all) await store.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 2; i++) for (const { path } of all) await store.stamp(path);
     await client.setStreamMetadata(trimmed.name, { maxCount: 1 });
     await client.tombstoneStream(deleted.name);
     await webhooks.startDispatcher();

@@ -45,9 +45,6 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-const readBalance = async (path: string) =>
-  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
-
 /** Simulates a process that died right after its append: events without their read model. */
 async function stampWithoutReadModel(customerCardId: number, stamps: number): Promise<void> {
   const stream = `customer_card-${customerCardId}`;
@@ -86,10 +83,8 @@ describe('an append', () => {
     async (how) => {
       const { path } = await enrol(store);
       server.fault.failAppends(1, how);
-      const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-        stamps: 1,
-      });
-      expect([status, body.stamps_count, await readBalance(path)]).toEqual([200, 1, 1]);
+      const { status, body } = await store.stamp(path);
+      expect([status, body.stamps_count, await store.readBalance(path)]).toEqual([200, 1, 1]);
     },
     SLOW,
   );
@@ -99,12 +94,10 @@ describe('an append', () => {
     async (how) => {
       const { path } = await enrol(store);
       server.fault.loseResponses(1, how);
-      const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
-        stamps: 1,
-      });
-      expect([status, body.stamps_count, await readBalance(path)]).toEqual([200, 1, 1]);
-      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-      expect(await readBalance(path)).toBe(2);
+      const { status, body } = await store.stamp(path);
+      expect([status, body.stamps_count, await store.readBalance(path)]).toEqual([200, 1, 1]);
+      expect((await store.stamp(path)).status).toBe(200);
+      expect(await store.readBalance(path)).toBe(2);
     },
     SLOW,
   );
@@ -126,8 +119,8 @@ describe('an append', () => {
   it('that a follower refuses is sent to the leader', async () => {
     const { path } = await enrol(store);
     server.fault.notLeader(1);
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-    expect(await readBalance(path)).toBe(1);
+    expect((await store.stamp(path)).status).toBe(200);
+    expect(await store.readBalance(path)).toBe(1);
   });
 });
 
@@ -154,10 +147,10 @@ describe('while the event store is unavailable', () => {
       expect((await store.get(`${store.store}/customers`)).status).toBe(200);
       await server.listenAgain();
       await eventually(
-        async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
+        async () => (await store.stamp(path)).status,
         (status) => status === 200,
       );
-      expect(await readBalance(path)).toBe(1);
+      expect(await store.readBalance(path)).toBe(1);
       expect((await readAllEvents(other.store)).length).toBe(before + 1);
       const again = await store.post(`${store.store}/customers`, { customer: person });
       expect(again.status).toBe(201);
@@ -190,13 +183,13 @@ describe('while the event store is unavailable', () => {
           () => findStatus(() => client.get(path)),
           (status) => status === 200,
         );
-        expect((await client.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
+        expect((await client.stamp(path)).status).toBe(503);
         await server.listenAgain();
         await eventually(
-          () => findStatus(() => client.post(`${path}/stamp`, { stamps: 1 })),
+          () => findStatus(() => client.stamp(path)),
           (status) => status === 200,
         );
-        expect(await readBalance(path)).toBe(1);
+        expect(await store.readBalance(path)).toBe(1);
       } finally {
         await api.kill('SIGTERM');
       }
@@ -219,16 +212,16 @@ describe('while the event store is unavailable', () => {
       });
       const countReceived = () =>
         seen.filter(({ stream }) => stream === `customer_card-${customerCard.id}`).length;
-      await store.post(`${path}/stamp`, { stamps: 1 });
+      await store.stamp(path);
       await eventually(countReceived, (count) => count === 1);
       server.fault.dropSubscriptions();
-      await store.post(`${path}/stamp`, { stamps: 1 });
+      await store.stamp(path);
       await eventually(countReceived, (count) => count === 2);
       await server.stopListening();
-      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
+      expect((await store.stamp(path)).status).toBe(503);
       await server.listenAgain();
       await eventually(
-        async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
+        async () => (await store.stamp(path)).status,
         (status) => status === 200,
       );
       await eventually(countReceived, (count) => count === 3);
@@ -243,15 +236,15 @@ describe('an append whose process died before it updated the read model', () => 
   it('counts for the card’s next stamp and redemption', async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
     await stampWithoutReadModel(customerCard.id, 2);
-    const response = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+    const response = await store.stamp(path);
     expect([response.status, response.body.stamps_count]).toEqual([200, 3]);
-    expect(await readBalance(path)).toBe(3);
+    expect(await store.readBalance(path)).toBe(3);
     await stampWithoutReadModel(customerCard.id, 3);
     const reward_id = rewards[0]?.id;
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(422);
-    expect(await readBalance(path)).toBe(0);
+    expect(await store.readBalance(path)).toBe(0);
   });
 
   it('lets a reward be redeemed that its stamps pay for', async () => {
@@ -264,12 +257,12 @@ describe('an append whose process died before it updated the read model', () => 
   it('is added to the read model by the catch-up', async () => {
     const { path, customerCard } = await enrol(store);
     await stampWithoutReadModel(customerCard.id, 4);
-    expect(await readBalance(path)).toBe(0);
+    expect(await store.readBalance(path)).toBe(0);
     const stop = new AbortController();
     const catchUp = new ReadModelCatchUp(other.pool, other.store);
     const running = catchUp.run(stop.signal);
     await eventually(
-      () => readBalance(path),
+      () => store.readBalance(path),
       (balance) => balance === 4,
     );
     stop.abort();
@@ -401,7 +394,7 @@ describe('read models that are 100,000 events behind', () => {
     const stop = new AbortController();
     const catchUp = new ReadModelCatchUp(other.pool, other.store);
     const running = catchUp.run(stop.signal);
-    const response = await store.post(`${path}/stamp`, { stamps: 1 });
+    const response = await store.stamp(path);
     const countBehind = async () => {
       const { rows } = await service.database.query<{ n: number }>(
         `select count(*)::int as n from customer_cards

@@ -96,8 +96,8 @@ const tombstone = (stream: string) => client.tombstoneStream(stream);
 async function mergeInto(damage: (stream: string) => Promise<unknown>, at = -1) {
   const from = await enrol(store);
   const into = await enrol(store, { on: from.card });
-  await store.post(`${from.path}/stamp`, { stamps: 3 });
-  await store.post(`${into.path}/stamp`, { stamps: 1 });
+  await store.stamp(from.path, 3);
+  await store.stamp(into.path);
   const merge = `${store.store}/customers/${into.customer.id}/merge`;
   const intent = await interrupt(merge, { from_customer_id: from.customer.id }, damage, at);
   return { from, into, merge, intent };
@@ -138,7 +138,7 @@ describe.each([
       await tryAgain(intent);
 
       const other = await enrol(store);
-      expect((await store.post(`${other.path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect((await store.stamp(other.path)).status).toBe(200);
       // It writes the read models of what is appended.
       await webhooks.startDispatcher();
       const mergeAgain = () =>
@@ -153,7 +153,7 @@ describe.each([
 
       const receiver = await webhooks.receive();
       await subscribe(store, receiver);
-      await store.post(`${other.path}/stamp`, { stamps: 1 });
+      await store.stamp(other.path);
       await eventually(
         () => receiver.events.length,
         (count) => count > 0,

@@ -145,7 +145,7 @@ it.each<[string, Execute]>([
   'the claims of a write that %s have the revision of its last event',
   async (_, execute) => {
     const [into, from] = [await enrol(store), await enrol(store)];
-    await store.post(`${from.path}/stamp`, { stamps: 2 });
+    await store.stamp(from.path, 2);
     const merge = `${store.store}/customers/${into.customer.id}/merge`;
     await send(merge, { from_customer_id: from.customer.id }, execute);
     await recover();

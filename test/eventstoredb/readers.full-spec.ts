@@ -38,7 +38,7 @@ afterAll(async () => {
 
 it('the renderer of public events renders one whose customer and card have no read model yet', async () => {
   const { customer, card, customerCard, path } = await enrol(store);
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
   await service.database.query('delete from customers where id = $1', [customer.id]);
   await service.database.query('delete from cards where id = $1', [card.id]);
   // This process may not use its cached template either.
@@ -179,7 +179,7 @@ it('several streams are asked for at once, up to a position of the log, and each
 
 it('a stream is read completely when another request renews the connection meanwhile', async () => {
   const { customerCard, path } = await enrol(store);
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
   const proxy = await DatabaseProxy.to(server.connectionString);
   const connection = new EventStoreDbConnection(proxy.url);
   const reader = new EventStoreDbReader(connection, new OwnStreams('inkpad_', ['customer_card-']));

@@ -87,7 +87,7 @@ async function waitForSubscriptions(): Promise<void> {
 }
 
 async function stamp(path: string): Promise<void> {
-  const { status, text } = await store.post(`${path}/stamp`, { stamps: 1 });
+  const { status, text } = await store.stamp(path);
   expect({ status, text }).toMatchObject({ status: 200 });
 }
 

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
@@ -31,11 +30,9 @@ afterAll(async () => {
 }, SLOW);
 
 const stamp = async (path: string) => {
-  const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+  const { status, body } = await store.stamp(path);
   return [status, body.stamps_count];
 };
-const readBalance = async (path: string) =>
-  (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 describe('an EventStoreDB that stops responding', () => {
   it(
@@ -57,7 +54,7 @@ describe('an EventStoreDB that stops responding', () => {
       line.muteResponses();
       expect(await stamp(path)).toEqual([200, 1]);
       expect(server.appended).toBe(appended + 1);
-      expect(await readBalance(path)).toBe(1);
+      expect(await store.readBalance(path)).toBe(1);
     },
     SLOW,
   );
@@ -67,7 +64,7 @@ describe('an EventStoreDB that stops responding', () => {
     async () => {
       line.muteOpen();
       const { path } = await enrol(store);
-      expect(await readBalance(path)).toBe(0);
+      expect(await store.readBalance(path)).toBe(0);
     },
     SLOW,
   );

@@ -41,7 +41,7 @@ async function verify(): Promise<{ code: number | null; output: string }> {
 /** Enrols a customer whose card has four events. */
 async function enrolAndStamp() {
   const enrolled = await enrol(store);
-  for (let i = 0; i < 3; i++) await store.post(`${enrolled.path}/stamp`, { stamps: 1 });
+  for (let i = 0; i < 3; i++) await store.stamp(enrolled.path);
   const stream = `customer_card-${enrolled.customerCard.id}`;
   return { ...enrolled, stream, name: `inkpad_${stream}` };
 }
@@ -93,7 +93,7 @@ describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
 
     await administrate((client) => client.setStreamMetadata(name, {}));
     expect(await findCode(`${path}/explain`)).toBe(200);
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(path)).status).toBe(200);
     expect((await verify()).output).not.toContain(name);
   });
 });
@@ -104,7 +104,7 @@ it('a stream that a scavenge has trimmed is named with what is missing, its card
   await administrate((client) => client.setStreamMetadata(name, { maxCount: 1 }));
   server.fault.scavenge();
   expect(await findCode(`${path}/explain`)).toEqual([503, 'history_damaged']);
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
   expect(await findCode(`${other.path}/explain`)).toBe(200);
   const { code, output } = await verify();
   expect(code).toBe(1);
@@ -156,7 +156,7 @@ describe('a history that is behind a scavenge', () => {
     const dispatcher = startProgram('dist/apps/dispatcher/main.js', environment);
     await waitForDispatcher();
     const { customer: later } = await enrolAndStamp();
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     await waitForDispatcher();
     expect(await listStamps(customer)).toMatchObject([stamps, stamps, stamps]);
     expect((await listStamps(later)).map(({ balance }) => balance)).toEqual([3, 2, 1]);

@@ -49,7 +49,7 @@ async function saved(options: Parameters<typeof enrol>[1] = {}) {
 }
 
 async function stamp(store: ContractClient, path: string, body: object = {}) {
-  expect((await store.post(`${path}/stamp`, { stamps: 1, ...body })).status).toBe(200);
+  expect((await store.stamp(path, { ...body })).status).toBe(200);
 }
 
 async function callBack(event: Partial<CallbackEvent> & { objectId: string }, wrong = {}) {

@@ -5,7 +5,6 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import type {
-  ChangedCustomerCardJson,
   CustomerCardDetailJson,
   CustomerCardJson,
 } from '#loyalty/stamping/customer-card.dto.js';
@@ -41,7 +40,7 @@ const show = <T>(path: string, time: string) => store.get<T>(pastOf(path, time))
 
 /** Adds stamps. @returns the card of the response, without the id of the event that only responses of writes have */
 async function stamp(path: string, stamps: number): Promise<CustomerCardDetailJson> {
-  const { status, body } = await store.post<ChangedCustomerCardJson>(`${path}/stamp`, { stamps });
+  const { status, body } = await store.stamp(path, stamps);
   expect(status).toBe(200);
   const { event_id, ...card } = body;
   expect(event_id).toMatch(/^evt_/);
@@ -290,7 +289,7 @@ it('ASOF-18 A record of which the event store has lost events, or hides them, is
   });
   const own = await damaged.newStore();
   const [one, other] = [await enrol(own), await enrol(own)];
-  await own.post(`${one.path}/stamp`, { stamps: 2 });
+  await own.stamp(one.path, 2);
   const time = await moment();
   const client = EventStoreDBClient.connectionString(server.connectionString);
   await client.setStreamMetadata(`inkpad_customer_card-${one.customerCard.id}`, { maxCount: 1 });

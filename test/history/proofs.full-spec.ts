@@ -32,7 +32,7 @@ async function lastEvent(of = service) {
 
 describe('the proof of an event', () => {
   it("PROOF-01 A proof has exactly the documented fields, and the verifier accepts it with the service's key", async () => {
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     const event = await lastEvent();
     const { status, body } = await proofOf(event.publicId);
     expect(status).toBe(200);
@@ -66,7 +66,7 @@ describe('the proof of an event', () => {
   it('PROOF-03 For an event that no checkpoint covers yet, one is signed at once', async () => {
     for (let i = 0; i < 3; i++) {
       const before = key.latest().size;
-      await store.post(`${path}/stamp`, { stamps: 1 });
+      await store.stamp(path);
       const { status, body } = await proofOf((await lastEvent()).publicId);
       expect(status).toBe(200);
       expect(body.tree_size).toBeGreaterThan(before);
@@ -74,7 +74,7 @@ describe('the proof of an event', () => {
   });
 
   it('PROOF-04 `event` of a proof is what was recorded, with personal data sealed', async () => {
-    await store.post(`${path}/stamp`, { stamps: 1, note: 'for Anna of number 7' });
+    await store.stamp(path, { note: 'for Anna of number 7' });
     const event = await lastEvent();
     const { body, text } = await proofOf(event.publicId);
     const { stream, revision, id, type, version, data, meta } = event;
@@ -112,7 +112,7 @@ describe('the proof of an event', () => {
 
 describe('GET /checkpoint', () => {
   it('PROOF-08 `GET /checkpoint` is the newest signed checkpoint as `text/plain`, without a token; caches may keep it for ten seconds', async () => {
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     const { body } = await proofOf((await lastEvent()).publicId);
     const response = await service.anonymous.get('/checkpoint');
     expect(response.status).toBe(200);

@@ -179,7 +179,7 @@ describe('the history', () => {
   it('HIST-05 `occurred_at` is when it happened, `recorded_at` when it was recorded', async () => {
     const { path } = await enrol(store);
     const soon = new Date(Date.now() + 60_000).toISOString();
-    await store.post(`${path}/stamp`, { stamps: 1, occurred_at: soon });
+    await store.stamp(path, { occurred_at: soon });
     const [late] = await events(path);
     expect(late?.occurred_at).toBe(soon);
     expect(late && late.recorded_at < soon).toBe(true);
@@ -261,7 +261,7 @@ describe('the history', () => {
 
   it('HIST-11 Without `limit` a page has a hundred entries, and a `Link` to the next page while there are more', async () => {
     const { path } = await enrol(store);
-    for (let i = 0; i < 110; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 110; i++) await store.stamp(path);
     const { pages, all } = await pagesOf(`${path}/events`);
     expect(pages.map(({ length }) => length)).toEqual([100, 11]);
     expect(all.map(({ balance }) => balance)).toEqual(
@@ -278,15 +278,15 @@ describe('the history', () => {
 
   it('HIST-12 `limit` and `cursor` page through all entries, each once, whatever happens in the meantime; a cursor of another list is 422 `cursor`', async () => {
     const { path } = await enrol(store);
-    for (let i = 0; i < 3; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 3; i++) await store.stamp(path);
     for (const list of [`${path}/events`, `${store.store}/history`]) {
       const first = await store.get<Entries>(`${list}?limit=2`);
       const [, link = ''] =
         /<https:\/\/cards\.example([^>]*)>/.exec(first.headers.get('link') ?? '') ?? [];
       const [next] = (await store.get<Entries>(link)).body;
-      await store.post(`${path}/stamp`, { stamps: 1 });
+      await store.stamp(path);
       await fill();
-      await store.post(`${path}/stamp`, { stamps: 1 });
+      await store.stamp(path);
       expect((await store.get<Entries>(link)).body[0]).toEqual(next);
     }
     expectRefused(await store.get(`${store.store}/history?cursor=mine`), 'cursor');
@@ -296,7 +296,7 @@ describe('the history', () => {
     const { path } = await enrol(store);
     for (const filled of [false, true]) {
       if (filled) await fill();
-      await store.post(`${path}/stamp`, { stamps: 2 });
+      await store.stamp(path, 2);
       const balance = filled ? 4 : 2;
       expect((await events(path))[0]).toMatchObject({ type: 'stamp.earned', balance });
       expect((await history())[0]).toMatchObject({ type: 'stamp.earned', balance });
@@ -319,7 +319,7 @@ describe('the history', () => {
 
   it("HIST-15 `reverses` and `reversed_by` name each other's entries", async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
-    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.stamp(path, 3);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     await undo(customerCard.id);
     for (const filled of [false, true]) {
@@ -352,7 +352,7 @@ const explain = async (path: string) => (await store.get<ExplanationJson>(`${pat
 async function expectSinceWhateverTheThreshold() {
   const { path, rewards } = await enrol(store, { rewards: [1, 5] });
   const [cheap, dear] = rewards.map(({ id }) => id);
-  await store.post(`${path}/stamp`, { stamps: 6 });
+  await store.stamp(path, 6);
   await store.post(`${path}/redeem`, { reward_id: cheap });
   await store.post(`${path}/redeem`, { reward_id: cheap });
   const [locked] = await events(path);
@@ -413,7 +413,7 @@ describe('explaining a balance', () => {
 
   it('EXPLAIN-04 A reward is `locked`, `unlocked` or `redeemed`', async () => {
     const { path, rewards } = await enrol(store, { rewards: [1, 2, 3, 9] });
-    await store.post(`${path}/stamp`, { stamps: 4 });
+    await store.stamp(path, 4);
     await store.post(`${path}/redeem`, { reward_id: rewards[1]?.id });
     for (const filled of [false, true]) {
       if (filled) await fill();
@@ -463,7 +463,7 @@ describe('explaining a balance', () => {
 
   it('EXPLAIN-05 An undone entry says when it was undone, and the entry that undoes it says which one and why', async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
-    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.stamp(path, 3);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     await undo(customerCard.id);
     for (const filled of [false, true]) {
@@ -477,7 +477,7 @@ describe('explaining a balance', () => {
 
   it('EXPLAIN-06 Of a history of more than 250 steps the last 250 are shown one by one', async () => {
     const { path } = await enrol(store);
-    for (let i = 0; i < 260; i++) await store.post(`${path}/stamp`, { stamps: 2 });
+    for (let i = 0; i < 260; i++) await store.stamp(path, 2);
     for (const filled of [false, true]) {
       if (filled) await fill();
       const { balance, steps } = await explain(path);
@@ -506,7 +506,7 @@ it('HIST-17 An entry whose event the event store has lost, or hides, has null fo
   const own = await damaged.newStore();
   const [one, other] = [await enrol(own, { rewards: [1] }), await enrol(own)];
   const details = { staff_ref: 'Kim', note: 'a cake', external_ref: 'R-1' };
-  await own.post(`${one.path}/stamp`, { stamps: 1, ...details });
+  await own.stamp(one.path, { ...details });
   await own.post(`${one.path}/redeem`, { reward_id: one.rewards[0]?.id });
   await own.post(`${other.path}/stamp`, { stamps: 2, ...details, external_ref: 'R-2' });
   await fill(damaged);

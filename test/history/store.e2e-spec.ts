@@ -122,7 +122,7 @@ describe('personal data', () => {
     await own.patch(`${own.store}/customers/${customer.id}`, {
       customer: { last_name: 'Geheimnis', metadata: { hobby: 'geheimnis' } },
     });
-    await own.post(`${path}/stamp`, { stamps: 1, note: 'likes oat milk' });
+    await own.stamp(path, { note: 'likes oat milk' });
     const history = (await service.running.history()).filter(
       ({ meta }) => meta.accountId === own.accountId,
     );

@@ -42,7 +42,7 @@ afterEach(async () => {
 }, SLOW);
 afterAll(() => service.stop(), SLOW);
 
-const stamp = () => store.post(`${card.path}/stamp`, { stamps: 1 });
+const stamp = () => store.stamp(card.path);
 
 async function start(settings: NodeJS.ProcessEnv = {}) {
   const signing = await startSigning(service, key, settings);

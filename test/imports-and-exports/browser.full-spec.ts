@@ -124,7 +124,7 @@ describe('the numbers', () => {
       location: { name: 'Harbour', address: 'Vorsetzen 32, Hamburg' },
     });
     await store.post(`${path}/stamp`, { stamps: 4, location_id: location.id });
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     const page = await open('/numbers');
     await eventually(

@@ -173,7 +173,7 @@ describe('exports', () => {
   it('EXPORT-07 A customer who was merged into another is not in the file; one who was erased is, without personal data', async () => {
     const own = await service.newStore();
     const [one, other, erased] = [await enrol(own), await enrol(own), await enrol(own)];
-    for (const { path } of [one, other]) await own.post(`${path}/stamp`, { stamps: 2 });
+    for (const { path } of [one, other]) await own.stamp(path, 2);
     const merge = { from_customer_id: other.customer.id };
     expect((await own.post(`${own.store}/customers/${one.customer.id}/merge`, merge)).status).toBe(
       200,
@@ -228,9 +228,9 @@ describe('exports', () => {
       });
       const cards = `${at.store}/customers/${last}/customer_cards`;
       const { body: issued } = await at.post<CustomerCardDetailJson>(cards, { card_id: card.id });
-      await at.post(`${cards}/${issued.id}/stamp`, { stamps: 3 });
+      await at.stamp(`${cards}/${issued.id}`, 3);
       const response = await startStalled(at, 'customers.ndjson');
-      await at.post(`${cards}/${issued.id}/stamp`, { stamps: 4 });
+      await at.stamp(`${cards}/${issued.id}`, 4);
       const change = { customer: { first_name: 'Later' } };
       for (const id of [first, ids.at(-3)]) await at.patch(`${at.store}/customers/${id}`, change);
       await at.post(`${at.store}/customers`, {

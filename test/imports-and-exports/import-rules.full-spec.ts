@@ -200,9 +200,7 @@ it('IMPORT-04 With `card_id` an import enrols customers, and gives them the stam
   ]);
   const [card] = (await store.get<CustomerJson>(`${store.store}/customers/${existing.id}`)).body
     .customer_cards;
-  await store.post(`${store.store}/customers/${existing.id}/customer_cards/${card?.id}/stamp`, {
-    stamps: 2,
-  });
+  await store.stamp(`${store.store}/customers/${existing.id}/customer_cards/${card?.id}`, 2);
   await importStamps(9, 1);
   expect((await stamps()).sort()).toEqual([
     ['Anna', 9],
@@ -660,9 +658,7 @@ it('IMPORT-22 An undo leaves rows as they are whose customers were used since, a
   );
   const anna = (await listCustomers(store)).find(({ first_name }) => first_name === 'Anna');
   const card = anna?.customer_cards[0];
-  await store.post(`${store.store}/customers/${anna?.id}/customer_cards/${card?.id}/stamp`, {
-    stamps: 1,
-  });
+  await store.stamp(`${store.store}/customers/${anna?.id}/customer_cards/${card?.id}`);
   await store.patch(`${store.store}/customers/${existing.id}`, {
     customer: { first_name: 'Cemal' },
   });

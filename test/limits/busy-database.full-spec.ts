@@ -32,7 +32,7 @@ it(
       const page = fetch(`${service.baseUrl}/passes/${uuid}`, { headers: { accept: 'text/html' } });
       const responses = await Promise.all([
         store.get(path),
-        store.post(`${path}/stamp`, { stamps: 1 }),
+        store.stamp(path),
         store.post(hooks, hook),
       ]);
       for (const { status, body, headers } of responses) {

@@ -238,7 +238,7 @@ describe('locations', () => {
     await store.delete(path);
     expectRefused(await store.post(`${card}/stamp`, stamp), 'location_id');
     expectRefused(await store.post(`${card}/redeem`, redeem), 'location_id');
-    expect((await store.post(`${card}/stamp`, { stamps: 1 })).body).toMatchObject({
+    expect((await store.stamp(card)).body).toMatchObject({
       stamps_count: 2,
     });
   });
@@ -269,7 +269,7 @@ describe('locations', () => {
     const store = await service.newStore();
     const { path: card, customerCard } = await enrol(store);
     const { location, path } = await newLocation(store);
-    await store.post(`${card}/stamp`, { stamps: 1, location_id: location.id });
+    await store.stamp(card, { location_id: location.id });
     await store.delete(path);
     const history = await service.running.history();
     const stamped = history.find(

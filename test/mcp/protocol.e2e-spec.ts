@@ -43,8 +43,7 @@ async function newStamping(stamps = 1) {
       name: 'add_stamps',
       arguments: { ...args, idempotency_key },
     })) as ToolResult;
-  const readBalance = async () =>
-    (await store.get<{ stamps_count: number }>(path)).body.stamps_count;
+  const readBalance = () => store.readBalance(path);
   return { stamp, readBalance };
 }
 

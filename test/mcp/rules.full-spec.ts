@@ -554,7 +554,7 @@ describe('results', () => {
         external_references: [{ source: 'x', external_id: HOSTILE }],
       },
     });
-    await store.post(`${path}/stamp`, { stamps: 1, note: HOSTILE, staff_ref: HOSTILE });
+    await store.stamp(path, { note: HOSTILE, staff_ref: HOSTILE });
     for (const [name, more] of [
       ['find_customers', { account_id: store.accountId }],
       ['explain_balance', args],

@@ -91,7 +91,7 @@ it(
     });
     const closedCardPath = `${from}/customer_cards/${enrolment.body.id}`;
     const stamp = async (path: string, stamps: number) =>
-      expect((await store.post(`${path}/stamp`, { stamps })).status).toBe(200);
+      expect((await store.stamp(path, stamps)).status).toBe(200);
     await stamp(one.path, 4);
     await stamp(closedCardPath, 2);
     await stamp(two.path, 1);
@@ -152,11 +152,11 @@ it(
     const path = `${store.store}/receipts/reverse`;
     const body = { external_ref, reason: 'A void sale' };
     await sendAndDie(path, body);
-    expect((await store.post(`${redeemed.path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(redeemed.path)).status).toBe(200);
     await recover();
-    const balance = async (of: string) =>
-      (await store.get<CustomerCardDetailJson>(of)).body.stamps_count;
-    expect([await balance(stamped.path), await balance(redeemed.path)]).toEqual([0, 5]);
+    expect([await store.readBalance(stamped.path), await store.readBalance(redeemed.path)]).toEqual(
+      [0, 5],
+    );
     const again = await store.post<ReversedReceiptJson>(path, body);
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
     expect(again.body.reversed).toHaveLength(2);

@@ -96,7 +96,7 @@ function startStamping(cards: string[]): { stop: () => Promise<number> } {
     cards.map(async (card) => {
       let count = 0;
       while (stamping) {
-        const { status, text } = await client.post(`${card}/stamp`, { stamps: 1 });
+        const { status, text } = await client.stamp(card);
         expect([[200, 503], text]).toEqual([expect.arrayContaining([status]), text]);
         if (status === 200) count++;
       }
@@ -216,7 +216,7 @@ describe('after the api that merges was killed', () => {
           [one, 4],
           [two, 3],
         ] as const) {
-          await store.post(`${person.card}/stamp`, { stamps });
+          await store.stamp(person.card, stamps);
         }
         const headers = { 'idempotency-key': randomUUID() };
         const keyCount = await countKeys();
@@ -232,7 +232,7 @@ describe('after the api that merges was killed', () => {
           ({ status }) => status !== 409 && status !== 503,
         );
         expect(body).toMatchObject({ id: one.id, stamp_count: 7 });
-        expect((await store.post(`${two.card}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect((await store.stamp(two.card)).status).toBe(200);
         expect(await sumStamps(one, two)).toBe(8);
         await startSecond();
       }

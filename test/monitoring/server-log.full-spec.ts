@@ -97,9 +97,9 @@ describe('the log of a PostgreSQL that logs every statement', () => {
       });
       expect(created.status).toBe(201);
       const { id, customer_card: own } = created.body;
-      const stamped = await store.post(
-        `${store.store}/customers/${id}/customer_cards/${own?.id}/stamp`,
-        { stamps: 1, notes: PERSONAL.note },
+      const stamped = await store.stamp(
+        `${store.store}/customers/${id}/customer_cards/${own?.id}`,
+        { notes: PERSONAL.note },
       );
       expect(stamped.status).toBe(200);
       const again = await store.post(`${store.store}/customers`, {

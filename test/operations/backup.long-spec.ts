@@ -78,8 +78,7 @@ function startStamping(name: string): { stop: () => Promise<Stamped[]>; acknowle
   const stamping = (async () => {
     for (let n = 0; isRunning; n++) {
       const reference = `${name}-${n}`;
-      const { status, text } = await store.post(`${path}/stamp`, {
-        stamps: 1,
+      const { status, text } = await store.stamp(path, {
         external_ref: reference,
         note: `for ${NAME}`,
       });
@@ -335,12 +334,10 @@ describe('inkpad backup and inkpad restore', () => {
 
       // A receipt number from before the backup still counts once.
       const customerCard = await store.get<{ stamps_count: number }>(path);
-      await store.post(`${path}/stamp`, { stamps: 1, external_ref: before[0]?.reference });
-      expect((await store.get<{ stamps_count: number }>(path)).body.stamps_count).toBe(
-        customerCard.body.stamps_count,
-      );
+      await store.stamp(path, { external_ref: before[0]?.reference });
+      expect(await store.readBalance(path)).toBe(customerCard.body.stamps_count);
 
-      await store.post(`${path}/stamp`, { stamps: 1, external_ref: 'afterwards' });
+      await store.stamp(path, { external_ref: 'afterwards' });
       const webhooks = await eventually(
         () => receiver.received.slice(from),
         (received) => received.some(({ text }) => text.includes('"afterwards"')),

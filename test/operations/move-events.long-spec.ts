@@ -6,7 +6,6 @@ import { readConfig } from '#configuration/config.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
 import { toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { customerCard } from '#loyalty/stamping/customer-card.js';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import {
   createTestDatabase,
   createTestEnvironment,
@@ -227,12 +226,12 @@ async function leaveReadModelsBehind(): Promise<void> {
 
 async function stamp(times: number): Promise<void> {
   for (let i = 0; i < times; i++) {
-    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    expect((await store.stamp(path)).status).toBe(200);
   }
 }
 
 async function readBalance(): Promise<number> {
-  return (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+  return await store.readBalance(path);
 }
 
 /** Waits until so many webhooks were received, each once, and none is pending. */

@@ -51,7 +51,7 @@ beforeAll(async () => {
     const owner = await service.newStore();
     await subscribe(owner, receiver);
     ({ path } = await enrol(owner));
-    for (let i = 0; i < 3; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 3; i++) await owner.stamp(path);
     const dispatcher = startProgram(
       DISPATCHER,
       createTestEnvironment(service.database.url, { ...SETTINGS, ...service.environment }),
@@ -66,7 +66,7 @@ beforeAll(async () => {
     );
     await dispatcher.kill('SIGTERM');
     await subscribe(owner, lateReceiver);
-    for (let i = 0; i < 2; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 2; i++) await owner.stamp(path);
     await service.database.query(
       `insert into webhook_active_spans (subscription_id, active_from, active_until)
        select id, active_from, active_from from webhook_subscriptions`,
@@ -191,7 +191,7 @@ describe('a database restored from a logical dump', () => {
         (status) => status === 200,
       );
       for (let i = 0; i < 2; i++) {
-        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect((await store.stamp(path)).status).toBe(200);
       }
       const history = await eventually(
         () => readHistory(environment),

@@ -113,10 +113,7 @@ function stampAll(cards: string[], until: { over: boolean }): Promise<number[]> 
     cards.map(async (path) => {
       let count = 0;
       while (!until.over) {
-        const { status } = await store.post(`${path}/stamp`, {
-          stamps: 1,
-          external_ref: randomUUID(),
-        });
+        const { status } = await store.stamp(path, { external_ref: randomUUID() });
         expect(status).toBe(200);
         count++;
       }
@@ -361,7 +358,7 @@ describe('inkpad rebuild of the history table', () => {
       expect(JSON.stringify(before)).not.toContain('Anna');
 
       const other = await enrol(store);
-      await store.post(`${other.path}/stamp`, { stamps: 1 });
+      await store.stamp(other.path);
       await expectHistory();
       const { body: page } = await store.get<{ id: string }[]>(`${other.path}/events?limit=1`);
       const proof = `${store.store}/history/${page[0]?.id}/proof`;
@@ -455,7 +452,7 @@ describe('inkpad rebuild of the statistics', () => {
       await startDispatcher();
       const shop = await service.newStore();
       const { path } = await enrol(shop);
-      await shop.post(`${path}/stamp`, { stamps: 3 });
+      await shop.stamp(path, 3);
       const readHours = () =>
         query<{ stamps: string }>(
           `select card_id, location_id, user_id, day, hour, visits, stamps, redemptions, joined, first_of_day, first_of_week,
@@ -503,7 +500,7 @@ describe('inkpad rebuild', () => {
     'fills tables that are empty',
     async () => {
       const { path } = await enrol(store);
-      await store.post(`${path}/stamp`, { stamps: 1, external_ref: randomUUID() });
+      await store.stamp(path, { external_ref: randomUUID() });
       const before = await readContents();
       for (const { table } of readModels) await query(`delete from ${table}`);
       const { code, output } = await run('rebuild');
@@ -511,7 +508,7 @@ describe('inkpad rebuild', () => {
       expect(output).toContain('the tables were repaired');
       expect(code).toBe(1);
       expect(await readContents()).toEqual(before);
-      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect((await store.stamp(path)).status).toBe(200);
       expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
     },
     SLOW,
@@ -579,10 +576,10 @@ describe('inkpad rebuild', () => {
             ),
           ([row]) => (row?.n ?? 0) > 0,
         );
-        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect((await store.stamp(path)).status).toBe(200);
         await other.query('rollback');
         for (const { exitCode } of [first, second]) expect(await exitCode).toBe(1);
-        expect((await store.post(`${otherPath}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect((await store.stamp(otherPath)).status).toBe(200);
         expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
       } finally {
         await other.end();

@@ -37,10 +37,10 @@ beforeAll(async () => {
   store = await service.newStore();
   const { dispatcher, waitForCheckpoint } = await startSigning(service, key);
   first = await enrol(store);
-  await store.post(`${first.path}/stamp`, { stamps: 1 });
+  await store.stamp(first.path);
   await waitForCheckpoint();
   second = await enrol(store);
-  for (const stamps of [2, 3, 4]) await store.post(`${first.path}/stamp`, { stamps });
+  for (const stamps of [2, 3, 4]) await store.stamp(first.path, stamps);
   await waitForCheckpoint();
   await dispatcher.kill('SIGTERM');
   original = await service.history();

@@ -28,7 +28,7 @@ it('dispatchers reproject read models of an older projection version, and leave 
   const ids: number[] = [];
   for (let i = 0; i < 5; i++) {
     const { path, customerCard } = await enrol(store, { rewards: [2] });
-    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.stamp(path, 3);
     ids.push(customerCard.id);
   }
   const [newer = 0, ahead = 0, ...older] = ids;

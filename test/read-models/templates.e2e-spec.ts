@@ -8,7 +8,7 @@ const service = useSharedService();
 const store = service.useStore();
 
 const stamp = async (path: string) => {
-  const response = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+  const response = await store.stamp(path);
   expect(response.status).toBe(200);
   return response.body;
 };
@@ -59,7 +59,7 @@ describe('a card that was stamped before', () => {
   it('accepts a location that is added later, and refuses one that is deleted, at the next stamp', async () => {
     const { path } = await enrol(store);
     const stampAt = async (id: number) => {
-      const response = await store.post(`${path}/stamp`, { stamps: 1, location_id: id });
+      const response = await store.stamp(path, { location_id: id });
       return response.status;
     };
     const addLocation = async () => {
@@ -106,6 +106,6 @@ describe('a card that was stamped before', () => {
     const { status } = await store.patch(`${store.store}/cards/${card.id}`, { card: changes });
     expect(status).toBe(200);
     expect((await stamp(path)).card_name).toBe('Tea card');
-    expectRefused(await store.post(`${path}/stamp`, { stamps: 1 }), 'base', 'stamp_limit_reached');
+    expectRefused(await store.stamp(path), 'base', 'stamp_limit_reached');
   });
 });

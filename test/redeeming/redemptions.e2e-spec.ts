@@ -76,7 +76,7 @@ describe('redemptions', () => {
       note: 'oat milk',
       staff_ref: 'Ben',
     });
-    await own.post(`${path}/stamp`, { stamps: 1, note: 'brought a friend' });
+    await own.stamp(path, { note: 'brought a friend' });
     await own.post(`${path}/adjust`, { stamps: -1, reason: 'one too many' });
     const [redeemed, earned, removed] = await sentSoFar(own, path, receiver);
     expect(redeemed?.data).toMatchObject(redemption);
@@ -138,7 +138,7 @@ describe('redemptions', () => {
     const one = await holder();
     const { id } = await one.redeem({ external_ref: 'recon-6' });
     await one.redeem({ external_ref: 'recon-60' });
-    await store.post(`${one.path}/stamp`, { stamps: 1, external_ref: 'recon-61' });
+    await store.stamp(one.path, { external_ref: 'recon-61' });
     expect(await idsOf({ external_ref: 'recon-6' })).toEqual([id]);
     expect(await idsOf({ external_ref: 'recon-6', customer_id: one.customer.id })).toEqual([id]);
     for (const none of [

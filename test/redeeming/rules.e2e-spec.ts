@@ -256,7 +256,7 @@ describe('a redemption', () => {
   it('REDEEM-21 Redeeming sends `reward.redeemed` and nothing else', async () => {
     const own = await service.newStore();
     const { path, rewards, customerCard } = await enrol(own, { rewards: [3] });
-    await own.post(`${path}/stamp`, { stamps: 10 });
+    await own.stamp(path, 10);
     const receiver = await sent.subscribe(own);
     const reward_id = rewards[0]?.id;
     const { body } = await own.post<RedemptionJson>(`${path}/redeem`, { reward_id });

@@ -283,7 +283,7 @@ describe('a reward', () => {
   it('REWARD-24 A reward that was ever redeemed cannot be deleted: 422 `base`, with the advice to set `active` to false', async () => {
     const { path, rewards: cardRewards } = await enrol(store, { rewards: [1] });
     const id = cardRewards[0]?.id;
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     await store.post(`${path}/redeem`, { reward_id: id });
     const refused = await store.delete<Failure>(`${rewards}/${id}`);
     expectRefused(refused, 'base');
@@ -294,13 +294,13 @@ describe('a reward', () => {
   it("REWARD-25 A redemption keeps the reward's name at that time", async () => {
     const { path, rewards: cardRewards } = await enrol(store, { rewards: [2] });
     const id = cardRewards[0]?.id ?? 0;
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     const redeem = { reward_id: id, external_ref: `name ${path}` };
     const { body } = await store.post<RedemptionJson>(`${path}/redeem`, redeem);
     expect(body.redemption.reward_name).toBe('Reward at 2');
     await patch(id, { name: 'Renamed' });
     expect((await store.post<RedemptionJson>(`${path}/redeem`, redeem)).body).toEqual(body);
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     const customerCard = await store.get<CustomerCardDetailJson>(path);
     expect(customerCard.body.available_rewards[0]?.name).toBe('Renamed');
   });

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
-import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startSecondApi } from '../support/services/second-api.js';
@@ -24,12 +23,7 @@ describe('a batch whose process is killed', () => {
     const { program, second } = await startSecondApi(service, store);
     const cards = await Promise.all([enrol(store), enrol(store)]);
     const lockedCard = await enrol(store);
-    const balances = () =>
-      Promise.all(
-        cards.map(
-          async ({ path }) => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count,
-        ),
-      );
+    const balances = () => Promise.all(cards.map(({ path }) => store.readBalance(path)));
     const operations = Array.from({ length: 100 }, (_, i) => ({
       operation: 'stamp',
       customer_card_id: (i < 99 ? cards[i % 2] : lockedCard)?.customerCard.id,

@@ -69,8 +69,7 @@ const toResponse = (result: Results[number] | undefined) => ({
   headers: new Headers(),
   text: '',
 });
-const balance = async ({ path }: Enrolled, client = store) =>
-  (await client.get<CustomerCardDetailJson>(path)).body.stamps_count;
+const balance = ({ path }: Enrolled, client = store) => client.readBalance(path);
 
 describe('a batch', () => {
   it('BATCH-01 A batch returns 200 with `results`, one `{status, body}` for each operation, in order', async () => {

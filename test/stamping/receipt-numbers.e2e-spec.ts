@@ -37,7 +37,7 @@ describe('a receipt number that reaches another process', () => {
 
   it('gets the first result of a redemption, though its reward was switched off since', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
-    await store.post(`${path}/stamp`, { stamps: 5 });
+    await store.stamp(path, 5);
     const body = { reward_id: rewards[0]?.id, external_ref: 'redemption' };
     const first = await store.post(`${path}/redeem`, body);
     const reward = { reward: { active: false } };
@@ -48,7 +48,7 @@ describe('a receipt number that reaches another process', () => {
 
   it('is taken for a redemption of another reward, even of one that does not exist', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
-    await store.post(`${path}/stamp`, { stamps: 8 });
+    await store.stamp(path, 8);
     const external_ref = 'two rewards';
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id, external_ref });
     const body = { reward_id: 999_999, external_ref };

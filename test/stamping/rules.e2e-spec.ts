@@ -241,10 +241,7 @@ describe('stamping with a receipt number', () => {
     const [here, there] = [await enrol(store), await enrol(other)];
     const external_ref = `stores ${here.path}`;
     await store.stamp(here.path, { external_ref });
-    const { body } = await other.post<CustomerCardDetailJson>(`${there.path}/stamp`, {
-      stamps: 3,
-      external_ref,
-    });
+    const { body } = await other.stamp(there.path, { stamps: 3, external_ref });
     expect(body.stamps_count).toBe(3);
   });
 
@@ -321,7 +318,7 @@ describe('limits of a card', () => {
       ['UTC', '2040-03-01T23:58:00Z', '2040-03-02T00:01:00Z'],
     ] as const) {
       const own = await service.newStore({ timeZone });
-      const once = (path: string) => own.post(`${path}/stamp`, { stamps: 1 });
+      const once = (path: string) => own.stamp(path);
       const path = await runAtTime(evening, async () => {
         const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
         expect((await once(enrolled.path)).status).toBe(200);
@@ -336,11 +333,11 @@ describe('limits of a card', () => {
     const own = await service.newStore({ timeZone: 'Europe/Berlin' });
     const { path } = await runAtTime('2040-03-01T23:58:00Z', async () => {
       const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
-      expect((await own.post(`${enrolled.path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect((await own.stamp(enrolled.path)).status).toBe(200);
       return enrolled;
     });
     await runAtTime('2040-03-02T00:01:00Z', async () => {
-      const sameDay = await own.post(`${path}/stamp`, { stamps: 1 });
+      const sameDay = await own.stamp(path);
       expectRefused(sameDay, 'base', 'stamp_limit_reached');
     });
   });
@@ -373,9 +370,9 @@ describe('limits of a card', () => {
     const { path } = await enrol(store);
     const stranger = await service.newStore();
     expectFailure(await store.stamp(`${path}999`, {}), 404, 'not_found');
-    expectFailure(await stranger.post(`${path}/stamp`, { stamps: 1 }), 404, 'not_found');
+    expectFailure(await stranger.stamp(path), 404, 'not_found');
     const misplaced = path.replace(store.store, stranger.store);
-    expectFailure(await stranger.post(`${misplaced}/stamp`, { stamps: 1 }), 404, 'not_found');
+    expectFailure(await stranger.stamp(misplaced), 404, 'not_found');
     expect(await store.readBalance(path)).toBe(0);
   });
 });
@@ -398,7 +395,7 @@ describe('a dry run', () => {
     ]);
     expect((await own.get(path)).body).toEqual(currentCard.body);
     expect((await service.running.history()).length).toBe(before);
-    const real = await own.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 3 });
+    const real = await own.stamp(path, 3);
     expect(real.headers.get('x-dry-run')).toBeNull();
     const { updated_at } = real.body;
     expect({ ...dry.body, updated_at }).toEqual({ ...real.body, event_id: null });
@@ -442,7 +439,7 @@ describe('a stamping', () => {
     const { path, customerCard } = await enrol(own);
     await own.post(`${path}/stamp`, { stamps: 3, source: 'pos' });
     await own.post(`${path}/stamp`, { stamps: 2, skip_notifications: true });
-    await own.post(`${path}/stamp`, { stamps: 0 });
+    await own.stamp(path, 0);
     const earned = (await sentSoFar(own, path, receiver)).filter(
       ({ type }) => type === 'stamp.earned',
     );
@@ -462,8 +459,8 @@ describe('a stamping', () => {
     const [, three] = rewards;
     const reward = { active: false };
     await own.patch(`${own.store}/rewards/${three?.id}`, { reward });
-    await own.post(`${path}/stamp`, { stamps: 1 });
-    await own.post(`${path}/stamp`, { stamps: 4 });
+    await own.stamp(path);
+    await own.stamp(path, 4);
     const sentEvents = (await sentSoFar(own, path, receiver))
       .filter(({ type }) => type === 'stamp.earned' || type === 'reward.unlocked')
       .map(({ type, data }) =>
@@ -479,7 +476,7 @@ describe('a stamping', () => {
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 5] });
     const redeem = () => own.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    const stampThat = (stamps: number) => own.post(`${path}/stamp`, { stamps });
+    const stampThat = (stamps: number) => own.stamp(path, stamps);
     await stampThat(6);
     await stampThat(1);
     expect((await redeem()).status).toBe(200);
@@ -499,11 +496,11 @@ describe('a stamping', () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 5] });
-    await own.post(`${path}/stamp`, { stamps: 5 });
+    await own.stamp(path, 5);
     const lowered = { reward: { stamps_required: 3 } };
     expect((await own.patch(`${own.store}/rewards/${rewards[1]?.id}`, lowered)).status).toBe(200);
     expect((await own.post(`${path}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
-    await own.post(`${path}/stamp`, { stamps: 1 });
+    await own.stamp(path);
     expect(await unlockedSoFar(own, path, receiver)).toEqual([
       [2, 5],
       [5, 5],
@@ -514,12 +511,12 @@ describe('a stamping', () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 9] });
-    await own.post(`${path}/stamp`, { stamps: 4 });
+    await own.stamp(path, 4);
     const change = (place: number, stamps_required: number) =>
       own.patch(`${own.store}/rewards/${rewards[place]?.id}`, { reward: { stamps_required } });
     expect((await change(1, 3)).status).toBe(200);
     expect((await change(0, 5)).status).toBe(200);
-    await own.post(`${path}/stamp`, { stamps: 2 });
+    await own.stamp(path, 2);
     expect(await unlockedSoFar(own, path, receiver)).toEqual([
       [2, 4],
       [3, 6],

@@ -77,7 +77,7 @@ class Shop {
   ) {}
 
   async stamp(times: number): Promise<void> {
-    for (let i = 0; i < times; i++) await this.store.post(`${this.path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < times; i++) await this.store.stamp(this.path);
     await waitForHistory();
   }
 

@@ -95,7 +95,7 @@ const attempted = (subscribed: Subscribed, id: number, attempts: number) =>
 async function oneDelivery(subscribed: Subscribed, attempts = 1): Promise<DeliveryDetailJson> {
   const { store } = subscribed;
   const { path } = await enrol(store);
-  expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  expect((await store.stamp(path)).status).toBe(200);
   const [delivery] = await eventually(
     () => listOf(subscribed, { type: 'stamp.earned' }),
     (list) => list.length > 0,
@@ -127,7 +127,7 @@ const ENROLLED = ['card.created', 'customer.created', 'customer_card.created'];
 async function stamped() {
   const store = await service.newStore();
   const { path } = await enrol(store);
-  await store.post(`${path}/stamp`, { stamps: 1 });
+  await store.stamp(path);
   const [, ...events] = await feedOf(store, [...ENROLLED, 'stamp.earned']);
   return { store, path, events };
 }
@@ -689,8 +689,8 @@ describe('a replay', () => {
 
   it("DELIV-33 `from` of a replay is inclusive, `to` exclusive, by the envelope's `timestamp`", async () => {
     const { store, path } = await stamped();
-    await store.post(`${path}/stamp`, { stamps: 2 });
-    await store.post(`${path}/stamp`, { stamps: 3 });
+    await store.stamp(path, 2);
+    await store.stamp(path, 3);
     const earned = 'stamp.earned';
     const events = await feedOf(store, [...ENROLLED, earned, earned, earned]);
     const at = events.map(({ timestamp }) => timestamp);
@@ -750,7 +750,7 @@ describe('a replay', () => {
   it('DELIV-37 A replay includes events that happened while the subscription was disabled; on a disabled one it is 422 `base`', async () => {
     const hook = await listening({ status: 200 }, { enabled: false });
     const { path } = await enrol(hook.store);
-    await hook.store.post(`${path}/stamp`, { stamps: 1 });
+    await hook.store.stamp(path);
     await feedOf(hook.store, [...ENROLLED, 'stamp.earned']);
     expectRefused(await replay(hook, { from: noon(1) }), 'base');
     await hook.store.patch(hook.path, { enabled: true });
@@ -835,7 +835,7 @@ describe('a replay while the dispatcher hangs', () => {
   it('DELIV-52 A replay counts and sends events from the moment they are recorded, also those not enqueued yet', async () => {
     const { store, path } = await stamped();
     dispatcher.signal('SIGSTOP');
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     const receiver = await Receiver.start();
     receivers.push(receiver);
     const hook = await subscribe(store, { target_url: receiver.url });
@@ -849,7 +849,7 @@ describe('a replay while the dispatcher hangs', () => {
 describe('the feed', () => {
   it('DELIV-43 The feed has all events of the store, oldest first, whether or not there is a subscription', async () => {
     const { store, path } = await stamped();
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     const events = await feedOf(store, [...ENROLLED, 'stamp.earned', 'stamp.earned']);
     expect(events.map(({ account_id }) => account_id)).toEqual(
       Array.from({ length: 5 }, () => store.accountId),
@@ -871,7 +871,7 @@ describe('the feed', () => {
   it('DELIV-54 `sequence` is the revision of the record that changed: of two envelopes about one record the higher is the later, in one request as well', async () => {
     const store = await service.newStore();
     const { card, customer, path } = await enrol(store, { rewards: [1, 2] });
-    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.stamp(path, 2);
     await store.patch(`${store.store}/customers/${customer.id}`, {
       customer: { phone: '1234567' },
     });
@@ -913,7 +913,7 @@ describe('the feed', () => {
 
   it('DELIV-47 While there are more events the feed has a `Link` to the next page, with the filters kept', async () => {
     const { store, path } = await stamped();
-    for (const stamps of [1, 2]) await store.post(`${path}/stamp`, { stamps });
+    for (const stamps of [1, 2]) await store.stamp(path, stamps);
     const earned = 'stamp.earned';
     const all = await feedOf(store, [...ENROLLED, earned, earned, earned]);
     const events = `${store.store}/events`;
@@ -929,7 +929,7 @@ describe('the feed', () => {
 
   it('DELIV-48 `limit` of the feed defaults to 100; anything that is not an integer from 1 to 250 is 422 `limit`', async () => {
     const { store, path } = await stamped();
-    for (let i = 0; i < 97; i++) await store.post(`${path}/stamp`, { stamps: 1 });
+    for (let i = 0; i < 97; i++) await store.stamp(path);
     const events = `${store.store}/events`;
     await eventually(
       () => store.get<EnvelopeJson[]>(`${events}?limit=250`),
@@ -964,7 +964,7 @@ describe('the feed', () => {
     expectRefused(response, 'after', 'cursor_ahead');
     expect(response.body.resume_after).toBe(last);
     expect(response.body.resolution).toBe(`Start again from here: continue with after=${last}.`);
-    await store.post(`${path}/stamp`, { stamps: 1 });
+    await store.stamp(path);
     const { body: all } = await eventually(
       () => store.get<EnvelopeJson[]>(feed),
       ({ body }) => body.at(-1)?.id !== last,
@@ -1034,7 +1034,7 @@ describe('what waits to be sent when its customer is erased', () => {
     const { store, receiver } = subscribed;
     const [erased, other] = [await enrol(store), await enrol(store)];
     for (const { path } of [erased, erased, erased, other]) {
-      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+      expect((await store.stamp(path)).status).toBe(200);
     }
     await eventually(
       async () => [await renderedFor(subscribed), receiver.received.length],

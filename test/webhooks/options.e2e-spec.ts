@@ -104,7 +104,7 @@ const received = (hook: Hook, count: number): Promise<Received[]> =>
   );
 
 const stamp = async (store: ContractClient, path: string, body: object = {}): Promise<void> => {
-  expect((await store.post(`${path}/stamp`, { stamps: 1, ...body })).status).toBe(200);
+  expect((await store.stamp(path, { ...body })).status).toBe(200);
 };
 
 async function createLocation(store: ContractClient, name: string): Promise<number> {

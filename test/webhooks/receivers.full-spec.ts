@@ -171,7 +171,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
       });
       const output = await start(subscription.body.secret);
       const { path } = await enrol(store);
-      expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+      expect((await store.stamp(path, 2)).status).toBe(200);
       const ids = await eventually(
         () => parseHandledIds(output()),
         (all) => all.length >= 4,

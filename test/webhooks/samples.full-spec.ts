@@ -212,7 +212,7 @@ async function play(store: Client): Promise<void> {
   );
   const { id, customer_card: customerCard } = customer.body;
   const path = `${store.store}/customers/${id}/customer_cards/${customerCard.id}`;
-  expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+  expect((await store.stamp(path, 2)).status).toBe(200);
   expect((await store.post(`${path}/redeem`, { reward_id: reward.body.id })).status).toBe(200);
   const location = { name: 'Old Town', address: 'Marktplatz 1' };
   expect((await store.post(`${store.store}/locations`, { location })).status).toBe(201);

@@ -690,7 +690,7 @@ describe('webhook subscriptions', () => {
     const dispatcher = await startDispatcher(insecure.running);
     try {
       const { path } = await enrol(near);
-      await near.post(`${path}/stamp`, { stamps: 1 });
+      await near.stamp(path);
       const delivery = await eventually(
         () => receiver.received.find(({ body }) => body['type'] === 'stamp.earned'),
         (result) => result !== undefined,
@@ -748,7 +748,7 @@ describe('webhook subscriptions', () => {
         WEBHOOK_ALLOW_INSECURE_TARGETS: String(allowed),
       });
       try {
-        await own.post(`${path}/stamp`, { stamps: 1 });
+        await own.stamp(path);
         const after = await eventually(now, isOver);
         expect(after.updated_at > subscription.updated_at).toBe(!allowed);
       } finally {

@@ -37,7 +37,7 @@ export class SentEvents {
  */
 export async function sentSoFar(store: Client, path: string, receiver: Receiver): Promise<Sent[]> {
   const external_ref = `last ${path} ${receiver.received.length}`;
-  const { status, text } = await store.post(`${path}/stamp`, { stamps: 1, external_ref });
+  const { status, text } = await store.stamp(path, { external_ref });
   if (status !== 200) throw new Error(text);
   const sent = () =>
     receiver.events.map(({ body }) => ({

@@ -127,7 +127,7 @@ export async function stamp(
 ): Promise<void> {
   for (let i = 0; i < times; i++) {
     const { status } = await eventually(
-      () => store.post(`${path}/stamp`, { stamps: 1, ...body }),
+      () => store.stamp(path, { ...body }),
       (response) => response.status !== 503,
     );
     expect(status).toBe(200);
