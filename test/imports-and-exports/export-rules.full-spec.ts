@@ -1,5 +1,5 @@
 import { request as sendRequest, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
@@ -10,18 +10,13 @@ import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
 import { cli } from '../support/services/service.js';
-import { SentEvents } from '../support/services/sent-events.js';
+import { useSentEvents } from '../support/services/sent-events.js';
 import { eventually } from '../support/jest/eventually.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 const NAMES = ['customers', 'customer_cards', 'history', 'redemptions'];
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { AccountJson } from '#loyalty/accounts/account.dto.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#loyalty/customers/customer.dto.js';
@@ -15,16 +15,11 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
-import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
+import { sentSoFar, useSentEvents } from '../support/services/sent-events.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 let people = 0;
 

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ListedRedemptionJson } from '#loyalty/history/redemption.dto.js';
 import type { RedemptionJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
-import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
+import { sentSoFar, useSentEvents } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 const list = (query: Record<string, string | number> = {}, at = store) =>
   at.get<ListedRedemptionJson[]>(

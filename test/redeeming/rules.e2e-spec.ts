@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { BatchResultsJson } from '#loyalty/stamping/batch.dto.js';
 import type {
@@ -6,17 +6,12 @@ import type {
   RedemptionJson,
 } from '#loyalty/stamping/customer-card.dto.js';
 import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
-import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
+import { sentSoFar, useSentEvents } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 const PAST = '2020-01-01T00:00:00Z';
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { request } from 'node:http';
 import pg from 'pg';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
@@ -14,19 +14,14 @@ import {
   type Failure,
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
-import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
+import { sentSoFar, useSentEvents } from '../support/services/sent-events.js';
 import { cli, type ApiResponse } from '../support/services/service.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const breaking = useService();
 const few = useService({ RATE_LIMIT_PER_MINUTE: '10', STORE_RATE_LIMIT_PER_MINUTE: '50' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 type Results = { status: number; body: unknown }[];
 type Enrolled = Awaited<ReturnType<typeof enrol>>;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
@@ -7,17 +7,12 @@ import type {
   RedemptionJson,
 } from '#loyalty/stamping/customer-card.dto.js';
 import { expectFailure, expectRefused, useService } from '../support/http/contract.js';
-import { SentEvents, sentSoFar, type Sent } from '../support/services/sent-events.js';
+import { sentSoFar, useSentEvents, type Sent } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const store = service.useStore();
-let sent: SentEvents;
-
-beforeAll(async () => {
-  sent = await SentEvents.start(service.running);
-});
-afterAll(() => sent.stop());
+const sent = useSentEvents(service);
 
 const PAST = '2020-01-01T00:00:00Z';
 const REASON = 'Wrong card';

@@ -1,3 +1,4 @@
+import { afterAll, beforeAll } from '@jest/globals';
 import { eventually } from '../jest/eventually.js';
 import type { Program } from './program.js';
 import { Receiver } from '../emulators/webhook-receiver.js';
@@ -6,28 +7,29 @@ import { CUSTOMER_EVENTS, startDispatcher, subscribe } from './webhook-dispatche
 
 export type Sent = { type: string; data: Record<string, unknown> };
 
-/** A dispatcher next to the service under test, and receivers of everything that it sends. */
-export class SentEvents {
-  private readonly receivers: Receiver[] = [];
+/**
+ * Runs a dispatcher next to the service of a file of tests, and receivers of everything that it sends.
+ * @param service must allow insecure targets
+ */
+export function useSentEvents(service: { running: Service }) {
+  const receivers: Receiver[] = [];
+  let dispatcher: Program;
 
-  private constructor(private readonly dispatcher: Program) {}
-
-  /** @param service must allow insecure targets */
-  static async start(service: Service): Promise<SentEvents> {
-    return new SentEvents(await startDispatcher(service));
-  }
-
-  async subscribe(store: Client): Promise<Receiver> {
-    const receiver = await Receiver.start();
-    this.receivers.push(receiver);
-    await subscribe(store, receiver, { events: CUSTOMER_EVENTS });
-    return receiver;
-  }
-
-  async stop(): Promise<void> {
-    await this.dispatcher.kill('SIGTERM');
-    await Promise.all(this.receivers.map((receiver) => receiver.stop()));
-  }
+  beforeAll(async () => {
+    dispatcher = await startDispatcher(service.running);
+  });
+  afterAll(async () => {
+    await dispatcher.kill('SIGTERM');
+    await Promise.all(receivers.map((receiver) => receiver.stop()));
+  });
+  return {
+    async subscribe(store: Client): Promise<Receiver> {
+      const receiver = await Receiver.start();
+      receivers.push(receiver);
+      await subscribe(store, receiver, { events: CUSTOMER_EVENTS });
+      return receiver;
+    },
+  };
 }
 
 /**
