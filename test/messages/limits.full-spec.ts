@@ -24,7 +24,7 @@ let service: LocalService;
 let dispatchers: Program[];
 let people = 0;
 
-/** Two dispatchers, each of which sends four e-mails and four SMS at a time. */
+/** Two dispatchers, each of which sends eight e-mails and four SMS at a time. */
 beforeAll(async () => {
   [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
   service = await startService({
@@ -323,4 +323,9 @@ it('a counter of a day counts no more than its limit, and takes back what did no
   expect(await counts.addUpTo(pool, subject, 2)).toBeNull();
   for (const _ of [1, 2, 3, 4]) await counts.release(pool, subject);
   expect(await counts.get(pool, subject)).toBe(0);
+  const other = ['test', 'other'];
+  const seconds = await counts.addEachUpTo(pool, [subject, other, subject, subject], 2);
+  expect(seconds).toEqual([null, null, null, expect.any(Number)]);
+  expect(await counts.get(pool, subject)).toBe(2);
+  expect(await counts.get(pool, other)).toBe(1);
 });

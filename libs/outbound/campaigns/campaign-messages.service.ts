@@ -6,6 +6,7 @@ import { DamagedHistoryError, NotFoundError, RejectedError } from '#platform/ker
 import { Config } from '#configuration/config.js';
 import { Batcher } from '#platform/database/batcher.js';
 import { inTransaction } from '#platform/database/connection.js';
+import { KeyedReads } from '#platform/database/keyed-reads.js';
 import { RecordMessage } from '#loyalty/customers/customer-messages.commands.js';
 import { CardMessageContents } from '#outbound/messages/card-message-contents.service.js';
 import { CardMessagePictures } from '#outbound/messages/card-message-pictures.service.js';
@@ -48,11 +49,15 @@ export class CampaignMessages implements MessageKind {
   readonly name = 'campaign';
   readonly channels = CHANNELS;
   readonly isSentOnce = true;
+  readonly isRecorded = true;
   readonly limits = {
     reasons: { email: 'email_limit', sms: 'sms_limit', address: 'address_limit' },
     isAwaited: true,
   } as const satisfies MessageKind['limits'] & { reasons: Record<string, MessageReason> };
-  private readonly passes = new Batcher<PassItem, void>(1, MAX_BATCH, (items) =>
+  private readonly addressees = new KeyedReads<number, Addressee>((ids) =>
+    this.audiences.findAddressees(ids),
+  );
+  private readonly passes = new Batcher<PassItem, boolean>(1, MAX_BATCH, (items) =>
     this.writeOnPasses(items),
   );
 
@@ -70,29 +75,31 @@ export class CampaignMessages implements MessageKind {
   ) {}
 
   async load(message: Message): Promise<LoadedMessage | undefined> {
-    const context = await this.findContext(message);
-    const addressee = await this.findAddressee(message);
+    const [context, addressee, { quiet }] = await Promise.all([
+      this.findContext(message),
+      this.findAddressee(message),
+      this.settings.get(message.accountId),
+    ]);
     if (!addressee) return undefined;
-    const { quiet } = await this.settings.get(message.accountId);
     return {
       customerId: addressee.customerId,
       isStillTrue: context.isStillTrue,
       audibleAt: findAudibleTime(getNowMs(), quiet, context.timeZone),
       choose: (refused) => this.choose(message, context, addressee, refused),
       render: (channel) => this.render(message, context, addressee, channel),
+      record: () => this.record(message, context, addressee.customerId),
     };
   }
 
-  /** Records a message in the history of its customer, or of the one who goes on for them. An erased one's has it not. */
-  async record(message: Message): Promise<void> {
-    const { uuid, accountId, channel } = message;
-    const context = await this.findContext(message);
-    const customerId = (await this.findAddressee(message))?.customerId ?? message.customerId;
-    if (customerId === null) return;
-    const { announcementId, ruleId, title, text } = context;
+  /** Records a message in the history of its customer. An erased one's has it not. */
+  private async record(
+    { uuid, accountId, channel }: Message,
+    { announcementId, ruleId, title, text, actor }: MessageContext,
+    customerId: number,
+  ): Promise<void> {
     const by = {
       accountId,
-      actor: context.actor ?? { type: 'system', id: 0 },
+      actor: actor ?? { type: 'system', id: 0 },
       channel: 'system',
       requestId: `message-${uuid}`,
     };
@@ -114,8 +121,7 @@ export class CampaignMessages implements MessageKind {
   }
 
   private async findAddressee({ customerId }: Message): Promise<Addressee | undefined> {
-    if (customerId === null) return undefined;
-    return (await this.audiences.findAddressees([customerId])).get(customerId);
+    return customerId === null ? undefined : this.addressees.find(customerId);
   }
 
   private choose(
@@ -168,7 +174,7 @@ export class CampaignMessages implements MessageKind {
   }
 
   /** Writes messages on passes and marks them as sent, in one transaction. */
-  private async writeOnPasses(items: PassItem[]): Promise<PromiseSettledResult<void>[]> {
+  private async writeOnPasses(items: PassItem[]): Promise<PromiseSettledResult<boolean>[]> {
     const firsts = new Map<number, PassItem>();
     const waiting: PassItem[] = [];
     for (const item of items) {
@@ -176,15 +182,16 @@ export class CampaignMessages implements MessageKind {
       if (firsts.has(id)) waiting.push(item);
       else firsts.set(id, item);
     }
-    await inTransaction(this.pool, async (client) => {
-      const marked: PassItem[] = [];
-      for (const item of firsts.values()) {
-        const sent = { customerCardId: item.card.id };
-        if (await this.queue.markSent(item.message, sent, client)) marked.push(item);
-      }
+    const marked = await inTransaction(this.pool, async (client) => {
+      const sent = [...firsts.values()].map((item) => ({
+        ...item,
+        job: item.message,
+        customerCardId: item.card.id,
+      }));
+      const written = await this.queue.markAllSent(sent, client);
       await this.writer.write(
         client,
-        marked.map(({ message, context, card }) => ({
+        written.map(({ message, context, card }) => ({
           customerCardId: card.id,
           accountId: message.accountId,
           message: {
@@ -195,10 +202,11 @@ export class CampaignMessages implements MessageKind {
           },
         })),
       );
+      return new Set(written.map(({ message }) => message));
     });
     for (const { message } of waiting) {
       await this.queue.wait(message, new Date(getNowMs() + NEXT_BATCH_MS));
     }
-    return items.map(() => ({ status: 'fulfilled', value: undefined }));
+    return items.map(({ message }) => ({ status: 'fulfilled', value: marked.has(message) }));
   }
 }

@@ -2,10 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Actor } from '#platform/kernel/aggregate.js';
 import { query } from '#platform/database/connection.js';
+import { KeyedReads } from '#platform/database/keyed-reads.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import type { Account } from '#loyalty/accounts/account.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
-import type { HolderChannel } from '#outbound/messages/message-channel.js';
+import { CHANNELS, type HolderChannel } from '#outbound/messages/message-channel.js';
 import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
@@ -30,11 +31,14 @@ export type MessageContext = CustomerLanguage & {
 
 export type HolderCard = { id: number; uuid: string; email: string | null; phone: string | null };
 
-type ContextRow = Omit<MessageContext, 'addressForm' | 'smsCountries'> & { account: Account };
+type ContextRow = Omit<MessageContext, 'addressForm' | 'smsCountries'> & {
+  id: number;
+  account: Account;
+};
 
 const FIND = {
   name: 'campaign_messages_context',
-  text: `select coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
+  text: `select m.id, coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
            m.announcement_id as "announcementId", m.rule_id as "ruleId", r.actor,
            coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as "isStillTrue",
            m.customer_card_id as "customerCardId",
@@ -45,20 +49,26 @@ const FIND = {
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
            and r.kind = case when m.rule_id is null then 'announcement' else 'rule' end
-         where m.id = $1`,
+         where m.id = any (array(select unnest($1::bigint[])))`,
 };
+
+type CardKey = { customerId: number } & Pick<MessageContext, 'customerCardId' | 'cardId'>;
 
 /** Finds what messages are sent with. */
 @Injectable()
 export class MessageContexts {
+  private readonly contexts = new KeyedReads<number, MessageContext>((ids) => this.findAll(ids));
+  private readonly cards = new Map(
+    CHANNELS.map((channel) => [
+      channel,
+      new KeyedReads<CardKey, HolderCard>((keys) => this.findCards(channel, keys)),
+    ]),
+  );
+
   constructor(private readonly pool: Pool) {}
 
-  async find(messageId: number): Promise<MessageContext | undefined> {
-    const [row] = await query<ContextRow>(this.pool, { ...FIND, values: [messageId] });
-    if (!row) return undefined;
-    const { account, ...context } = row;
-    const { addressForm } = account;
-    return { ...context, addressForm, smsCountries: listSmsCountries(account) };
+  find(messageId: number): Promise<MessageContext | undefined> {
+    return this.contexts.find(messageId);
   }
 
   /** Finds the card of a customer that the channel can use: that of the occasion, else of the template, else the last. */
@@ -67,14 +77,45 @@ export class MessageContexts {
     channel: HolderChannel,
     { customerCardId, cardId }: Pick<MessageContext, 'customerCardId' | 'cardId'>,
   ): Promise<HolderCard | undefined> {
-    const [card] = await query<HolderCard>(this.pool, {
-      name: `campaign_messages_card_${channel}`,
-      text: `select k.id, k.uuid, n.email, n.phone
-             from customer_cards k join customer_names n on n.id = k.customer_id
-             where k.customer_id = $1 and k.merged_into is null and ${renderSuits(channel)}
-             order by (k.id = $2) is true desc, (k.card_id = $3) is true desc, k.id desc limit 1`,
-      values: [customerId, customerCardId, cardId],
+    return this.cards.get(channel)?.find({ customerId, customerCardId, cardId });
+  }
+
+  private async findAll(messageIds: number[]): Promise<Map<number, MessageContext>> {
+    const rows = await query<ContextRow>(this.pool, { ...FIND, values: [messageIds] });
+    return new Map(
+      rows.map(({ id, account, ...context }) => {
+        const { addressForm } = account;
+        return [id, { ...context, addressForm, smsCountries: listSmsCountries(account) }];
+      }),
+    );
+  }
+
+  private async findCards(
+    channel: HolderChannel,
+    keys: CardKey[],
+  ): Promise<Map<CardKey, HolderCard>> {
+    const rows = await query<HolderCard & { place: number }>(this.pool, {
+      name: `campaign_messages_cards_${channel}`,
+      text: `select x.place, k.*
+             from unnest($1::bigint[], $2::bigint[], $3::bigint[])
+               with ordinality x (customer_id, customer_card_id, card_id, place)
+             cross join lateral (
+               select k.id, k.uuid, n.email, n.phone
+               from customer_cards k join customer_names n on n.id = k.customer_id
+               where k.customer_id = x.customer_id and k.merged_into is null and ${renderSuits(channel)}
+               order by (k.id = x.customer_card_id) is true desc, (k.card_id = x.card_id) is true desc, k.id desc
+               limit 1) k`,
+      values: [
+        keys.map((key) => key.customerId),
+        keys.map((key) => key.customerCardId),
+        keys.map((key) => key.cardId),
+      ],
     });
-    return card;
+    const cards = new Map<CardKey, HolderCard>();
+    for (const { place, ...card } of rows) {
+      const key = keys[place - 1];
+      if (key) cards.set(key, card);
+    }
+    return cards;
   }
 }

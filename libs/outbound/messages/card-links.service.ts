@@ -18,6 +18,7 @@ export class CardLinks implements MessageKind {
   readonly name = 'card_link';
   readonly channels = ['email', 'sms'] as const;
   readonly isSentOnce = false;
+  readonly isRecorded = false;
   readonly limits = {
     reasons: { email: 'too_many_emails', sms: 'too_many_sms', address: 'too_many_to_address' },
     isAwaited: false,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
+import { KeyedReads } from '#platform/database/keyed-reads.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import { account } from '#loyalty/accounts/account.js';
 import { toContactDetails } from '#loyalty/accounts/contact-details.js';
@@ -25,17 +26,25 @@ export type FoundContent = {
 
 type TemplateRow = { card: Card; rewards: Reward[] };
 
-const FIND_TEMPLATE = {
-  name: 'card_message_template',
-  text: `select c.state as card,
+const FIND_TEMPLATES = {
+  name: 'card_message_templates',
+  text: `select c.id, c.state as card,
            coalesce((select jsonb_agg(w.state) from rewards w
              where w.card_id = c.id and w.deleted_at is null), '[]') as rewards
-         from cards c where c.id = $1`,
+         from cards c where c.id = any (array(select unnest($1::bigint[])))`,
 };
 
 /** Loads the current data that a message is made from. */
 @Injectable()
 export class CardMessageContents {
+  private readonly templates = new KeyedReads<number, TemplateRow>(async (ids) => {
+    const rows = await query<TemplateRow & { id: number }>(this.pool, {
+      ...FIND_TEMPLATES,
+      values: [ids],
+    });
+    return new Map(rows.map(({ id, ...template }) => [id, template]));
+  });
+
   constructor(
     private readonly pool: Pool,
     private readonly readModels: ReadModels,
@@ -76,7 +85,7 @@ export class CardMessageContents {
   }
 
   private async findTemplate(cardId: number): Promise<TemplateRow> {
-    const [row] = await query<TemplateRow>(this.pool, { ...FIND_TEMPLATE, values: [cardId] });
+    const row = await this.templates.find(cardId);
     if (!row) throw new Error(`there is no card ${cardId}`);
     return row;
   }

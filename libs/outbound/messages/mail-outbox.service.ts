@@ -36,6 +36,7 @@ export class MailOutbox implements MessageKind {
   readonly name = 'mail';
   readonly channels = ['email'] as const;
   readonly isSentOnce = false;
+  readonly isRecorded = false;
   readonly limits = null;
   private readonly log = new Logger('mail');
 

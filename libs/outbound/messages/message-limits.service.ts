@@ -2,17 +2,24 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#platform/kernel/email-address.js';
+import { Batcher } from '#platform/database/batcher.js';
 import { inTransaction } from '#platform/database/connection.js';
+import type { Job } from '#platform/database/job-queue.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { WindowCounts } from '#platform/database/window-counts.js';
-import { CapOverrides } from '#platform/event-store/commands/cap-overrides.service.js';
+import {
+  CapOverrides,
+  type CapShare,
+} from '#platform/event-store/commands/cap-overrides.service.js';
 import { renderMessageCount } from '#loyalty/accounts/message-counts.js';
 import type { MessageChannel } from './message-channel.js';
 import type { OutgoingKind, OutgoingMessage } from './outgoing-messages.service.js';
 
-type Limited = Pick<OutgoingMessage, 'id' | 'kind' | 'accountId'>;
+type Limited = Pick<Job<OutgoingMessage>, 'id' | 'kind' | 'accountId' | 'leaseUntil'>;
+type Share = CapShare<number>;
 /** Where a message goes. @property to the e-mail address or phone number */
 type Destination = { channel: MessageChannel; to: string };
+type Reservation = { message: Limited; destination: Destination; isHandedOver: boolean };
 /** The limit that has been reached: that of the store by the channel, or that of the address. */
 export type ReachedLimit = MessageChannel | 'address';
 
@@ -22,6 +29,9 @@ export type ReachedLimit = MessageChannel | 'address';
  */
 export const MESSAGES_PER_ADDRESS_PER_DAY = 10;
 
+const BATCHES_AT_ONCE = 2;
+const BATCH_SIZE = 100;
+
 /** Which messages count together for one address. */
 const SUBJECTS: Record<OutgoingKind, string> = {
   card_link: 'card links to',
@@ -29,17 +39,26 @@ const SUBJECTS: Record<OutgoingKind, string> = {
   mail: 'mails to',
 };
 
-/** Adds or renews the reservation of a message, unless others of the stores that share the limit have used it up. */
+/**
+ * Adds or renews the reservations of messages whose lease has not ended, as far as others of the stores that share the limit
+ * have left room: first those that counted before. $5 their ids and $6 the ends of their leases, $7 whether they are handed
+ * over now.
+ */
 const RESERVE = {
   name: 'outgoing_messages_reserve',
   text: `
     with before as (
       select b.id, b.counted_at is not null and b.counted_at > now() - interval '1 day' as counted
-      from outgoing_messages b where b.id = $1)
-    update outgoing_messages m set counted_at = now() from before
-    where m.id = before.id and m.state = 'queued'
-      and ${renderMessageCount('$2', '$3')} - before.counted::int < $4
-    returning before.counted as "wasCounted"`,
+      from unnest($5::bigint[], $6::timestamptz[]) x (id, lease)
+      join outgoing_messages b on b.id = x.id and b.due_at = x.lease and b.state = 'queued'
+      for update of b),
+    allowed as (
+      select id, counted from before order by counted desc, id
+      limit greatest(0, $3 - ${renderMessageCount('$1', '$2')} + (select count(*) from before where counted)))
+    update outgoing_messages m
+    set counted_at = now(), handed_over_at = case when $4 then now() else m.handed_over_at end
+    from allowed a where m.id = a.id
+    returning m.id, a.counted as "wasCounted"`,
 };
 
 const DELETE_RESERVATION = {
@@ -55,6 +74,12 @@ const DELETE_RESERVATION = {
  */
 @Injectable()
 export class MessageLimits {
+  private readonly reservations = new Batcher<Reservation, ReachedLimit | null>(
+    BATCHES_AT_ONCE,
+    BATCH_SIZE,
+    (items) => this.reserveAll(items),
+  );
+
   constructor(
     private readonly pool: Pool,
     private readonly counts: WindowCounts,
@@ -62,31 +87,17 @@ export class MessageLimits {
     private readonly config: Config,
   ) {}
 
-  /** Counts a message that is about to be handed over. @returns the limit that has been reached; null: it may be sent */
-  async reserve(message: Limited, destination: Destination): Promise<ReachedLimit | null> {
-    const { channel } = destination;
-    const { quotas } = this.config;
-    const store = await (channel === 'email'
-      ? this.overrides.getShare('mails_per_day', message.accountId, quotas.mails_per_day)
-      : this.overrides.getShare('sms_per_day', message.accountId, quotas.sms_per_day));
-    return inTransaction(this.pool, async (client) => {
-      // Of two messages that would be the last of a day, one waits.
-      await client.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-        `${channel} of ${store.owner}`,
-        LOCKS.messagesPerDay,
-      ]);
-      const { rows } = await client.query<{ wasCounted: boolean }>({
-        ...RESERVE,
-        values: [message.id, store.owners, channel, store.max],
-      });
-      if (!rows[0]) return channel;
-      if (rows[0].wasCounted) return null;
-      const subject = createSubject(message, destination);
-      const seconds = await this.counts.addUpTo(client, subject, MESSAGES_PER_ADDRESS_PER_DAY);
-      if (seconds === null) return null;
-      await deleteReservation(client, message);
-      return 'address';
-    });
+  /**
+   * Counts a message that is about to be handed over.
+   * @param isHandedOver whether that is marked too, since it must not be sent again by whoever goes on
+   * @returns the limit that has been reached; null: it may be sent
+   */
+  reserve(
+    message: Limited,
+    destination: Destination,
+    isHandedOver: boolean,
+  ): Promise<ReachedLimit | null> {
+    return this.reservations.add({ message, destination, isHandedOver });
   }
 
   /** Releases the reservation of a message when nothing was handed over, unless another process has sent it since. */
@@ -94,6 +105,77 @@ export class MessageLimits {
     await inTransaction(this.pool, async (client) => {
       if (!(await deleteReservation(client, message))) return;
       await this.counts.release(client, createSubject(message, destination));
+    });
+  }
+
+  private async reserveAll(
+    items: Reservation[],
+  ): Promise<PromiseSettledResult<ReachedLimit | null>[]> {
+    const { quotas } = this.config;
+    const groups = new Map<
+      string,
+      { items: Reservation[]; channel: MessageChannel; store: Share }
+    >();
+    for (const item of items) {
+      const { message, destination, isHandedOver } = item;
+      const { channel } = destination;
+      const quota = `${channel === 'email' ? 'mails' : 'sms'}_per_day` as const;
+      const store = await this.overrides.getShare(quota, message.accountId, quotas[quota]);
+      const key = `${channel} ${store.owner} ${isHandedOver}`;
+      const group = groups.get(key) ?? { items: [], channel, store };
+      groups.set(key, group);
+      group.items.push(item);
+    }
+    const results = new Map<Reservation, Promise<ReachedLimit | null>>();
+    for (const group of groups.values()) {
+      const reserving = this.reserveOfStore(group.items, group.channel, group.store);
+      for (const item of group.items) {
+        results.set(
+          item,
+          reserving.then((limits) => limits.get(item) ?? null),
+        );
+      }
+    }
+    return Promise.allSettled(items.map((item) => results.get(item) ?? null));
+  }
+
+  /** @returns the limits that have been reached */
+  private reserveOfStore(
+    items: Reservation[],
+    channel: MessageChannel,
+    store: Share,
+  ): Promise<Map<Reservation, ReachedLimit>> {
+    return inTransaction(this.pool, async (client) => {
+      // Of two messages that would be the last of a day, one waits.
+      await client.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
+        `${channel} of ${store.owner}`,
+        LOCKS.messagesPerDay,
+      ]);
+      const { rows } = await client.query<{ id: number; wasCounted: boolean }>({
+        ...RESERVE,
+        values: [
+          store.owners,
+          channel,
+          store.max,
+          items.some(({ isHandedOver }) => isHandedOver),
+          items.map(({ message }) => message.id),
+          items.map(({ message }) => message.leaseUntil),
+        ],
+      });
+      const wasCounted = new Map(rows.map((row) => [row.id, row.wasCounted]));
+      const limits = new Map<Reservation, ReachedLimit>(
+        items.filter(({ message }) => !wasCounted.has(message.id)).map((item) => [item, channel]),
+      );
+      const fresh = items.filter(({ message }) => wasCounted.get(message.id) === false);
+      if (fresh.length === 0) return limits;
+      const subjects = fresh.map(({ message, destination }) => createSubject(message, destination));
+      const seconds = await this.counts.addEachUpTo(client, subjects, MESSAGES_PER_ADDRESS_PER_DAY);
+      for (const [i, item] of fresh.entries()) {
+        if (seconds[i] === null) continue;
+        limits.set(item, 'address');
+        await deleteReservation(client, item.message);
+      }
+      return limits;
     });
   }
 }

@@ -18,7 +18,8 @@ import type { SmsOutcome } from './sms-response.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
-const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 4, sms: 4 };
+/** What is sent at once, each e-mail over a connection of its own. Those of a batch are read, counted and recorded together. */
+const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 8, sms: 4 };
 /** While maintenance mode is on, during which nothing is recorded. */
 const MAINTENANCE_WAIT_MS = 5_000;
 /** After a message went out of date before it was sent, because its recipient may have been erased. */
@@ -31,14 +32,14 @@ export type Message = Job<OutgoingMessage>;
 
 /**
  * A message as it would be sent by a channel now.
- * - pass: `write` writes it on the pass, and marks it as sent in the same transaction
+ * - pass: `write` writes it on the pass, marks it as sent in the same transaction, and returns whether it did
  * - unreachable: the channel cannot send it to this customer, and the next one is tried
  * - outdated: what it is made from has just changed, and is read again
  */
 export type Rendered =
   | { kind: 'email'; mail: Mail | IllustratedMail; customerCardId: number | null }
   | { kind: 'sms'; to: string; text: string; customerCardId: number | null }
-  | { kind: 'pass'; write: () => Promise<void> }
+  | { kind: 'pass'; write: () => Promise<boolean> }
   | { kind: 'unreachable'; reason: string }
   | { kind: 'outdated' }
   | { kind: 'failed'; error: string };
@@ -59,6 +60,8 @@ export type LoadedMessage = {
    */
   choose: (refused: readonly HolderChannel[]) => Choice;
   render: (channel: HolderChannel) => Promise<Rendered>;
+  /** Records that it was sent. */
+  record?: () => Promise<void>;
 };
 export type Choice =
   | { channel: HolderChannel; reason: string | null }
@@ -77,8 +80,8 @@ export type MessageKind = {
   limits: { reasons: Record<ReachedLimit, string>; isAwaited: boolean } | null;
   /** @returns undefined once the recipient was erased */
   load: (message: Message) => Promise<LoadedMessage | undefined>;
-  /** Records a message that was sent. */
-  record?: (message: Message) => Promise<void>;
+  /** Whether a message that was sent is recorded. */
+  isRecorded: boolean;
 };
 
 type Attempt = {
@@ -126,17 +129,16 @@ export class MessageSending {
     lease: Pick<Attempt, 'cut' | 'isLeased'>,
   ): Promise<JobOutcome | void> {
     const { queue } = this;
-    if (kind.record && (await this.maintenance.find())) {
+    if (kind.isRecorded && (await this.maintenance.find())) {
       return queue.wait(message, new Date(getNowMs() + MAINTENANCE_WAIT_MS));
     }
-    if (message.state === 'sent') {
-      await kind.record?.(message);
-      return queue.markRecorded(message);
-    }
     // The process that had it ended in between: it may have arrived.
-    if (message.handedOverAt !== null) return queue.end(message, 'failed', 'unknown');
+    if (message.state === 'queued' && message.handedOverAt !== null) {
+      return queue.end(message, 'failed', 'unknown');
+    }
     const readAt = performance.now();
     const loaded = await kind.load(message);
+    if (message.state === 'sent') return this.record(message, loaded);
     if (!loaded) return queue.end(message, 'skipped', 'erased');
     const { customerId } = loaded;
     if (customerId !== null && customerId !== message.customerId) {
@@ -152,7 +154,7 @@ export class MessageSending {
     const rendered = await loaded.render(channel);
     switch (rendered.kind) {
       case 'pass':
-        return rendered.write();
+        return (await rendered.write()) ? this.record(message, loaded) : undefined;
       case 'unreachable':
         return this.refuse(loaded, message, rendered.reason);
       case 'outdated':
@@ -175,9 +177,8 @@ export class MessageSending {
     const { queue, limits } = this;
     const { kind: channel, customerCardId } = rendered;
     const to = rendered.kind === 'email' ? rendered.mail.to : rendered.to;
-    const limit = kind.limits && (await limits.reserve(message, { channel, to }));
+    const limit = kind.limits && (await limits.reserve(message, { channel, to }, kind.isSentOnce));
     if (kind.limits && limit) return this.meetLimit(message, kind.limits, limit);
-    if (kind.isSentOnce && !(await queue.handOver(message))) return;
     const outcome = await this.send(rendered, message, loaded.customerId, {
       readAt,
       cut,
@@ -199,7 +200,14 @@ export class MessageSending {
       return this.refuse(loaded, message, reason, true);
     }
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
-    await queue.markSent(message, { customerCardId, providerId });
+    const isMarked = await queue.markSent(message, { customerCardId, providerId });
+    if (isMarked && kind.isRecorded) await this.record(message, loaded);
+  }
+
+  /** Records a message that was sent. Whoever dies before that leaves it to the next one, once the lease has ended. */
+  private async record(message: Message, loaded: LoadedMessage | undefined): Promise<void> {
+    await loaded?.record?.();
+    await this.queue.markRecorded(message);
   }
 
   /** @returns undefined when nothing was sent, because its recipient may have been erased */

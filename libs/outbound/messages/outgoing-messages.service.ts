@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { Batcher } from '#platform/database/batcher.js';
 import {
   JobQueue,
   LEASED,
@@ -67,6 +68,8 @@ const TABLE: JobTable<OutgoingMessage> = {
   },
 };
 
+const BATCHES_AT_ONCE = 2;
+const BATCH_SIZE = 100;
 /** The delay after which a message is recorded that could not be for two days. */
 const RECORD_AGAIN_MS = 60 * 60_000;
 
@@ -76,6 +79,28 @@ const RECORD_AGAIN_MS = 60 * 60_000;
  */
 @Injectable()
 export class OutgoingMessages extends JobQueue<OutgoingMessage> {
+  private readonly sent = new Batcher<SentMessage, boolean>(
+    BATCHES_AT_ONCE,
+    BATCH_SIZE,
+    async (messages) => {
+      const marked = new Set(await this.markAllSent(messages, this.pool));
+      return messages.map((message) => ({ status: 'fulfilled', value: marked.has(message) }));
+    },
+  );
+  private readonly recorded = new Batcher<Job<OutgoingMessage>, void>(
+    BATCHES_AT_ONCE,
+    BATCH_SIZE,
+    async (jobs) => {
+      await this.pool.query({
+        name: 'outgoing_messages_mark_recorded',
+        text: `update outgoing_messages m set due_at = null, process = null
+          from unnest($1::bigint[], $2::timestamptz[]) x (id, lease) where m.id = x.id and m.due_at = x.lease`,
+        values: [jobs.map(({ id }) => id), jobs.map(({ leaseUntil }) => leaseUntil)],
+      });
+      return jobs.map(() => ({ status: 'fulfilled', value: undefined }));
+    },
+  );
+
   constructor(pool: Pool, session: ProcessSession) {
     super(pool, session, TABLE, MAIL_RETRIES);
   }
@@ -131,35 +156,40 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
   }
 
   /**
-   * Marks that the message is handed over now.
-   * @returns false when the lease has ended, and somebody else goes on
-   */
-  async handOver(job: Job<OutgoingMessage>): Promise<boolean> {
-    const text = `update outgoing_messages set handed_over_at = now() where ${LEASED}`;
-    return (await this.change(job, 'hand_over', text)) === 1;
-  }
-
-  /**
-   * Marks a message as sent. One of a campaign is due at once, to be recorded.
+   * Marks a message as sent. One of a campaign stays leased, to be recorded.
    * @returns whether the lease had not ended
    */
-  async markSent(
-    job: Job<OutgoingMessage>,
-    { customerCardId = null, providerId = null }: Partial<SentDetails> = {},
-    by?: pg.PoolClient,
-  ): Promise<boolean> {
-    const text = `update outgoing_messages
-      set state = 'sent', finished_at = now(), process = null, reason = null, provider_id = $2,
-        customer_card_id = coalesce($1, customer_card_id), counted_at = case when counted_at is not null then now() end,
-        due_at = case when kind = 'campaign' then now() end,
-        attempts = case when kind = 'campaign' then 0 else attempts end
-      where ${LEASED}`;
-    return (await this.change(job, 'mark_sent', text, [customerCardId, providerId], by)) === 1;
+  markSent(job: Job<OutgoingMessage>, details: Partial<SentDetails> = {}): Promise<boolean> {
+    return this.sent.add({ job, ...details });
+  }
+
+  /** Does the same for several. @returns those whose lease had not ended */
+  async markAllSent<M extends SentMessage>(messages: M[], by: pg.ClientBase | Pool): Promise<M[]> {
+    const { rows } = await by.query<{ id: number }>({
+      name: 'outgoing_messages_mark_sent',
+      text: `update outgoing_messages m
+        set state = 'sent', finished_at = now(), reason = null, provider_id = x.provider_id,
+          customer_card_id = coalesce(x.customer_card_id, m.customer_card_id),
+          counted_at = case when m.counted_at is not null then now() end,
+          due_at = case when m.kind = 'campaign' then m.due_at end,
+          process = case when m.kind = 'campaign' then m.process end
+        from unnest($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[]) x (id, lease, customer_card_id, provider_id)
+        where m.id = x.id and m.due_at = x.lease
+        returning m.id`,
+      values: [
+        messages.map(({ job }) => job.id),
+        messages.map(({ job }) => job.leaseUntil),
+        messages.map(({ customerCardId = null }) => customerCardId),
+        messages.map(({ providerId = null }) => providerId),
+      ],
+    });
+    const ids = new Set(rows.map(({ id }) => id));
+    return messages.filter(({ job }) => ids.has(job.id));
   }
 
   /** Ends the work on a message that was recorded. */
-  async markRecorded(job: Job<OutgoingMessage>): Promise<void> {
-    await this.change(job, 'record', `update outgoing_messages set due_at = null where ${LEASED}`);
+  markRecorded(job: Job<OutgoingMessage>): Promise<void> {
+    return this.recorded.add(job);
   }
 
   /**
@@ -208,3 +238,4 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
 
 /** @property customerCardId the card that shows it, or whose page it leads to @property providerId what the SMS provider calls it */
 export type SentDetails = { customerCardId: number | null; providerId: string | null };
+type SentMessage = { job: Job<OutgoingMessage> } & Partial<SentDetails>;

@@ -7,26 +7,33 @@ import { MasterKeys } from './master-keys.js';
  * Writes a statement, for a `with`, that deletes a few expired rows of a table along with each insert. So nothing else has to
  * delete them.
  * @param key the columns of the primary key
- * @param inserted the parameters of the row that the insert may update, which is left alone
+ * @param inserted an SQL expression of what the insert may update, which is left alone
  */
 export function renderDeleteExpired(table: string, key: string, inserted: string): string {
   return `
       delete from ${table} where (${key}) in (
-        select ${key} from ${table} where until < now() and (${key}) <> (${inserted})
+        select ${key} from ${table} where until < now() and (${key}) <> ${inserted}
         order by until limit 10 for update skip locked)`;
 }
 
+/** $1 the keys and $2 how many events of each, ordered, so that two statements never wait for each other. */
 const ADD = `
-    with past as (${renderDeleteExpired('counts', 'key', '$1')}
+    with past as (${renderDeleteExpired('counts', 'key', 'all ($1::bytea[])')}
     )
-    insert into counts as c (key, count, until) values ($1, 1, now() + $2::interval)
+    insert into counts as c (key, count, until)
+    select key, count, now() + $3::interval from unnest($1::bytea[], $2::int[]) n (key, count)
     on conflict (key) do update set
-      count = case when c.until < now() then 1 else c.count + 1 end,
+      count = case when c.until < now() then excluded.count else c.count + excluded.count end,
       until = case when c.until < now() then excluded.until else c.until end
-    returning count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds`;
+    returning key, count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds`;
+
+const RELEASE =
+  'update counts set count = count - 1 where key = $1 and until > now() and count > 0';
 
 /** What is counted, beginning with a word for its kind. */
 export type CountSubject = readonly (string | number)[];
+
+type Window = '15 minutes' | '1 hour' | '1 day';
 
 /** @property seconds until the window ends, at least 1 */
 export type Count = { count: number; seconds: number };
@@ -40,15 +47,10 @@ export class WindowCounts {
   constructor(private readonly keys: MasterKeys) {}
 
   /** Counts one event. @param window the length of the window if this is its first event */
-  async add(
-    by: Queryable,
-    subject: CountSubject,
-    window: '15 minutes' | '1 hour' | '1 day',
-  ): Promise<Count> {
-    const values = [this.getKey(subject), window];
-    const [row] = await query<Count>(by, { name: 'counts_add', text: ADD, values });
-    if (!row) throw new Error('counting returned nothing');
-    return row;
+  async add(by: Queryable, subject: CountSubject, window: Window): Promise<Count> {
+    const [count] = (await this.addAll(by, [this.getKey(subject)], window)).values();
+    if (!count) throw new Error('counting returned nothing');
+    return count;
   }
 
   /**
@@ -56,17 +58,35 @@ export class WindowCounts {
    * @returns null while it is within the limit, else the seconds until the day ends
    */
   async addUpTo(by: Queryable, subject: CountSubject, limit: number): Promise<number | null> {
-    const { count, seconds } = await this.add(by, subject, '1 day');
-    if (count <= limit) return null;
-    await this.release(by, subject);
+    const [seconds = null] = await this.addEachUpTo(by, [subject], limit);
     return seconds;
+  }
+
+  /** Does the same for an event of each subject, in one statement. */
+  async addEachUpTo(
+    by: Queryable,
+    subjects: CountSubject[],
+    limit: number,
+  ): Promise<(number | null)[]> {
+    const keys = subjects.map((subject) => this.getKey(subject));
+    const counts = await this.addAll(by, keys, '1 day');
+    const excess = new Map(
+      [...counts].map(([key, { count }]) => [key, Math.max(0, count - limit)]),
+    );
+    const results: (number | null)[] = [];
+    for (const [i, key] of [...keys.entries()].reverse()) {
+      const [name, left] = [key.toString('hex'), excess.get(key.toString('hex')) ?? 0];
+      results[i] = left > 0 ? (counts.get(name)?.seconds ?? null) : null;
+      if (left === 0) continue;
+      excess.set(name, left - 1);
+      await query(by, RELEASE, [key]);
+    }
+    return results;
   }
 
   /** Takes back one event. */
   async release(by: Queryable, subject: CountSubject): Promise<void> {
-    const text =
-      'update counts set count = count - 1 where key = $1 and until > now() and count > 0';
-    await query(by, text, [this.getKey(subject)]);
+    await query(by, RELEASE, [this.getKey(subject)]);
   }
 
   /** Takes back all events. */
@@ -82,6 +102,21 @@ export class WindowCounts {
       [this.getKey(subject)],
     );
     return row?.count ?? 0;
+  }
+
+  /** @returns by the key in hex */
+  private async addAll(by: Queryable, keys: Buffer[], window: Window): Promise<Map<string, Count>> {
+    const events = new Map<string, number>();
+    for (const key of keys.map((one) => one.toString('hex')).sort()) {
+      events.set(key, (events.get(key) ?? 0) + 1);
+    }
+    const unique = [...events.keys()].map((key) => Buffer.from(key, 'hex'));
+    const rows = await query<Count & { key: Buffer }>(by, {
+      name: 'counts_add',
+      text: ADD,
+      values: [unique, [...events.values()], window],
+    });
+    return new Map(rows.map(({ key, ...count }) => [key.toString('hex'), count]));
   }
 
   private getKey(subject: CountSubject): Buffer {

@@ -15,7 +15,7 @@ const RETENTION = `interval '4 days'`;
 const HOLD = {
   name: 'signup_holds_add',
   text: `
-    with past as (${renderDeleteExpired('signup_holds', 'account_id, causation_id', '$1, $2')}
+    with past as (${renderDeleteExpired('signup_holds', 'account_id, causation_id', '($1, $2)')}
     )
     insert into signup_holds as h (account_id, causation_id, channels, phone_missing, until)
     values ($1, $2, $3, $4, now() + ${RETENTION})
