@@ -7,6 +7,7 @@ import { getNow } from '#platform/kernel/clock.js';
 import { getEmailKey } from '#platform/kernel/email-address.js';
 import { Config } from '#configuration/config.js';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
+import { CampaignsModule } from '#outbound/campaigns/campaigns.module.js';
 import { CardsModule } from '#loyalty/cards/cards.module.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
@@ -32,7 +33,14 @@ import { withServices } from './command-services.js';
  * measurements. Each run adds another store. Its people stay the same, and get new passwords.
  */
 
-const MODULES = [CardsModule, LocationsModule, PostersModule, RewardsModule, StampingModule];
+const MODULES = [
+  CampaignsModule,
+  CardsModule,
+  LocationsModule,
+  PostersModule,
+  RewardsModule,
+  StampingModule,
+];
 /** A dispatcher that has done nothing for so long is not running. */
 const COUNTED_WITHIN_MS = 5_000;
 const POLL_MS = 250;
@@ -70,6 +78,7 @@ async function buildShop(app: INestApplicationContext): Promise<void> {
   const builder = new ShopBuilder(app, id, actors, runAt);
   await builder.furnish(year.startsAt + 60_000);
   await builder.play(year, createProgress(year.steps.length));
+  await builder.announce();
   const isCounted = await waitForStatistics(app.get(Pool), id);
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const { publicUrl } = app.get(Config);

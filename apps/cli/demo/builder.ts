@@ -22,9 +22,17 @@ import {
   StampCustomerCard,
 } from '#loyalty/stamping/customer-card.commands.js';
 import {
+  CreateAnnouncementDto,
+  toAnnouncementAttributes,
+} from '#outbound/campaigns/announcement.dto.js';
+import { CreateCampaign, SendAnnouncement } from '#outbound/campaigns/campaign.commands.js';
+import { CreateMessageRuleDto, toRuleAttributes } from '#outbound/campaigns/message-rule.dto.js';
+import {
+  ANNOUNCEMENT,
   CARDS,
   LOCATIONS,
   POSTERS,
+  RULE,
   type CardKey,
   type LocationKey,
   type StaffKey,
@@ -108,6 +116,17 @@ export class ShopBuilder {
     const context = this.createContext('mira', 'owner');
     const { id } = this.getCard('summer');
     await this.runAt(archivesSummerAt, () => this.bus.execute(new ArchiveCard(context, id)));
+  }
+
+  /** Turns on a rule, and sends an announcement to whoever can be reached by what is set up here. */
+  async announce(): Promise<void> {
+    const context = this.createContext('mira', 'owner');
+    const rule = toRuleAttributes(readFields(CreateMessageRuleDto, RULE));
+    await this.bus.execute(new CreateCampaign(context, 'rule', rule));
+    const content = toAnnouncementAttributes(readFields(CreateAnnouncementDto, ANNOUNCEMENT));
+    const draft = { ...content, state: 'draft' as const };
+    const { id } = await this.bus.execute(new CreateCampaign(context, 'announcement', draft));
+    await this.bus.execute(new SendAnnouncement(context, id, null));
   }
 
   private async take(step: Step, people: Year['people']): Promise<void> {

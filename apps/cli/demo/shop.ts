@@ -133,3 +133,16 @@ export const POSTERS: { card: CardKey; title: string; paper_size: string; active
   { card: 'lunch', title: 'Mittagstisch', paper_size: 'a5', active: true },
   { card: 'summer', title: 'Eis im Park', paper_size: 'a4', active: false },
 ];
+
+/** Messages as the API takes them. */
+export const RULE = {
+  kind: 'stamps_away',
+  threshold: 1,
+  title: 'Nur noch ein Stempel',
+  text: 'Beim nächsten Besuch ist die Prämie voll. Bis bald am Hafen!',
+  enabled: true,
+};
+export const ANNOUNCEMENT = {
+  title: 'Adventsfrühstück',
+  text: 'An allen vier Adventssonntagen gibt es ab 9 Uhr Frühstück mit frischen Waffeln.',
+};
