@@ -63,6 +63,9 @@ async function addCustomer(fields: object, client = store, card = cardId): Promi
   return body;
 }
 
+const addDays = (day = '', days: number) =>
+  new Date(Date.parse(`${day}T00:00Z`) + days * 86_400_000).toISOString().slice(0, 10);
+
 const create = (fields: object = {}) =>
   store.post<AnnouncementJson>(announcements, { ...DRAFT, ...fields });
 
@@ -268,7 +271,7 @@ describe('message rules', () => {
     }
   });
 
-  it('ANNOUNCE-11 The reach of a message rule shows whom it would have reached: each occasion once, by day and as a list, newest first', async () => {
+  it('ANNOUNCE-11 The reach of a message rule shows whom it would have reached: each occasion once, by the day on which it happened, and as a list, newest first', async () => {
     const { client, card } = await open();
     const customer = await addCustomer({}, client, card);
     const stamp = `${client.store}/customers/${customer.id}/customer_cards/${customer.customer_card?.id}/stamp`;
@@ -300,6 +303,16 @@ describe('message rules', () => {
       },
     ]);
     expect((await client.get<Failure>(`${path}?days=91`)).status).toBe(422);
+    const setBack = (days: number) =>
+      service.running.database.query(
+        'update history set occurred_at = recorded_at - make_interval(days => $1) where account_id = $2',
+        [days, client.accountId],
+      );
+    await setBack(3);
+    const { body: late } = await client.get<RuleReachJson>(path);
+    expect(late.by_day).toEqual([{ day: addDays(reach.by_day[0]?.day, -3), people: 1 }]);
+    await setBack(40);
+    expect((await client.get<RuleReachJson>(path)).body).toMatchObject({ people: 0, by_day: [] });
   });
 
   it('ANNOUNCE-12 A deleted message rule is 404, and sends nothing any more', async () => {

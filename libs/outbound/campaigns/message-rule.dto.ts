@@ -127,8 +127,12 @@ const REACHED = {
 @Dto('MessageRuleOccasion')
 export class RuleOccasionJson extends derive.response(REACHED) {}
 
-/** What a rule would have done. @property byDay oldest first */
-export type RuleReach = Reach & { days: number; byDay: { day: string; people: number }[] };
+/** What a rule would have done. @property customers who would have got one or several @property byDay oldest first */
+export type RuleReach = Reach & {
+  days: number;
+  customers: number;
+  byDay: { day: string; people: number }[];
+};
 
 /** @property key the order of the list, which falls */
 export type RuleOccasion = {

@@ -9,8 +9,18 @@ import type { MessageRule, RuleKind } from './campaign.js';
  * card or null, $3 the threshold, and those of the range.
  */
 
-/** What an occasion query looks through: entries of the history by number, or those whose occasions are due in a time. */
-export type OccasionRange = 'entries' | 'times';
+/**
+ * What an occasion query looks through: entries of the history by number, those whose occasions are due in a time, or those
+ * whose occasions would have been due then by when things happened, however late that was recorded.
+ */
+export type OccasionRange = 'entries' | 'times' | 'happened';
+
+/** The column that has the time of an entry, and the condition that another one is later. */
+const CLOCKS = {
+  entries: { at: 'latest_recorded_at', isLater: 'n.seq > h.seq' },
+  times: { at: 'latest_recorded_at', isLater: 'n.seq > h.seq' },
+  happened: { at: 'occurred_at', isLater: '(n.occurred_at, n.seq) > (h.occurred_at, h.seq)' },
+} satisfies Record<OccasionRange, { at: string; isLater: string }>;
 
 /** Whether a range of times goes on after an occasion of its first time, whose number is the parameter $6. */
 export type Resumption = 'resumed' | null;
@@ -41,10 +51,14 @@ const ENTRIES = 'h.seq > $4 and h.seq <= $5';
  * Entries that were recorded `shift` before the range of times: later than $4, up to $5. Times never fall from entry to
  * entry, so they are a range of numbers, by which the entries of a store are indexed.
  */
-function renderTimes(shift: string, resumption: Resumption): string {
+function renderTimes(range: OccasionRange, shift: string, resumption: Resumption): string {
   const findAfter = (time: string) =>
     `(select find_history_seq(null, ${time}::timestamptz${shift} + interval '1 microsecond'))`;
   const first = findAfter('$4');
+  // What happened in the time was recorded then or later.
+  if (range === 'happened') {
+    return `h.seq >= ${first} and h.occurred_at > $4::timestamptz${shift} and h.occurred_at <= $5::timestamptz${shift}`;
+  }
   return `h.seq >= ${resumption === 'resumed' ? `greatest($6::bigint + 1, ${first})` : first} and h.seq < ${findAfter('$5')}`;
 }
 
@@ -52,51 +66,58 @@ const OF_CARD = '($2::bigint is null or h.card_id = $2)';
 
 function renderStampsAway(range: OccasionRange): string {
   return `with ${TARGETS}
-    select distinct on (h.seq) ${SURVIVOR} as customer_id, h.customer_card_id, h.latest_recorded_at as at,
+    select distinct on (h.seq) ${SURVIVOR} as customer_id, h.customer_card_id, h.${CLOCKS[range].at} as at,
       h.event_id::text as occasion, h.seq as tie
     from history h join targets t on t.card_id = h.card_id
     where h.account_id = $1 and h.name = 'stamp.earned' and ${OF_CARD}
-      and ${range === 'entries' ? ENTRIES : renderTimes('', null)}
+      and ${range === 'entries' ? ENTRIES : renderTimes(range, '', null)}
       and h.balance < t.required and h.balance >= t.required - $3::int
       and h.balance - h.stamps < t.required - $3::int`;
 }
 
 /** Renders the condition that the customer of the entry has no later entry `n` that meets another condition. */
-function renderNoLater(condition: string): string {
+function renderNoLater(condition: string, isLater = CLOCKS.times.isLater): string {
   return `not exists (
-      select from history n where n.customer_id = h.customer_id and n.seq > h.seq and ${condition})`;
+      select from history n where n.customer_id = h.customer_id and ${isLater} and ${condition})`;
 }
 
 /** Renders the condition that nobody who is the same person has one. Costs more, and says nothing about most people. */
-function renderNoLaterOfOthers(condition: string): string {
+function renderNoLaterOfOthers(condition: string, isLater = CLOCKS.times.isLater): string {
   return `not exists (
       select from (${renderSamePerson('h.customer_id')}) o join history n on n.customer_id = o.id
-      where o.id <> h.customer_id and n.seq > h.seq and ${condition})`;
+      where o.id <> h.customer_id and ${isLater} and ${condition})`;
 }
 
 /** Renders the occasions of entries after which nothing happened for so many days. */
-function renderUneventful(entries: string, event: string, resumption: Resumption): string {
-  const inTime = `${event} and n.latest_recorded_at <= h.latest_recorded_at + ${DAYS}`;
+function renderUneventful(
+  entries: string,
+  event: string,
+  range: OccasionRange,
+  resumption: Resumption,
+): string {
+  const { at, isLater } = CLOCKS[range];
+  const inTime = `${event} and n.${at} <= h.${at} + ${DAYS}`;
   // The offset makes the database look for other customers of a person only where the first condition has left an entry.
-  return `select ${SURVIVOR} as customer_id, h.customer_card_id, h.latest_recorded_at + ${DAYS} as at,
+  return `select ${SURVIVOR} as customer_id, h.customer_card_id, h.${at} + ${DAYS} as at,
     h.event_id::text as occasion, h.seq as tie
   from (
     select h.* from history h
-    where h.account_id = $1 and ${entries} and ${OF_CARD} and ${renderTimes(` - ${DAYS}`, resumption)}
-      and ${renderNoLater(inTime)}
+    where h.account_id = $1 and ${entries} and ${OF_CARD} and ${renderTimes(range, ` - ${DAYS}`, resumption)}
+      and ${renderNoLater(inTime, isLater)}
     offset 0) h
-  where ${renderNoLaterOfOthers(inTime)}`;
+  where ${renderNoLaterOfOthers(inTime, isLater)}`;
 }
 
 const IS_REDEMPTION = `n.name = 'reward.redeemed' and n.reward_id = h.reward_id and n.card_id = h.card_id`;
 
-const renderRewardUnused = (resumption: Resumption) =>
-  renderUneventful(`h.name = 'reward.unlocked'`, IS_REDEMPTION, resumption);
+const renderRewardUnused = (range: OccasionRange, resumption: Resumption) =>
+  renderUneventful(`h.name = 'reward.unlocked'`, IS_REDEMPTION, range, resumption);
 
-const renderInactive = (resumption: Resumption) =>
+const renderInactive = (range: OccasionRange, resumption: Resumption) =>
   renderUneventful(
     `h.name in ${VISITS}`,
     `n.name in ${VISITS} and ($2::bigint is null or n.card_id = $2)`,
+    range,
     resumption,
   );
 
@@ -125,9 +146,9 @@ export function renderOccasions(
     case 'stamps_away':
       return renderStampsAway(range);
     case 'reward_unused':
-      return renderRewardUnused(resumption);
+      return renderRewardUnused(range, resumption);
     case 'inactive':
-      return renderInactive(resumption);
+      return renderInactive(range, resumption);
     case 'birthday':
       return renderBirthday(resumption);
   }

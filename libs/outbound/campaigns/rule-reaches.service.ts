@@ -19,7 +19,7 @@ import { renderOccasions, toRuleValues } from './rule-occasions.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-type DayRow = Reachability & { day: string; people: number };
+type DayRow = Reachability & { day: string; people: number; customers: number };
 type OccasionRow = Reachability & {
   customer_id: number;
   customer_card_id: number | null;
@@ -52,11 +52,13 @@ export class RuleReaches {
     const values = [...createValues(rule, days, timeZone), timeZone];
     const rows = await this.audiences.runInTurn(accountId, () =>
       query<DayRow>(this.pool, {
-        text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
-               from (
-                 select to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
-                 from (${renderOccasions(rule.trigger.kind, 'times')}) o join customers c on ${IS_THERE}
-               ) p
+        text: `with p as (
+                 select c.id, to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
+                 from (${renderOccasions(rule.trigger.kind, 'happened')}) o join customers c on ${IS_THERE}
+               )
+               select day, ${REACHABILITY_COLUMNS}, count(*) as people,
+                 (select count(distinct id) from p) as customers
+               from p
                group by day, ${REACHABILITY_COLUMNS}
                order by day`,
         values,
@@ -68,6 +70,7 @@ export class RuleReaches {
     return {
       ...countReach(groups, rule.channels, this.audiences.setUp),
       days,
+      customers: rows[0]?.customers ?? 0,
       byDay: [...byDay].map(([day, people]) => ({ day, people })),
     };
   }
@@ -88,7 +91,7 @@ export class RuleReaches {
         text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
                from (
                  select o.*, ${AT_MS} as at_ms
-                 from (${renderOccasions(rule.trigger.kind, 'times')}) o join customers c on ${IS_THERE}
+                 from (${renderOccasions(rule.trigger.kind, 'happened')}) o join customers c on ${IS_THERE}
                  where (${AT_MS}, o.tie) < ($6::bigint, $7::bigint)
                  order by at_ms desc, o.tie desc limit $8
                ) m join customers c on c.id = m.customer_id
