@@ -116,14 +116,14 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
       links: true,
     });
     await processMessages();
-    const page = await signInTo('messages', { javaScriptEnabled });
+    const page = await signInTo('messages/links', { javaScriptEnabled });
     const to = `${customer.first_name} ${customer.last_name}`;
     await page.getByRole('link', { name: `Show the message to ${to}` }).click();
     const text = await page.locator('main').textContent();
     expect(text).toContain('no mail server is set up');
     expect(text).toContain('Your stamp card from Corner Café');
     await page.getByRole('link', { name: 'All messages' }).click();
-    await page.getByRole('heading', { name: 'Messages' }).waitFor();
+    await page.getByRole('heading', { name: 'Card links' }).waitFor();
     await page.context().close();
   });
 
@@ -241,9 +241,9 @@ describe('the console in a browser', () => {
     });
     await processMessages();
     await newPoster(store, { active: false, title: 'Summer card' });
-    for (const path of ['locations', 'messages', 'posters']) {
+    for (const path of ['locations', 'messages/links', 'posters']) {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/${path}`);
-      await expectAccessiblePage(page, path);
+      await expectAccessiblePage(page, path.replace('/', '-'));
     }
     for (const { id, name } of [town, await createLocation('Not known yet')]) {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/locations/${id}`);
@@ -256,7 +256,7 @@ describe('the console in a browser', () => {
     await page.getByLabel('Latitude').fill('53.5411, 9.9833');
     await press(page, 'Set the pin');
     await expectAccessiblePage(page, 'pin-set');
-    await page.goto(`${PUBLIC_URL}${getStorePath()}/messages`);
+    await page.goto(`${PUBLIC_URL}${getStorePath()}/messages/links`);
     await page.getByRole('link', { name: /Show the message to Ada/ }).click();
     await expectAccessiblePage(page, 'message');
     expect(await page.locator('main').textContent()).toContain(customerCard.uuid);

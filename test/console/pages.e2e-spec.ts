@@ -410,7 +410,7 @@ describe('the pages and forms of a store', () => {
       ['users/999999/remove', 'users.remove'],
       ['locations/999999/pin', 'locations.pin'],
       ['locations/999999/unpin', 'locations.pin'],
-      [`messages/${randomUUID()}/send`, 'outbox.send'],
+      [`messages/links/${randomUUID()}/send`, 'outbox.send'],
       ['transfers/imports/999999/columns', 'imports.choose_columns'],
       ['transfers/imports/999999/start', 'startImport'],
       ['transfers/imports/999999/discard', 'discardImport'],

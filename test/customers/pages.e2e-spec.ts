@@ -147,6 +147,20 @@ describe('the customers of the console', () => {
     expect((await owner.get(page)).text).toContain('Link to the card requested');
   });
 
+  it('are handed their card by a QR code or a copied link where no message can be sent', async () => {
+    const { customer, customerCard } = await enrol(store, {
+      customer: { email: 'keya@x.example' },
+    });
+    const { text } = await owner.get(`${getPerson(customer.id)}?done=sent`);
+    expect(text).toContain('Show QR code');
+    expect(text).toContain(`data-text="https://cards.example/passes/${customerCard.uuid}"`);
+    expect(text).not.toContain('Send the link again');
+    expect(text).not.toContain('on its way');
+    const form = (await owner.get(`${list}/new`)).text;
+    expect(form).not.toContain('name="send_link"');
+    expect(form).toContain('This service sends no e-mails or SMS.');
+  });
+
   it('have their balance explained and corrected for a reason, once', async () => {
     const enrolled = await enrol(store, { rewards: [['Cake <i>', 5]] });
     await enrolled.stamp(2);

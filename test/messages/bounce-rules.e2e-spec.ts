@@ -96,7 +96,7 @@ it('MSG-11 No e-mail goes to an address any more once its mail server has refuse
   await waitForBounce(otto.id);
   await sendAnother(browser, otto);
   await eventually(
-    async () => (await browser.get(`/app/stores/${store.accountId}/messages`)).text,
+    async () => (await browser.get(`/app/stores/${store.accountId}/messages/links`)).text,
     (text) => />Not sent</.test(text),
   );
 

@@ -29,7 +29,7 @@ afterAll(async () => {
   await Promise.all([mails.goAway(), service.stop()]);
 });
 
-const toOutboxPath = ({ accountId }: Client) => `/app/stores/${accountId}/messages`;
+const toOutboxPath = ({ accountId }: Client) => `/app/stores/${accountId}/messages/links`;
 
 /** Runs a dispatcher with these settings until it has nothing left to send. */
 async function runDispatcher(settings: NodeJS.ProcessEnv): Promise<void> {

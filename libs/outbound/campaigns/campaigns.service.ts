@@ -43,7 +43,9 @@ const NAMES: Record<CampaignKind, string> = {
 };
 
 /** @property counts null until it is sent */
-type CountedCampaign<K extends CampaignKind> = Campaign<K> & { counts: MessageCounts | null };
+export type CountedCampaign<K extends CampaignKind> = Campaign<K> & {
+  counts: MessageCounts | null;
+};
 
 const SELECT = `select kind, id, account_id as "accountId", state, title, text, channels, trigger, send_at as "sendAt", actor,
     created_at as "createdAt", updated_at as "updatedAt", started_at as "startedAt", finished_at as "finishedAt", counts

@@ -36,6 +36,19 @@ export type MessageCounts = Record<RecipientState, number> & {
   sentBy: Record<HolderChannel, number>;
 };
 
+/**
+ * A number of messages that were not sent, or not yet.
+ * @property isRetry whether a server did not take them at an attempt
+ * @property dueAt when the first of those is due that wait; null: they do not wait
+ */
+export type UnsentGroup = {
+  state: Exclude<RecipientState, 'sent'>;
+  reason: MessageReason | null;
+  isRetry: boolean;
+  count: number;
+  dueAt: Date | null;
+};
+
 export const NO_MESSAGES: MessageCounts = {
   queued: 0,
   sent: 0,

@@ -9,6 +9,7 @@ import {
   type MessageCounts,
   type MessageRecipient,
   type RecipientState,
+  type UnsentGroup,
 } from './message-recipient.js';
 
 /** The days whose messages the counts of a rule have. */
@@ -51,6 +52,17 @@ const STATEMENTS = {
   },
 };
 
+/** A message waits when nobody is about to send it. */
+const IS_WAITING = `state = 'queued' and process is null and due_at > now() + interval '5 seconds'`;
+
+const COUNT_UNSENT = {
+  name: 'campaign_messages_unsent',
+  text: `select state, reason, ${IS_WAITING} and attempts > 0 as "isRetry", count(*) as count,
+           min(case when ${IS_WAITING} then due_at end) as "dueAt"
+         from outgoing_messages where announcement_id = $1 and state in ('queued', 'failed', 'skipped')
+         group by 1, 2, 3, ${IS_WAITING} order by count desc`,
+};
+
 /** Reads the messages to customers, and counts them. */
 @Injectable()
 export class MessageRecipients {
@@ -78,6 +90,11 @@ export class MessageRecipients {
             values: [...values, state],
           },
     );
+  }
+
+  /** Counts the messages of an announcement that were not sent, by why. */
+  countUnsent(announcementId: number): Promise<UnsentGroup[]> {
+    return query<UnsentGroup>(this.pool, { ...COUNT_UNSENT, values: [announcementId] });
   }
 
   /** Counts the messages of campaigns: those of rules in the last 30 days. @returns by the ids of those that have any */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { toPlainText, countSeptets } from './gsm-7.js';
+import { countSeptets, measureSms, toPlainText } from './gsm-7.js';
 
 describe('countSeptets', () => {
   it.each([
@@ -64,5 +64,20 @@ describe('toPlainText', () => {
     expect(marks.filter((mark) => countSeptets(toPlainText(`a${mark}b`)) === undefined)).toEqual(
       [],
     );
+  });
+});
+
+describe('the size of an SMS', () => {
+  it.each([
+    ['', { alphabet: 'gsm7', parts: 1, used: 0, left: 160 }],
+    ['a'.repeat(160), { alphabet: 'gsm7', parts: 1, used: 160, left: 0 }],
+    ['a'.repeat(161), { alphabet: 'gsm7', parts: 2, used: 8, left: 145 }],
+    ['€'.repeat(80), { alphabet: 'gsm7', parts: 1, used: 160, left: 0 }],
+    [`${'a'.repeat(152)}€${'b'.repeat(20)}`, { alphabet: 'gsm7', parts: 2, used: 22, left: 131 }],
+    ['я'.repeat(70), { alphabet: 'ucs2', parts: 1, used: 70, left: 0 }],
+    ['я'.repeat(71), { alphabet: 'ucs2', parts: 2, used: 4, left: 63 }],
+    [`${'я'.repeat(66)}🎉${'я'.repeat(4)}`, { alphabet: 'ucs2', parts: 2, used: 6, left: 61 }],
+  ])('of %j is %j', (text, size) => {
+    expect(measureSms(text)).toEqual(size);
   });
 });

@@ -70,6 +70,28 @@ export function countSeptets(text: string): number | undefined {
   return septets;
 }
 
+/** @property left how many characters more the last part takes @property used those that it has */
+export type SmsSize = { alphabet: 'gsm7' | 'ucs2'; parts: number; used: number; left: number };
+
+/** Counts the parts of an SMS. Each of several is shorter, for the header that puts them in order. */
+export function measureSms(text: string): SmsSize {
+  const septets = countSeptets(text);
+  const [alphabet, single, part] =
+    septets === undefined ? (['ucs2', 70, 67] as const) : (['gsm7', MAX_SMS_SEPTETS, 153] as const);
+  const units = [...text].map((one) =>
+    septets === undefined ? one.length : (countSeptets(one) ?? 0),
+  );
+  const length = units.reduce((sum, unit) => sum + unit, 0);
+  if (length <= single) return { alphabet, parts: 1, used: length, left: single - length };
+  // A character of two units is not cut in two.
+  let [parts, used] = [1, 0];
+  for (const unit of units) {
+    if (used + unit > part) [parts, used] = [parts + 1, 0];
+    used += unit;
+  }
+  return { alphabet, parts, used, left: part - used };
+}
+
 /**
  * Replaces marks by their plain forms, and letters whose accents GSM-7 lacks, so that one character does not more than
  * halve the capacity of a message. Leaves other scripts as they are.

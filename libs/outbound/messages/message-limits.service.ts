@@ -3,7 +3,7 @@ import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#platform/kernel/email-address.js';
 import { Batcher } from '#platform/database/batcher.js';
-import { inTransaction } from '#platform/database/connection.js';
+import { inTransaction, query } from '#platform/database/connection.js';
 import type { Job } from '#platform/database/job-queue.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { WindowCounts } from '#platform/database/window-counts.js';
@@ -100,6 +100,17 @@ export class MessageLimits {
     return this.reservations.add({ message, destination, isHandedOver });
   }
 
+  /** Counts how many more messages a store may send by a channel now. */
+  async countRemaining(accountId: number, channel: MessageChannel): Promise<number> {
+    const { owners, max } = await this.getShare(accountId, channel);
+    const [row] = await query<{ count: number }>(this.pool, {
+      name: 'outgoing_messages_of_day',
+      text: `select ${renderMessageCount('$1', '$2')} as count`,
+      values: [owners, channel],
+    });
+    return Math.max(0, max - (row?.count ?? 0));
+  }
+
   /** Releases the reservation of a message when nothing was handed over, unless another process has sent it since. */
   async release(message: Limited, destination: Destination): Promise<void> {
     await inTransaction(this.pool, async (client) => {
@@ -108,10 +119,14 @@ export class MessageLimits {
     });
   }
 
+  private getShare(accountId: number, channel: MessageChannel): Promise<Share> {
+    const quota = `${channel === 'email' ? 'mails' : 'sms'}_per_day` as const;
+    return this.overrides.getShare(quota, accountId, this.config.quotas[quota]);
+  }
+
   private async reserveAll(
     items: Reservation[],
   ): Promise<PromiseSettledResult<ReachedLimit | null>[]> {
-    const { quotas } = this.config;
     const groups = new Map<
       string,
       { items: Reservation[]; channel: MessageChannel; store: Share }
@@ -119,8 +134,7 @@ export class MessageLimits {
     for (const item of items) {
       const { message, destination, isHandedOver } = item;
       const { channel } = destination;
-      const quota = `${channel === 'email' ? 'mails' : 'sms'}_per_day` as const;
-      const store = await this.overrides.getShare(quota, message.accountId, quotas[quota]);
+      const store = await this.getShare(message.accountId, channel);
       const key = `${channel} ${store.owner} ${isHandedOver}`;
       const group = groups.get(key) ?? { items: [], channel, store };
       groups.set(key, group);

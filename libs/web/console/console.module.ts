@@ -39,6 +39,7 @@ import { CampaignFormsController } from './messages/campaign-forms.controller.js
 import { CampaignListsController } from './messages/campaign-lists.controller.js';
 import { CampaignPageController } from './messages/campaign-page.controller.js';
 import { MessageSettingsPageController } from './messages/message-settings-page.controller.js';
+import { MessageLimits } from '#outbound/messages/message-limits.service.js';
 import { MessageStores } from './messages/message-stores.service.js';
 import { NumbersController } from './numbers/numbers.controller.js';
 import { RecordNames } from './numbers/record-names.service.js';
@@ -127,6 +128,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     CustomerView,
     Timeline,
     AddressPlaces,
+    MessageLimits,
     MessageStores,
     WebhookViews,
     ImportPages,

@@ -4,6 +4,7 @@ import { getNowMs } from '#platform/kernel/clock.js';
 import { TakenError } from '#platform/kernel/errors.js';
 import { readFields } from '#platform/http/dtos.js';
 import type { Form } from '#platform/http/body-kinds.js';
+import { Config } from '#configuration/config.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
@@ -80,7 +81,7 @@ export type FormView = {
   values: CustomerFields;
   months: Choices;
   /** Of a new customer only. */
-  creation: { cards: Choices; cardId: string; sendsLink: boolean } | null;
+  creation: { cards: Choices; cardId: string; sendsLink: boolean; canSend: boolean } | null;
 };
 
 const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
@@ -99,6 +100,7 @@ export class CustomerListController {
     private readonly cards: CardsService,
     private readonly rewards: RewardsService,
     private readonly times: StoreTimes,
+    private readonly config: Config,
   ) {}
 
   @GetPage('listCustomers')
@@ -257,6 +259,7 @@ export class CustomerListController {
           ],
           cardId,
           sendsLink,
+          canSend: this.config.mail !== null || this.config.sms !== null,
         },
         ...state,
       },

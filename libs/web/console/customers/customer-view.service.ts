@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
+import { Config } from '#configuration/config.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import type { EmailBounce } from '#loyalty/customers/email-bounces.js';
@@ -8,6 +9,7 @@ import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#web/pages/current-user.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
+import { findDarkModules } from '#web/web-card/qr-modules.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
@@ -34,6 +36,8 @@ type CardPanel = {
   adjust: string;
   explain: string;
   sendLink: string;
+  /** Of the page, in place of `sendLink` where no message reaches the customer; null: not offered. */
+  handover: { link: string; path: string; side: number } | null;
 };
 
 type PersonView = {
@@ -93,6 +97,7 @@ export class CustomerView {
     private readonly cards: CardsService,
     private readonly timeline: Timeline,
     private readonly times: StoreTimes,
+    private readonly config: Config,
   ) {}
 
   async show(localization: Localization, page: CustomerPage): Promise<PageResult> {
@@ -100,6 +105,8 @@ export class CustomerView {
     const t = localization.t.customerPages.person;
     const base = buildCustomerPath(store, customer.id);
     const cards = await this.loadCards(customer);
+    const place = { base, customer, store, localization, config: this.config };
+    const panels = cards.map((card) => toCardPanel(card, place));
     const bounce = await this.customers.findEmailBounce(store.id, customer.id);
     const designs = await listCards(this.cards, store.id, 'active');
     const reader = { store, userId: user.userId, localization };
@@ -113,12 +120,15 @@ export class CustomerView {
         base,
         ...describeCustomer(customer, localization, day),
         bounce: bounce === undefined ? '' : describeBounce(bounce, t, day),
-        flash: findFlashMessage(done, t.done),
+        flash:
+          done === 'sent' && !panels.some(({ sendLink }) => sendLink)
+            ? ''
+            : findFlashMessage(done, t.done),
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),
         list: `/app/stores/${store.id}/customers`,
-        cards: cards.map((card) => toCardPanel(card, { base, customer, store, localization })),
+        cards: panels,
         otherCards: isOpen(customer) ? listOtherDesigns(designs, cards) : [],
         timeline: await this.listTimeline(reader, customer, cards),
         history: mayReadHistory ? `/app/stores/${store.id}/history?customer_id=${customer.id}` : '',
@@ -216,12 +226,22 @@ function toCardPanel(
     customer,
     store,
     localization: { t: translations, locale },
-  }: { base: string; customer: CustomerJson; store: EnteredStore; localization: Localization },
+    config,
+  }: {
+    base: string;
+    customer: CustomerJson;
+    store: EnteredStore;
+    localization: Localization;
+    config: Config;
+  },
 ): CardPanel {
   const t = translations.customerPages.person;
   const path = `${base}/cards/${card.id}`;
   const canChange = isOpen(customer);
-  const hasAddress = customer.email !== null || customer.phone !== null;
+  const isReachable =
+    (config.mail !== null && customer.email !== null) ||
+    (config.sms !== null && customer.phone !== null);
+  const link = `${config.publicUrl}/passes/${card.uuid}`;
   const { status, available_rewards: rewards } = card;
   const names = new Intl.ListFormat(locale, { type: 'conjunction' });
   return {
@@ -241,9 +261,10 @@ function toCardPanel(
     adjust: canChange && isAllowed(store.role, 'adjustCustomerCard') ? `${path}/adjust` : '',
     explain: `${path}/explain`,
     sendLink:
-      canChange && hasAddress && isAllowed(store.role, 'customers.send_link')
+      canChange && isReachable && isAllowed(store.role, 'customers.send_link')
         ? `${path}/send_link`
         : '',
+    handover: canChange && !isReachable ? { link, ...findDarkModules(link, 'M') } : null,
   };
 }
 

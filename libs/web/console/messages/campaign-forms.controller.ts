@@ -47,7 +47,6 @@ import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores
 import {
   buildCampaignsPath,
   skipWhenBusy,
-  toReachView,
   type PreviewView,
   type ReachView,
 } from './message-views.js';
@@ -97,7 +96,7 @@ export class CampaignFormsController {
     @CurrentStore() store: EnteredStore,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const values = announcementForm.toValues({});
+    const values = announcementForm.toValues({ channels: this.stores.listChannels() });
     return this.showAnnouncementForm(localization, store, { id: null, values });
   }
 
@@ -158,7 +157,11 @@ export class CampaignFormsController {
     }
     const { locale } = await this.stores.get(store.id);
     const { suggestions } = getTranslations(locale).t.messagePages.rules;
-    const suggestion = { ...suggestions[rule], threshold: DEFAULT_THRESHOLDS[rule] };
+    const suggestion = {
+      ...suggestions[rule],
+      threshold: DEFAULT_THRESHOLDS[rule],
+      channels: this.stores.listChannels(),
+    };
     const values = ruleForm.toValues(suggestion);
     return this.showRuleForm(localization, store, { id: null, rule, values });
   }
@@ -257,10 +260,18 @@ export class CampaignFormsController {
   ): Promise<PageResult> {
     const { anyMonth } = localization.t.messagePages.form;
     const months = [{ value: '', text: anyMonth }, ...listMonths(localization.locale)];
-    const { reach, errors: uncounted } = await this.count(localization, store, values);
+    const preview = await this.stores.createPreview(store.id, values, localization);
+    const { reach, errors: uncounted } = await this.count(localization, store, values, preview);
     const inputs = announcementForm.toInputs(values);
     return showPage({
-      ...(await this.createForm(localization, store, { id, values, rule: null, months, reach })),
+      ...(await this.createForm(localization, store, {
+        id,
+        values,
+        rule: null,
+        months,
+        reach,
+        preview,
+      })),
       inputs,
       errors: errors ?? uncounted,
       status: errors ? 422 : 200,
@@ -274,7 +285,8 @@ export class CampaignFormsController {
     store: EnteredStore,
     { id, rule, values, errors }: RuleFormState,
   ): Promise<PageResult> {
-    const own = { id, values, rule, months: [], reach: null };
+    const preview = await this.stores.createPreview(store.id, values, localization);
+    const own = { id, values, rule, months: [], reach: null, preview };
     const inputs = ruleForm.toInputs(values);
     return showPage({ ...(await this.createForm(localization, store, own)), inputs, errors });
   }
@@ -286,7 +298,8 @@ export class CampaignFormsController {
       id,
       values,
       ...own
-    }: Pick<FormData, 'rule' | 'months' | 'reach'> & FormState<AnnouncementForm | RuleForm>,
+    }: Pick<FormData, 'rule' | 'months' | 'reach' | 'preview'> &
+      FormState<AnnouncementForm | RuleForm>,
   ) {
     const { form, rules } = localization.t.messagePages;
     const t = own.rule === null ? form : rules;
@@ -298,7 +311,6 @@ export class CampaignFormsController {
       title,
       action: id === null ? base : `${base}/${id}/edit`,
       back: id === null ? base : `${base}/${id}`,
-      preview: await this.stores.createPreview(store.id, values, localization),
     };
     return { view: formView, title, styles: [MESSAGE_STYLE], data };
   }
@@ -308,6 +320,7 @@ export class CampaignFormsController {
     localization: Localization,
     store: EnteredStore,
     values: AnnouncementForm,
+    preview: PreviewView,
   ): Promise<Rejectable & { reach: ReachView | null }> {
     try {
       const zone = await this.times.getTimeZone(store.id);
@@ -316,7 +329,9 @@ export class CampaignFormsController {
       const reach = await skipWhenBusy(
         this.audiences.preview(store.id, toAudience(input), channels),
       );
-      return { reach: reach && toReachView(reach, channels, null, localization) };
+      return {
+        reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
+      };
     } catch (error) {
       return { reach: null, errors: describeRejection(error, localization) };
     }

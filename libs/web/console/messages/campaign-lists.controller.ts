@@ -1,21 +1,22 @@
 import { Controller, Query } from '@nestjs/common';
+import { getNow } from '#platform/kernel/clock.js';
 import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/current-user.js';
 import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
-import { type PageResult, showPage } from '#web/pages/page-results.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { loadView } from '#web/pages/view.js';
 import type { Localization } from '#translations/translations.js';
-import { createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
+import { createMessageTabs, type Tabs } from '../outbox/message-tabs.js';
 import {
   buildCampaignsPath,
   describeRule,
+  describeState,
   formatSent,
-  getAnnouncementMood,
   type Mood,
 } from './message-views.js';
 
-/** A line of a list. @property when null: the list has no times */
+/** A line of a list, which has either times, or what was sent. */
 type Line = {
   path: string;
   title: string;
@@ -23,12 +24,12 @@ type Line = {
   state: string;
   mood: Mood;
   when: string | null;
-  sent: string;
+  sent: string | null;
 };
 
 /** @property texts what differs between the kinds */
 type ListData = {
-  tabs: MessageTabs;
+  tabs: Tabs;
   base: string;
   texts: { title: string; about: string; add: string; none: string; name: string; sent: string };
   lines: Line[];
@@ -48,13 +49,18 @@ export class CampaignListsController {
     private readonly times: StoreTimes,
   ) {}
 
+  @GetPage('listAnnouncements')
+  redirectToAnnouncements(@CurrentStore() store: EnteredStore): PageResult {
+    return redirectTo(buildCampaignsPath(store, 'announcement'));
+  }
+
   @GetPage('listAnnouncements', 'announcements')
   async listAnnouncements(
     @CurrentStore() store: EnteredStore,
     @Query('after') afterParameter: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { announcements: t, states } = localization.t.messagePages;
+    const { announcements: t } = localization.t.messagePages;
     const base = buildCampaignsPath(store, 'announcement');
     const range = { after: parseCursor(afterParameter), limit: PAGE_SIZE + 1 };
     const announcements = await this.campaigns.list('announcement', store.id, range);
@@ -66,15 +72,14 @@ export class CampaignListsController {
       data: {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
-        texts: { ...t, add: t.write, name: t.columns.title, sent: t.columns.sent },
+        texts: { ...t, add: t.write, name: t.columns.title, sent: '' },
         lines: page.map((one): Line => ({
           path: `${base}/${one.id}`,
           title: one.title,
           about: '',
-          state: states[one.state],
-          mood: getAnnouncementMood(one.state),
+          ...describeState(one.state, isDue(one.send_at), one.counts, localization),
           when: minute(new Date(one.send_at ?? one.updated_at)),
-          sent: formatSent(one.counts, localization),
+          sent: null,
         })),
         flash: '',
         older: last ? `${base}?after=${last.id}` : null,
@@ -112,4 +117,8 @@ export class CampaignListsController {
       },
     });
   }
+}
+
+function isDue(sendAt: string | null): boolean {
+  return sendAt !== null && new Date(sendAt) <= getNow();
 }

@@ -2,6 +2,7 @@ import { Body, Controller, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { RejectedError } from '#platform/kernel/errors.js';
 import type { Form } from '#platform/http/body-kinds.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
@@ -12,8 +13,9 @@ import {
   SendAnnouncement,
   UpdateCampaign,
 } from '#outbound/campaigns/campaign.commands.js';
-import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
-import type { RuleOccasion } from '#outbound/campaigns/message-rule.dto.js';
+import { CampaignsService, type CountedCampaign } from '#outbound/campaigns/campaigns.service.js';
+import { MessageRecipients } from '#outbound/campaigns/message-recipients.service.js';
+import type { MessageCounts } from '#outbound/campaigns/message-recipient.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import {
   ConsoleContext,
@@ -28,19 +30,32 @@ import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import { parseLocalTime, renderLocalTime } from '#web/pages/local-time.js';
 import { findFlashMessage, parseCursor } from '#web/pages/page-query.js';
 import { type PageResult, askToConfirm, redirectTo, showPage } from '#web/pages/page-results.js';
+import { loadAsset } from '#web/pages/assets.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { loadView } from '#web/pages/view.js';
 import { ISSUES } from '#translations/issues.js';
-import type { Translations, Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import {
+  countPeople,
+  describeTime,
+  toDays,
+  toOccasionLine,
+  toProgressView,
+  toResultsView,
+  type OccasionLine,
+  type ProgressView,
+  type ResultsView,
+} from './campaign-outcome.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   buildCampaignsPath,
   createRecipientsView,
   describeRule,
-  getAnnouncementMood,
+  describeState,
+  parseRecipientState,
   RECIPIENT_PAGE_SIZE,
   skipWhenBusy,
-  toReachView,
+  toPastReachView,
   type Mood,
   type PreviewView,
   type ReachView,
@@ -50,8 +65,6 @@ import {
 /** The days that the page of a rule looks back. */
 const DAYS = 30;
 const MAX_OCCASIONS = 10;
-
-type OccasionLine = { customer: string; path: string | null; when: string; channel: string };
 
 /**
  * @property sending null: it has begun, or is a rule
@@ -74,23 +87,28 @@ type CampaignData = {
     byDay: { day: string; people: string; share: number }[];
     occasions: OccasionLine[];
   } | null;
+  /** Null: it has its outcome, is a rule, or waits for its time. */
+  progress: ProgressView | null;
   reach: ReachView | null;
+  results: ResultsView | null;
   preview: PreviewView;
   recipients: RecipientsView | null;
 };
 /** What differs between the kinds. */
-type OwnData = Omit<CampaignData, 'base' | 'list' | 'title' | 'quiet' | 'preview' | 'recipients'>;
+type OwnData = Omit<CampaignData, 'base' | 'list' | 'title' | 'quiet' | 'recipients'>;
 
-type Place = { done?: unknown; after?: unknown };
-type AnnouncementState = Rejectable & Place & { sendAt?: string };
+type Place = { done?: unknown; after?: unknown; state?: unknown };
+type AnnouncementPlace = Rejectable & Place & { sendAt?: string };
 
 const view = loadView<CampaignData>(import.meta.url, './views/campaign.eta');
+const SCRIPT = loadAsset(import.meta.url, './assets/message-progress.js');
 
 /** Serves the page of a message: an announcement is sent, scheduled and cancelled there, and a rule switched on and off. */
 @Controller('app/stores/:account_id/messages')
 export class CampaignPageController {
   constructor(
     private readonly campaigns: CampaignsService,
+    private readonly recipients: MessageRecipients,
     private readonly audiences: Audiences,
     private readonly reaches: RuleReaches,
     private readonly stores: MessageStores,
@@ -120,11 +138,12 @@ export class CampaignPageController {
     const current = await this.findAnnouncement(store, id);
     const t = localization.t.messagePages.detail;
     const { people, reached } = await this.count(current);
+    if (reached === 0) return redirectTo(buildCampaignPath(store, current));
     return askToConfirm({
-      question: t.askSend,
+      question: t.askSend({ people, reached }),
       about: current.title,
-      text: t.askSendText({ people, reached }),
-      yes: t.sendYes,
+      text: t.askSendText,
+      yes: t.sendYes({ reached }),
       no: t.sendNo,
       back: buildCampaignPath(store, current),
     });
@@ -212,12 +231,16 @@ export class CampaignPageController {
       about: describeRule(rule.trigger, localization),
       flash: findFlashMessage(place.done, t.done),
       sending: null,
+      progress: null,
+      results: null,
+      counts: null,
       rule: {
         enabled,
         byDay: toDays(reach?.byDay ?? [], localization),
         occasions: (occasions ?? []).map((one) => toOccasionLine(one, store, minute, localization)),
       },
-      reach: reach && toReachView(reach, rule.channels, DAYS, localization),
+      reach: reach && toPastReachView(reach, rule.channels, localization),
+      preview: await this.stores.createPreview(store.id, rule, localization),
     });
   }
 
@@ -263,7 +286,10 @@ export class CampaignPageController {
     return redirectTo(`${buildCampaignsPath(store, 'rule')}?done=removed`);
   }
 
-  private findAnnouncement(store: EnteredStore, id: string): Promise<Announcement> {
+  private findAnnouncement(
+    store: EnteredStore,
+    id: string,
+  ): Promise<CountedCampaign<'announcement'>> {
     return this.campaigns.find('announcement', store.id, parsePathId(id));
   }
 
@@ -271,7 +297,7 @@ export class CampaignPageController {
   private async execute(
     localization: Localization,
     store: EnteredStore,
-    current: Announcement,
+    current: CountedCampaign<'announcement'>,
     { done, ...entered }: { done: string; sendAt?: string },
     execute: () => Promise<unknown>,
   ): Promise<PageResult> {
@@ -287,25 +313,41 @@ export class CampaignPageController {
   private async renderAnnouncement(
     localization: Localization,
     store: EnteredStore,
-    current: Announcement,
-    { sendAt, ...place }: AnnouncementState,
+    current: CountedCampaign<'announcement'>,
+    { sendAt, ...place }: AnnouncementPlace,
   ): Promise<PageResult> {
-    const { detail: t, states } = localization.t.messagePages;
+    const { detail: t } = localization.t.messagePages;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const zone = await this.times.getTimeZone(store.id);
-    const { state, channels } = current;
-    const isOpen = state === 'draft' || state === 'scheduled';
+    const { state, sendAt: plannedAt } = current;
+    const isDue = plannedAt !== null && plannedAt <= getNow();
+    const isBeingSent = state === 'sending' || (state === 'scheduled' && isDue);
+    const isOpen = state === 'draft' || (state === 'scheduled' && !isDue);
+    const counts = await this.campaigns.count(current);
+    const unsent = isOpen ? [] : await this.recipients.countUnsent(current.id);
+    const preview = await this.stores.createPreview(store.id, current, localization);
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
-    const chosen = current.sendAt === null ? '' : renderLocalTime(current.sendAt, zone);
+    const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
+    const flashes = {
+      ...t.done,
+      sent: isBeingSent ? t.done.sent : '',
+      scheduled:
+        state === 'scheduled' && plannedAt ? t.done.scheduled({ when: minute(plannedAt) }) : '',
+    };
     return this.render(localization, store, current, place, {
       all: t.all,
-      state: states[state],
-      mood: getAnnouncementMood(state),
+      ...describeState(state, isDue, { ...counts, people: countPeople(counts) }, localization),
       about: describeTime(current, minute, t),
-      flash: findFlashMessage(place.done, t.done),
+      flash: findFlashMessage(place.done, flashes),
       sending: isOpen ? { sendAt: sendAt ?? chosen, sendAtHint: t.sendAtHint({ zone }) } : null,
       rule: null,
-      reach: reach && toReachView(reach, channels, null, localization),
+      progress: isBeingSent
+        ? toProgressView(counts, unsent, state === 'scheduled', minute, localization)
+        : null,
+      reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
+      counts,
+      results: state === 'sent' ? toResultsView(counts, unsent, localization) : null,
+      preview,
     });
   }
 
@@ -313,31 +355,32 @@ export class CampaignPageController {
     localization: Localization,
     store: EnteredStore,
     campaign: Campaign,
-    { after: afterParameter, errors }: Place & Rejectable,
-    own: OwnData,
+    { after: afterParameter, state: stateParameter, errors }: Place & Rejectable,
+    { counts, ...own }: OwnData & { counts: MessageCounts | null },
   ): Promise<PageResult> {
     const { kind, id, title } = campaign;
     const base = buildCampaignPath(store, campaign);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const after = parseCursor(afterParameter);
     const key = kind === 'rule' ? ('id' as const) : ('customerId' as const);
-    const place = { base, accountId: store.id, after, key, time: minute };
+    const state = parseRecipientState(stateParameter);
+    const place = { base, accountId: store.id, after, state, counts, key, time: minute };
     const range = { after, limit: RECIPIENT_PAGE_SIZE + 1 };
     const recipients = own.sending
       ? null
-      : await this.campaigns.listRecipients(kind, store.id, id, null, range);
+      : await this.campaigns.listRecipients(kind, store.id, id, state, range);
     return showPage({
       view,
       title,
       errors,
       styles: [MESSAGE_STYLE],
+      ...(own.progress && { scripts: [SCRIPT], allow: { 'connect-src': ["'self'"] } }),
       data: {
         ...own,
         base,
         list: buildCampaignsPath(store, kind),
         title,
         quiet: await this.stores.describeQuietHours(store.id, localization),
-        preview: await this.stores.createPreview(store.id, campaign, localization),
         recipients: recipients && createRecipientsView(recipients, place, localization),
       },
     });
@@ -351,47 +394,4 @@ export class CampaignPageController {
 /** Builds the path of the page of a campaign, from the root of the service. */
 function buildCampaignPath(store: EnteredStore, { kind, id }: Pick<Campaign, 'kind' | 'id'>) {
   return `${buildCampaignsPath(store, kind)}/${id}`;
-}
-
-function describeTime(
-  { state, sendAt }: Announcement,
-  minute: (time: Date) => string,
-  t: Translations['messagePages']['detail'],
-): string {
-  if (sendAt === null || state === 'cancelled') return '';
-  const when = minute(sendAt);
-  return state === 'scheduled' ? t.sendsAt({ when }) : t.sentAt({ when });
-}
-
-function toOccasionLine(
-  { customerId, customerName, at, channel }: RuleOccasion,
-  { id }: EnteredStore,
-  minute: (time: Date) => string,
-  { t: { messagePages: t } }: Localization,
-): OccasionLine {
-  return {
-    customer: customerName ?? t.recipients.erased,
-    path: customerName === null ? null : `/app/stores/${id}/customers/${customerId}`,
-    when: minute(at),
-    channel: channel === null ? t.reach.unreached : t.channels[channel],
-  };
-}
-
-/** @param byDay only days with somebody, as YYYY-MM-DD */
-function toDays(
-  byDay: readonly { day: string; people: number }[],
-  { locale }: Localization,
-): { day: string; people: string; share: number }[] {
-  const numbers = new Intl.NumberFormat(locale);
-  const days = new Intl.DateTimeFormat(locale, {
-    day: 'numeric',
-    month: 'short',
-    timeZone: 'UTC',
-  });
-  const max = Math.max(1, ...byDay.map(({ people }) => people));
-  return byDay.map(({ day, people }) => ({
-    day: days.format(new Date(`${day}T00:00:00Z`)),
-    people: numbers.format(people),
-    share: people / max,
-  }));
 }

@@ -19,12 +19,12 @@ import { loadView } from '#web/pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
-import { buildMessagesPath, createMessageTabs, type MessageTabs } from '../outbox/message-tabs.js';
+import { buildMessagesPath, createMessageTabs, type Tabs } from '../outbox/message-tabs.js';
 
 type SettingsForm = Record<'quiet_from' | 'quiet_to' | 'max_per_week', string>;
 
 type SettingsData = {
-  tabs: MessageTabs;
+  tabs: Tabs;
   action: string;
   values: SettingsForm;
   flash: string;

@@ -6,12 +6,17 @@ import {
   type HolderChannel,
   type Reach,
 } from '#outbound/messages/message-channel.js';
-import type { MessageRecipient, RecipientState } from '#outbound/campaigns/message-recipient.js';
+import {
+  RECIPIENT_STATES,
+  type MessageCounts,
+  type MessageRecipient,
+  type RecipientState,
+} from '#outbound/campaigns/message-recipient.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';
-import { buildMessagesPath } from '../outbox/message-tabs.js';
+import { buildMessagesPath, type Tabs } from '../outbox/message-tabs.js';
 
-export type Mood = '' | 'good' | 'bad';
+export type Mood = '' | 'good' | 'bad' | 'warn';
 
 /** A number with its name. */
 type Figure = { label: string; value: string };
@@ -20,11 +25,14 @@ type Figure = { label: string; value: string };
 export type ReachView = {
   title: string;
   about: string;
+  /** Why nobody gets the message; blank: somebody does. */
+  nobody: string;
   figures: Figure[];
-  channels: Figure[];
-  whyNot: string;
-  reasons: string[];
+  channels: ChannelLine[];
 };
+
+/** Whom a channel reaches. @property notes why it does not reach others, or what is to be known */
+type ChannelLine = Figure & { notes: string[] };
 
 /** The data of the part `message-preview`. */
 export type PreviewView = {
@@ -33,6 +41,8 @@ export type PreviewView = {
   text: string;
   /** The whole SMS. */
   sms: string;
+  smsSize: string;
+  smsParts: number;
   channels: readonly HolderChannel[];
 };
 
@@ -49,13 +59,21 @@ type RecipientLine = {
 
 /** The data of the part `message-recipients`. */
 export type RecipientsView = {
+  /** Links that narrow the list to an outcome. */
+  filters: Tabs;
   lines: RecipientLine[];
   more: string | null;
   first: string | null;
 };
 
 /** A box of a form. */
-export type ChannelBox = { name: string; label: string; hint: string };
+export type ChannelBox = {
+  name: string;
+  label: string;
+  hint: string;
+  disabled: boolean;
+  checked?: boolean;
+};
 
 const STATE_MOODS: Record<RecipientState, Mood> = {
   queued: '',
@@ -69,41 +87,115 @@ export function buildCampaignsPath(store: { id: number }, kind: CampaignKind): s
   return `${buildMessagesPath(store)}/${kind}s`;
 }
 
-export function getAnnouncementMood(state: AnnouncementState): Mood {
-  if (state === 'sent') return 'good';
-  return state === 'cancelled' ? 'bad' : '';
+/** Says what became of an announcement. @param counts of its messages */
+export function describeState(
+  state: AnnouncementState,
+  isDue: boolean,
+  { sent, people }: { sent: number; people: number },
+  { t: { messagePages: t } }: Localization,
+): { state: string; mood: Mood } {
+  if (state === 'sent') {
+    return {
+      state: t.announcements.reachedOf({ sent, people }),
+      mood: sent === 0 ? 'warn' : 'good',
+    };
+  }
+  if (state === 'scheduled' && isDue) return { state: t.states.sending, mood: '' };
+  return { state: t.states[state], mood: state === 'cancelled' ? 'bad' : '' };
 }
 
-/** @param days null: now */
+/** Says why nobody gets a message, in a sentence for each channel. @returns blank when somebody does */
+function explainNobody(
+  { people, reached, reasons }: Reach,
+  setUp: Record<HolderChannel, boolean>,
+  { t: { messagePages: t } }: Localization,
+): string {
+  if (reached > 0) return '';
+  const { nobody } = t.reach;
+  if (people === 0) return nobody.noPeople;
+  const missing = !setUp.email && !setUp.sms ? nobody.noEmailAndSms : '';
+  const whys = CHANNELS.map((channel) => {
+    if (channel === 'email' && !setUp.email) return missing || nobody.noEmail;
+    if (channel === 'sms' && !setUp.sms) return missing || nobody.noSms;
+    return reasons.some((one) => one.channel === channel) ? nobody.why[channel] : '';
+  });
+  return [nobody.yet, ...new Set(whys.filter(Boolean))].join(' ');
+}
+
+/** Describes whom a message reaches now. */
 export function toReachView(
   reach: Reach,
   channels: readonly HolderChannel[],
-  days: number | null,
-  { t: { messagePages: t }, locale }: Localization,
+  {
+    notes,
+    setUp,
+  }: {
+    notes: Partial<Record<HolderChannel, string>>;
+    setUp: Record<HolderChannel, boolean>;
+  },
+  localization: Localization,
 ): ReachView {
-  const numbers = new Intl.NumberFormat(locale);
-  const { people, reached, byChannel, reasons } = reach;
+  const { reach: t } = localization.t.messagePages;
+  const { people, reached } = reach;
+  const format = createNumberFormat(localization);
   return {
-    title: days === null ? t.reach.title : t.reach.pastTitle({ days }),
-    about: days === null ? '' : t.reach.past,
+    title: t.title,
+    about: '',
+    nobody: explainNobody(reach, setUp, localization),
     figures: [
-      { label: t.reach.people, value: numbers.format(people) },
-      { label: t.reach.reached, value: numbers.format(reached) },
-      { label: t.reach.unreached, value: numbers.format(people - reached) },
+      { label: t.people, value: format(people) },
+      { label: t.reached, value: format(reached) },
+      { label: t.unreached, value: format(people - reached) },
     ],
-    channels: channels.map((channel) => ({
-      label: t.channels[channel],
-      value: numbers.format(byChannel[channel]),
-    })),
-    whyNot: t.reach.whyNot,
-    reasons: reasons.map((one) =>
-      t.reach.reason({
-        channel: t.channels[one.channel],
-        reason: t.reasons[one.reason],
-        people: one.people,
-      }),
-    ),
+    channels: listChannelLines(reach, channels, notes, localization),
   };
+}
+
+/** Describes whom a rule would have written to. */
+export function toPastReachView(
+  reach: Reach & { customers: number; days: number },
+  channels: readonly HolderChannel[],
+  localization: Localization,
+): ReachView {
+  const { reach: t, rules } = localization.t.messagePages;
+  const { people: messages, reached, customers, days } = reach;
+  const format = createNumberFormat(localization);
+  return {
+    title: t.pastTitle({ days }),
+    about: t.past,
+    nobody: '',
+    figures: [
+      { label: rules.messages, value: format(messages) },
+      { label: t.toPeople, value: format(customers) },
+      { label: t.unreached, value: format(messages - reached) },
+    ],
+    channels: listChannelLines(reach, channels, {}, localization),
+  };
+}
+
+function listChannelLines(
+  { byChannel, reasons }: Reach,
+  channels: readonly HolderChannel[],
+  notes: Partial<Record<HolderChannel, string>>,
+  localization: Localization,
+): ChannelLine[] {
+  const { channels: names, reach: t, reasons: texts } = localization.t.messagePages;
+  const format = createNumberFormat(localization);
+  return channels.map((channel) => ({
+    label: names[channel],
+    value: format(byChannel[channel]),
+    notes: [
+      ...(notes[channel] ? [notes[channel]] : []),
+      ...reasons
+        .filter((one) => one.channel === channel)
+        .map(({ reason, people }) => t.reason({ reason: texts[reason], people })),
+    ],
+  }));
+}
+
+function createNumberFormat({ locale }: Localization): (number: number) => string {
+  const numbers = new Intl.NumberFormat(locale);
+  return (number) => numbers.format(number);
 }
 
 /** @param customers the path of the list of customers @param time formats a time */
@@ -138,19 +230,43 @@ export function createRecipientsView(
     base: string;
     accountId: number;
     after: number[] | null;
+    state: RecipientState | null;
+    counts: MessageCounts | null;
     key: 'customerId' | 'id';
     time: (at: Date) => string;
   },
   localization: Localization,
 ): RecipientsView {
-  const { base, accountId, after, key, time } = place;
+  const { base, accountId, after, state, counts, key, time } = place;
+  const { recipients: t } = localization.t.messagePages;
   const { page, last } = takePage(recipients, RECIPIENT_PAGE_SIZE);
   const customers = `/app/stores/${accountId}/customers`;
-  return {
-    lines: page.map((one) => toRecipientLine(one, customers, time, localization)),
-    more: last ? `${base}?after=${last[key]}#recipients` : null,
-    first: after === null ? null : `${base}#recipients`,
+  const linkTo = (parameters: Record<string, string | null>) => {
+    const chosen = Object.entries(parameters).filter(([, value]) => value !== null);
+    const search = new URLSearchParams(chosen as [string, string][]).toString();
+    return `${base}${search ? `?${search}` : ''}#recipients`;
   };
+  const filters = [null, ...RECIPIENT_STATES].filter(
+    (one) => one === null || one === state || counts === null || counts[one] > 0,
+  );
+  return {
+    filters: {
+      label: t.filter,
+      tabs: filters.map((one) => ({
+        path: linkTo({ state: one }),
+        text: one === null ? t.all : t.states[one],
+        isCurrent: one === state,
+      })),
+    },
+    lines: page.map((one) => toRecipientLine(one, customers, time, localization)),
+    more: last ? linkTo({ state, after: String(last[key]) }) : null,
+    first: after === null ? null : linkTo({ state }),
+  };
+}
+
+/** Parses the outcome that a list of recipients is narrowed to. @returns null for all */
+export function parseRecipientState(value: unknown): RecipientState | null {
+  return RECIPIENT_STATES.find((state) => state === value) ?? null;
 }
 
 export function formatSent(
@@ -173,13 +289,16 @@ export function describeRule(
 /** Lists a box for each channel, those that are ticked first, in the order of preference. */
 export function listChannelBoxes(
   chosen: readonly string[],
+  setUp: Record<HolderChannel, boolean>,
   { t: { messagePages: t } }: Localization,
 ): ChannelBox[] {
   const order = [...new Set([...chosen.filter(isChannel), ...CHANNELS])];
   return order.map((channel) => ({
     name: `channels:${channel}`,
     label: t.channels[channel],
-    hint: t.channelHints[channel],
+    hint: setUp[channel] ? t.channelHints[channel] : t.form.notSetUp,
+    disabled: !setUp[channel],
+    ...(!setUp[channel] && { checked: false }),
   }));
 }
 

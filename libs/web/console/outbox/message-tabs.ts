@@ -1,13 +1,18 @@
 import { loadPart } from '#platform/kernel/templates.js';
 import type { Translations } from '#translations/translations.js';
 
-loadPart('message-tabs', import.meta.url, './views/message-tabs.eta');
+loadPart('tabs', import.meta.url, './views/tabs.eta');
 
-const TABS = { announcements: '/announcements', rules: '/rules', links: '', settings: '/settings' };
+const TABS = {
+  announcements: '/announcements',
+  rules: '/rules',
+  settings: '/settings',
+  links: '/links',
+};
 export type MessageTab = keyof typeof TABS;
 
-/** The data of the part `message-tabs`. */
-export type MessageTabs = {
+/** The data of the part `tabs`. */
+export type Tabs = {
   label: string;
   tabs: { path: string; text: string; isCurrent: boolean }[];
 };
@@ -22,7 +27,7 @@ export function createMessageTabs(
   store: { id: number },
   current: MessageTab,
   { messagePages: { tabs: t } }: Translations,
-): MessageTabs {
+): Tabs {
   const names = Object.keys(TABS) as MessageTab[];
   return {
     label: t.label,

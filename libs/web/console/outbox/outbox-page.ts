@@ -1,6 +1,6 @@
 import type { OutboxEntry, MessagePreview } from '#outbound/messages/card-message.js';
 import type { Localization } from '#translations/translations.js';
-import type { MessageTabs } from './message-tabs.js';
+import type { Tabs } from './message-tabs.js';
 
 /** A message in the list. */
 export type OutboxLine = {
@@ -17,7 +17,7 @@ export type OutboxData = {
   lines: OutboxLine[];
   older: string | null;
   holds: boolean;
-  tabs: MessageTabs;
+  tabs: Tabs;
 };
 
 export type MessageData = OutboxLine & {

@@ -25,7 +25,7 @@ const messageView = loadView<MessageData>(import.meta.url, './views/message.eta'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Shows the messages to the customers of a store. */
-@Controller('app/stores/:account_id/messages')
+@Controller('app/stores/:account_id/messages/links')
 export class OutboxController {
   constructor(
     private readonly commands: FormCommands,
@@ -40,12 +40,11 @@ export class OutboxController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { entries, older } = await this.outbox.list(store.id, findMessageId(after));
-    const base = buildMessagesPath(store);
-    const { pageOf, navigation } = localization.t.console;
+    const base = buildLinksPath(store);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
       view: listView,
-      title: pageOf({ page: navigation.messages.title, store: store.name }),
+      title: localization.t.messagePages.tabs.links,
       data: {
         lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
         older: older === null ? null : `${base}?after=${older}`,
@@ -63,7 +62,7 @@ export class OutboxController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
-    const base = buildMessagesPath(store);
+    const base = buildLinksPath(store);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
       view: messageView,
@@ -92,8 +91,12 @@ export class OutboxController {
     const isSent = await this.commands.executeStep(context, 'send', (keyedWriter) =>
       this.outbox.send(keyedWriter, id),
     );
-    return redirectTo(`${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`);
+    return redirectTo(`${buildLinksPath(store)}/${id}${isSent ? '?done=sent' : ''}`);
   }
+}
+
+function buildLinksPath(store: EnteredStore): string {
+  return `${buildMessagesPath(store)}/links`;
 }
 
 /** Parses the id of a message. @throws NotFoundError */

@@ -81,8 +81,8 @@ export class OverviewController {
       this.numbers.get(id, EVERYTHING, getNow(), format),
       this.setup.countWaiting(id),
     ]);
-    const counts: [number, 'messages' | 'imports' | 'rewards', string][] = [
-      [messages, 'messages', 'messages'],
+    const counts: [number, 'messages' | 'imports' | 'rewards', string, string?][] = [
+      [messages, 'messages', 'messages', '/links'],
       [imports, 'imports', 'transfers'],
       [totals.unlocked_rewards, 'rewards', 'numbers'],
     ];
@@ -90,10 +90,11 @@ export class OverviewController {
       tiles,
       waiting: counts
         .filter(([count]) => count > 0)
-        .map(([count, name, page]) => ({
+        .map(([count, name, page, below = '']) => ({
           text: t[name]({ count }),
           why: t[`${name}Why`],
           page,
+          below,
         })),
     };
   }

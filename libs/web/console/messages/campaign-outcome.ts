@@ -1,0 +1,114 @@
+import type { Announcement } from '#outbound/campaigns/campaign.js';
+import { CHANNELS } from '#outbound/messages/message-channel.js';
+import type {
+  MessageCounts,
+  MessageRecipient,
+  UnsentGroup,
+} from '#outbound/campaigns/message-recipient.js';
+import type { EnteredStore } from '#web/pages/current-user.js';
+import type { Localization, Translations } from '#translations/translations.js';
+
+/** How far the sending of an announcement is. @property waits why some messages wait, and until when */
+export type ProgressView = {
+  text: string;
+  share: number;
+  waits: string[];
+  canBeCancelled: boolean;
+};
+
+/** What became of the messages of an announcement. @property reasons why some were not sent */
+export type ResultsView = { channels: { label: string; value: string }[]; reasons: string[] };
+
+export type OccasionLine = { customer: string; path: string | null; when: string; channel: string };
+
+export function describeTime(
+  { state, sendAt }: Announcement,
+  minute: (time: Date) => string,
+  t: Translations['messagePages']['detail'],
+): string {
+  if (sendAt === null || state === 'cancelled') return '';
+  const when = minute(sendAt);
+  return state === 'scheduled' ? t.sendsAt({ when }) : t.sentAt({ when });
+}
+
+export function countPeople({ queued, sent, failed, skipped }: MessageCounts): number {
+  return queued + sent + failed + skipped;
+}
+
+export function toProgressView(
+  counts: MessageCounts,
+  unsent: readonly UnsentGroup[],
+  canBeCancelled: boolean,
+  minute: (time: Date) => string,
+  { t: { messagePages } }: Localization,
+): ProgressView {
+  const { progress: t, reasons } = messagePages;
+  const people = countPeople(counts);
+  const done = people - counts.queued;
+  return {
+    text: people === 0 ? t.begins : t.doneOf({ done, people }),
+    share: people === 0 ? 0 : done / people,
+    waits: unsent.flatMap(({ count, reason, isRetry, dueAt }) => {
+      if (dueAt === null) return [];
+      const wait = { people: count, when: minute(dueAt) };
+      if (reason !== null) return [t.limited({ ...wait, reason: reasons[reason] })];
+      return [isRetry ? t.retried(wait) : t.quiet(wait)];
+    }),
+    canBeCancelled,
+  };
+}
+
+export function toResultsView(
+  { sentBy }: MessageCounts,
+  unsent: readonly UnsentGroup[],
+  { t: { messagePages: t }, locale }: Localization,
+): ResultsView {
+  const numbers = new Intl.NumberFormat(locale);
+  return {
+    channels: CHANNELS.filter((channel) => sentBy[channel] > 0).map((channel) => ({
+      label: t.channels[channel],
+      value: numbers.format(sentBy[channel]),
+    })),
+    reasons: unsent.flatMap(({ reason, count }) =>
+      reason === null ? [] : [t.reach.reason({ reason: t.reasons[reason], people: count })],
+    ),
+  };
+}
+
+export function toOccasionLine(
+  {
+    customerId,
+    customerName,
+    at,
+    channel,
+  }: Pick<MessageRecipient, 'customerId' | 'customerName' | 'channel'> & { at: Date },
+  { id }: EnteredStore,
+  minute: (time: Date) => string,
+  { t: { messagePages: t } }: Localization,
+): OccasionLine {
+  return {
+    customer: customerName ?? t.recipients.erased,
+    path: customerName === null ? null : `/app/stores/${id}/customers/${customerId}`,
+    when: minute(at),
+    channel: channel === null ? t.reach.unreached : t.channels[channel],
+  };
+}
+
+/** @param byDay only days with somebody, as YYYY-MM-DD */
+export function toDays(
+  byDay: readonly { day: string; people: number }[],
+  { locale }: Localization,
+): { day: string; people: string; share: number }[] {
+  const numbers = new Intl.NumberFormat(locale);
+  const days = new Intl.DateTimeFormat(locale, {
+    day: 'numeric',
+    month: 'short',
+    timeZone: 'UTC',
+  });
+  const max = Math.max(1, ...byDay.map(({ people }) => people));
+  return byDay.map(({ day, people }) => ({
+    day: days.format(new Date(`${day}T00:00:00Z`)),
+    people: numbers.format(people),
+    share: people / max,
+  }));
+}
