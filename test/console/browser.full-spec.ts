@@ -3,12 +3,12 @@ import type { Browser, Page } from 'playwright-core';
 import { RecordGeocoding } from '#loyalty/locations/location.commands.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import {
-  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, Client, startService, type LocalService } from '../support/services/service.js';

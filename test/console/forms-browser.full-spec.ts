@@ -9,6 +9,8 @@ import {
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
+import { eventually } from '../support/jest/eventually.js';
 import { cli, startService, type LocalService } from '../support/services/service.js';
 
 /** Tests what every form and page of the console has: errors, languages, the menu, and the buttons of its script. */
@@ -64,12 +66,21 @@ async function signInTo(
 }
 
 const close = (page: Page): Promise<void> => (page.context() as BrowserContext).close();
+/** Waits until a page is there, whose second click has ended the navigation of the first. */
+async function waitForUrl(page: Page, pattern: RegExp): Promise<void> {
+  await eventually(
+    () => page.url(),
+    (url) => pattern.test(url),
+  );
+  await page.waitForLoadState();
+}
 const getFocusedText = (page: Page) => page.evaluate<string>('document.activeElement.textContent');
 
 describe('a form with errors', () => {
   it.each([true, false])(
     'lists them above, focused, with links to the fields, with scripts: %s',
     async (javaScriptEnabled) => {
+      pageErrors.expect(/status of 422/);
       const page = await signInTo('/settings', { javaScriptEnabled });
       await page.evaluate(`document.querySelector('main form').noValidate = true`);
       await page.locator('[name=name]').fill('');
@@ -93,6 +104,7 @@ describe('a form with errors', () => {
   );
 
   it('says them in the language of the browser', async () => {
+    pageErrors.expect(/status of 422/);
     const page = await signInTo('/users', { locale: 'de-DE' });
     await page.locator('#invite [name=email]').fill(email);
     await page.locator('#invite [name=current_password]').fill(PASSWORD);
@@ -110,6 +122,7 @@ describe('the languages', () => {
   it.each(['de', 'fr', 'es'])(
     'have every page without an English word left: %s',
     async (locale) => {
+      pageErrors.expect(/status of 404/);
       const page = await signInTo('', { locale });
       const store = `/app/stores/${accountId}`;
       const paths = ['/app', '/app/account', '/app/account/codes', '/app/new-store', store];
@@ -152,6 +165,7 @@ describe('the menu', () => {
   });
 
   it('stays on pages that do not exist and that the role does not allow', async () => {
+    pageErrors.expect(/status of 404/, /status of 403/);
     const page = await signInTo('/cards-of-nobody');
     await page.getByRole('heading', { name: 'This page does not exist' }).waitFor();
     await page.getByRole('link', { name: `Back to ${STORE_NAME}` }).waitFor();
@@ -175,13 +189,13 @@ describe('a form whose button is clicked twice', () => {
       await page.locator('main [name=name]').fill(name);
       await page.locator('main [name=address]').fill('Kai 1, Hamburg');
       await page.locator('main form button[type=submit]').dblclick();
-      await page.waitForURL(/\/locations\/\d+\?done=created$/);
+      await waitForUrl(page, /\/locations\/\d+\?done=created$/);
       const { pathname } = new URL(page.url());
       await page.goto(`${PUBLIC_URL}/app/stores/${accountId}/locations`);
       expect(await page.getByRole('link', { name }).count()).toBe(1);
       await page.goto(`${PUBLIC_URL}${pathname}/remove`);
       await page.locator('main form button[type=submit]').dblclick();
-      await page.waitForURL(/\/locations\?done=removed$/);
+      await waitForUrl(page, /\/locations\?done=removed$/);
       expect(await page.getByRole('link', { name }).count()).toBe(0);
       await close(page);
     },
@@ -258,6 +272,7 @@ describe('the buttons of the script', () => {
 
 describe('the account', () => {
   it('lists the sessions with their browsers, and ends another one', async () => {
+    pageErrors.expect(/status of 422/);
     const firefox =
       'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0';
     const other = await signInTo('', { userAgent: firefox });

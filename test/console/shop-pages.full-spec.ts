@@ -5,13 +5,13 @@ import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import type { RewardJson } from '#loyalty/rewards/reward.dto.js';
 import {
-  pageErrors,
   expectAccessiblePage,
   keepPicture,
   keepShown,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { quarters } from '../support/fixtures/pictures.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 

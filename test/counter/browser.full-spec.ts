@@ -11,9 +11,9 @@ import {
   expectAccessiblePage,
   keepPicture,
   SIZES,
-  pageErrors,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { writeFakeCamera, type Scene } from '../support/browser/fake-camera.js';
 import {
   createStaff,

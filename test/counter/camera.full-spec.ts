@@ -144,7 +144,8 @@ describe('the camera of the counter', () => {
   });
 
   it('starts by itself when a camera is plugged in', async () => {
-    const page = await openCounter(`navigator.mediaDevices.getUserMedia = () =>
+    const page =
+      await openCounter(`if (navigator.mediaDevices) navigator.mediaDevices.getUserMedia = () =>
       Promise.reject(new DOMException('none', 'NotFoundError'));`);
     await expectText(page, 'No camera was found.');
     await page.evaluate(`delete navigator.mediaDevices.getUserMedia;
@@ -153,7 +154,8 @@ describe('the camera of the counter', () => {
   });
 
   it('says that another app uses it, and shows a picture that could not be played at first', async () => {
-    const page = await openCounter(`const { getUserMedia } = MediaDevices.prototype;
+    const page = await openCounter(`if (navigator.mediaDevices) {
+      const { getUserMedia } = MediaDevices.prototype;
       let isBusy = true;
       MediaDevices.prototype.getUserMedia = function (constraints) {
         if (!isBusy) return getUserMedia.call(this, constraints);
@@ -166,7 +168,8 @@ describe('the camera of the counter', () => {
         if (!isRefused) return play.call(this);
         isRefused = false;
         return Promise.reject(new DOMException('no gesture', 'NotAllowedError'));
-      };`);
+      };
+    }`);
     await expectText(page, 'Another app is using the camera.');
     await retry(page).click();
     await expectText(page, 'The camera does not work right now.');

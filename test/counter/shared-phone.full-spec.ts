@@ -8,9 +8,9 @@ import {
   closeContexts,
   expectAccessiblePage,
   SIZES,
-  pageErrors,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';

@@ -3,6 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
@@ -151,6 +152,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
 
 describe('the pages about customers', () => {
   it('are accessible in light and dark, fit narrow phones, and are small', async () => {
+    pageErrors.expect(/status of 422/);
     store = await service.newStore({ timeZone: 'Europe/Berlin', country: 'DE' });
     const empty = await signInToConsole(browser, store, 'customers');
     await expectAccessiblePage(empty, 'customers-empty');

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import {
-  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { measureFirstPaint, printTime, startWireBytes } from '../support/browser/wire-bytes.js';
 import { startService, type Service } from '../support/services/service.js';
 

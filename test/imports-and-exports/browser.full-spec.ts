@@ -6,12 +6,8 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import {
-  pageErrors,
-  expectAccessiblePage,
-  SIZES,
-  startChromium,
-} from '../support/browser/chromium.js';
+import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { newImportDispatch } from '../support/services/import-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';

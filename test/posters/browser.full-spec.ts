@@ -8,12 +8,8 @@ import type { Browser as Chromium, Page } from 'playwright-core';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
-import {
-  pageErrors,
-  expectAccessiblePage,
-  SIZES,
-  startChromium,
-} from '../support/browser/chromium.js';
+import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 

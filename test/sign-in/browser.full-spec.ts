@@ -2,12 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import {
-  pageErrors,
-  expectAccessiblePage,
-  SIZES,
-  startChromium,
-} from '../support/browser/chromium.js';
+import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';

@@ -4,12 +4,12 @@ import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
 import {
-  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { cli, startService, type Client, type Service } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';

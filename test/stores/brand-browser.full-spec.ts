@@ -14,12 +14,12 @@ import {
   measureGap,
 } from '../support/browser/card-screen.js';
 import {
-  pageErrors,
   expectAccessiblePage,
   keepPicture,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { newPoster } from '../support/browser/signup.js';
 import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';

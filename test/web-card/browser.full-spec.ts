@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import sharp from 'sharp';
 import {
-  pageErrors,
   expectAccessiblePage,
   SIZES,
   startChromium,
   WITHIN_MS,
 } from '../support/browser/chromium.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { expectAccessiblePage, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL, expectSmallPage, signInToConsole } from '../support/browser/console-pages.js';
+import { pageErrors } from '../support/browser/page-errors.mjs';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -71,6 +72,7 @@ describe.each([true, false])('the webhooks in a browser, scripts: %s', (javaScri
 
 describe('the pages about webhooks', () => {
   it('are accessible in light and dark, fit narrow phones, and are small', async () => {
+    pageErrors.expect(/status of 422/);
     store = await service.newStore({ timeZone: 'Europe/Berlin' });
     const page = await signInToConsole(browser, store, 'webhooks');
     await expectAccessiblePage(page, 'webhooks-empty');

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { afterEach, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { eventually } from '../jest/eventually.js';
+import { pageErrors } from './page-errors.mjs';
 
 /** A real browser: Debian's Chromium, or the one at CHROMIUM_PATH. SCREENSHOTS is a folder, to look at the pages oneself. */
 
@@ -17,37 +18,6 @@ export const SIZES = {
   phone: { width: 390, height: 844 },
   desktop: { width: 1280, height: 900 },
 };
-
-const errors: string[] = [];
-const provoked: RegExp[] = [];
-const possible: RegExp[] = [];
-
-/**
- * Lets each test fail for what pages log during it: errors, warnings and uncaught exceptions. A test names the errors that it
- * provokes, such as the browser's own about a response of 404; each of them has to be logged.
- */
-export const pageErrors = {
-  watch: (context: BrowserContext): void => {
-    context.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) errors.push(message.text());
-    });
-    context.on('weberror', (error) => errors.push(String(error.error())));
-  },
-  /** Expects errors from the test that runs. */
-  expect: (...patterns: RegExp[]): void => void provoked.push(...patterns),
-  /** Allows errors that depend on when a page loads. */
-  allow: (...patterns: RegExp[]): void => void possible.push(...patterns),
-};
-
-function expectNoOtherErrors(): void {
-  const texts = errors.splice(0);
-  const required = provoked.splice(0);
-  const expected = [...required, ...possible.splice(0)];
-  const unexpected = texts.filter((text) => !expected.some((pattern) => pattern.test(text)));
-  const missing = required.filter((pattern) => !texts.some((text) => pattern.test(text)));
-  expect({ unexpected, missing }).toEqual({ unexpected: [], missing: [] });
-}
-afterEach(expectNoOtherErrors);
 
 /**
  * Starts a browser whose page errors are watched.

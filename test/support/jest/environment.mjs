@@ -1,5 +1,6 @@
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
+import { takePageErrors } from '../browser/page-errors.mjs';
 import { describeExchanges, forgetExchanges } from '../http/exchanges.mjs';
 
 /** Runs tests with the globals of the worker process instead of those of a new vm context. See ADR-0078. */
@@ -22,9 +23,19 @@ export default class ProcessEnvironment {
     process.exit = this.exit;
   }
 
-  /** Adds the requests and responses that a test has judged to what it failed with. */
+  /**
+   * Lets a test fail for what pages logged during it, and adds the requests and responses that it has judged to what it
+   * failed with.
+   */
   handleTestEvent(event) {
-    if (event.name === 'test_start') forgetExchanges();
+    if (event.name === 'test_start') {
+      forgetExchanges();
+      takePageErrors();
+    }
+    if (event.name === 'test_fn_success') {
+      const error = takePageErrors();
+      if (error) event.test.errors.push(error);
+    }
     if (event.name !== 'test_fn_failure' || !(event.error instanceof Error)) return;
     const exchanges = describeExchanges();
     if (exchanges === '') return;
