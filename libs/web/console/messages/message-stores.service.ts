@@ -80,7 +80,10 @@ export class MessageStores {
     const link = `${this.config.publicUrl}/passes/${SAMPLE_ID}`;
     const sms = renderHolderSms({ title, text, store, link, ...language });
     const { alphabet, ...size } = measureSms(sms);
-    const smsSize = `${t.preview.sms.size(size)} ${t.preview.sms[alphabet]}`;
+    const smsSize =
+      alphabet === 'ucs2'
+        ? `${t.preview.sms.size(size)} ${t.preview.sms.unicode}`
+        : t.preview.sms.size(size);
     return { store, title, text, sms, smsSize, smsParts: size.parts, channels };
   }
 
