@@ -399,6 +399,25 @@ describe('an announcement', () => {
     },
     SLOW,
   );
+
+  it(
+    'is not sent again where the mail server has the text and says nothing',
+    async () => {
+      const shop = await openShop();
+      await addHolder(shop, { email: 'silent@mail.example', marketing_consent: true });
+      mails.hang(true);
+      try {
+        const id = await announce(shop.store, { channels: ['email'] });
+        const { counts } = await waitUntilSent(shop.store, id);
+        expect(counts).toMatchObject({ sent: 0, failed: 1 });
+        const [recipient] = (await listRecipients(shop.store, `announcements/${id}`)).values();
+        expect(recipient).toMatchObject({ state: 'failed', reason: 'unknown', due_at: null });
+      } finally {
+        mails.hang(false);
+      }
+    },
+    SLOW,
+  );
 });
 
 describe('a message rule', () => {

@@ -145,3 +145,17 @@ it.each([
 ])('needs the part %s for a report: %s', (type, expected) => {
   expect(isReportPart(type)).toBe(expected);
 });
+
+it('parseReport reads long fields of strangers without delay', () => {
+  const long = '@'.repeat(64_000);
+  const report = status('', `Final-Recipient: rfc822;${long} x`, 'Action: failed');
+  const complaint = {
+    type: 'message/feedback-report',
+    text: `Feedback-Type: abuse\nOriginal-Rcpt-To: ${long} x`,
+  };
+  expect(parseReport([report, complaint, returned])).toEqual({
+    messageId: ID,
+    bounces: [],
+    complaint: { address: null },
+  });
+});

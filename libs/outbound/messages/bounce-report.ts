@@ -26,6 +26,9 @@ const MESSAGE_ID = /^<([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})@[^\s<>@]+>$/
 /** More recipients than an e-mail of ours has. */
 const MAX_RECIPIENTS = 10;
 
+/** Longer than any field that is read. */
+const MAX_FIELD_LENGTH = 1_000;
+
 /** Tells whether a part of a mail is needed for `parseReport`. */
 export function isReportPart(type: string): boolean {
   return isReport(type) || RETURNED.test(type);
@@ -55,7 +58,7 @@ export function parseReport(parts: MailPart[]): MailReport | undefined {
 /** Parses the fields about one recipient (RFC 3464, section 2.3). */
 function parseRecipient(fields: Fields): MailReport['bounces'] {
   const [, address] =
-    /^(?:rfc822|utf-8)\s*;\s*<?([^\s<>]+@[^\s<>]+?)>?$/i.exec(
+    /^(?:rfc822|utf-8)\s*;\s*<?([^\s<>@]+@[^\s<>@]+)>?$/i.exec(
       fields.get('final-recipient') ?? '',
     ) ?? [];
   if (address === undefined || fields.get('action')?.toLowerCase() !== 'failed') return [];
@@ -74,7 +77,8 @@ function findStatus(text: string): string | undefined {
 function parseComplaint(part: MailPart | undefined): MailReport['complaint'] {
   const [fields] = parseGroups(part?.text ?? '');
   if (fields?.get('feedback-type')?.toLowerCase() !== 'abuse') return null;
-  const [, address] = /^<?([^\s<>]+@[^\s<>]+?)>?$/.exec(fields.get('original-rcpt-to') ?? '') ?? [];
+  const [, address] =
+    /^<?([^\s<>@]+@[^\s<>@]+)>?$/.exec(fields.get('original-rcpt-to') ?? '') ?? [];
   return { address: address ?? null };
 }
 
@@ -88,7 +92,8 @@ function parseGroups(text: string): Fields[] {
       for (const line of group.replaceAll(/\n[ \t]+/g, ' ').split('\n')) {
         const [, name = '', value = ''] = /^([\w-]{1,76})[ \t]*:[ \t]*(.*)$/.exec(line) ?? [];
         const key = name.toLowerCase();
-        if (key !== '' && !fields.has(key)) fields.set(key, value.trim());
+        if (key !== '' && !fields.has(key))
+          fields.set(key, value.slice(0, MAX_FIELD_LENGTH).trim());
       }
       return fields;
     });

@@ -33,6 +33,6 @@ export class EmailBounces {
       // What is lost is not to hold up the messages of others.
       if (!(error instanceof NotFoundError || error instanceof DamagedHistoryError)) throw error;
     }
-    this.log.log(`message ${email.messageId} came back (${status}): its address gets no more`);
+    this.log.log(`message ${email.messageId} came back (${status})`);
   }
 }

@@ -24,7 +24,8 @@ export type MailOutcome =
   | { kind: 'sent' }
   /** The server refuses the recipient for good. @property status its enhanced code, such as 5.1.1, if it gave one */
   | { kind: 'refused'; error: string; status?: string }
-  | { kind: 'failed'; error: string };
+  /** @property mayHaveArrived the text was sent, and the server did not say what became of it */
+  | { kind: 'failed'; error: string; mayHaveArrived?: boolean };
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

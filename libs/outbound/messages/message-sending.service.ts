@@ -185,19 +185,23 @@ export class MessageSending {
       isLeased,
     });
     if (outcome) this.metrics.countAttempt(createLabel(kind.name, channel), outcome.kind);
-    if (outcome?.kind === 'failed') return outcome;
+    if (outcome?.kind === 'failed') {
+      const isUnknown = kind.isSentOnce && outcome.mayHaveArrived === true;
+      return isUnknown ? queue.end(message, 'failed', 'unknown') : outcome;
+    }
     if (kind.limits && outcome?.kind !== 'sent') await limits.release(message, { channel, to });
     if (!outcome) return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
     if (kind.name === 'mail') return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
     if (outcome.kind === 'refused') {
+      this.log.warn(`message ${message.uuid} was refused (${channel}: ${outcome.error})`);
+      const reason = kind.name === 'campaign' ? 'refused' : outcome.error;
+      await this.refuse(loaded, message, reason, true);
       if ('status' in outcome && message.customerId !== null) {
         const { accountId, customerId, uuid: messageId } = message;
         const email = { messageId, address: to, status: outcome.status, sentAt: getNow() };
         await this.bounces.record({ accountId, customerId, ...email });
       }
-      this.log.warn(`message ${message.uuid} was refused (${channel}: ${outcome.error})`);
-      const reason = kind.name === 'campaign' ? 'refused' : outcome.error;
-      return this.refuse(loaded, message, reason, true);
+      return;
     }
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
     const isMarked = await queue.markSent(message, { customerCardId, providerId });

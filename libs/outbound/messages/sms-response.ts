@@ -3,7 +3,8 @@ export type SmsOutcome =
   | { kind: 'sent'; providerId: string | null }
   /** A retry would not help. */
   | { kind: 'refused'; error: string }
-  | { kind: 'failed'; error: string; retryInMs?: number };
+  /** @property mayHaveArrived the text was sent, and the provider did not say what became of it */
+  | { kind: 'failed'; error: string; retryInMs?: number; mayHaveArrived?: boolean };
 
 const MAX_RETRY_MS = 60 * 60_000;
 /** Codes for too many requests, which may also come with a 400. */

@@ -21,8 +21,8 @@ export class SmsClient {
   }
 
   /**
-   * Sends an SMS. Never throws: every failure is an outcome. The interface accepts no id of ours, so a message whose
-   * response is lost is sent again.
+   * Sends an SMS. Never throws: every failure is an outcome. The interface accepts no id of ours, so nobody knows
+   * of a message without a response whether it arrived.
    * @param id the message's, which is part of the URL that the provider reports to
    * @param to E.164
    * @param cut aborts the attempt
@@ -39,6 +39,12 @@ export class SmsClient {
     const login = Buffer.from(`${sms.account}:${sms.token}`).toString('base64');
     const report = createSmsCallbackUrl(publicUrl, id);
     const account = encodeURIComponent(sms.account);
+    let hasBegun = false;
+    const begin = () => {
+      const isAllowed = mayBeSent();
+      hasBegun ||= isAllowed;
+      return isAllowed;
+    };
     try {
       const url = `${sms.url}/2010-04-01/Accounts/${account}/Messages.json`;
       const request: RequestInit = {
@@ -57,11 +63,12 @@ export class SmsClient {
         redirect: 'error',
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
       };
-      const response = await this.http.fetchChecked(url, request, mayBeSent);
+      const response = await this.http.fetchChecked(url, request, begin);
       const retryAfter = response.headers.get('retry-after');
       return parseSmsOutcome(response.status, await readBoundedText(response), retryAfter);
     } catch (error) {
-      return { kind: 'failed', error: `no response: ${describeError(error)}` };
+      const failure = { kind: 'failed', error: `no response: ${describeError(error)}` } as const;
+      return hasBegun ? { ...failure, mayHaveArrived: true } : failure;
     }
   }
 }

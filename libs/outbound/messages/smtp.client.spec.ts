@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
 import { MailServer } from '../../../test/support/emulators/mail-server.js';
+import { eventually } from '../../../test/support/jest/eventually.js';
 import { SmtpClient } from './smtp.client.js';
 
 let server: MailServer;
@@ -49,6 +50,26 @@ it('SmtpClient sends no text when mayBeSent turns false after the server has ask
   expect(outcome).toMatchObject({ kind: 'failed' });
   expect(startedCountsAtCheck).toEqual([startedCount + 1]);
   expect(received).toHaveLength(receivedCount);
+});
+
+it('SmtpClient says that an e-mail may have arrived when its text gets no reply', async () => {
+  server.hang(true);
+  const cut = new AbortController();
+  const texts: string[] = [];
+  const sending = client.send('1', MAIL, cut.signal, () => texts.push('begun') > 0);
+  await eventually(
+    () => texts.length,
+    (count) => count > 0,
+  );
+  cut.abort();
+  expect(await sending).toMatchObject({ kind: 'failed', mayHaveArrived: true });
+  server.hang(false);
+});
+
+it('SmtpClient knows that an e-mail has not arrived which it had not begun', async () => {
+  const cut = new AbortController();
+  cut.abort();
+  expect(await client.send('1', MAIL, cut.signal)).not.toHaveProperty('mayHaveArrived');
 });
 
 it.each([

@@ -48,9 +48,15 @@ export class SmtpClient {
     const address = findMailbox(mail.to) ?? mail.to;
     const senderName = renderSenderName(mail.fromName ?? '');
     const transport = createTransport(this.createOptions(server));
+    let hasBegun = false;
+    const begin = () => {
+      const isAllowed = mayBeSent();
+      hasBegun ||= isAllowed;
+      return isAllowed;
+    };
     transport.use('stream', ({ message }, done) => {
       // Nobody reads it before the server has asked for the text.
-      message.processFunc((text) => createCheckedBody(text, mayBeSent));
+      message.processFunc((text) => createCheckedBody(text, begin));
       done();
     });
     try {
@@ -73,7 +79,7 @@ export class SmtpClient {
       });
       return { kind: 'sent' };
     } catch (error) {
-      return toOutcome(error);
+      return toOutcome(error, hasBegun);
     } finally {
       transport.close();
     }
@@ -153,7 +159,7 @@ export function getDomain(from: string): string {
 const ENHANCED_STATUS = /^5\d\d[ -](5\.\d{1,3}\.\d{1,3})(?=\s|$)/;
 
 /** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
-function toOutcome(error: unknown): Exclude<MailOutcome, { kind: 'sent' }> {
+function toOutcome(error: unknown, hasBegun = false): Exclude<MailOutcome, { kind: 'sent' }> {
   if (error instanceof ProxyError) return { kind: 'failed', error: error.message };
   const { code, response: reply, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;
@@ -161,7 +167,8 @@ function toOutcome(error: unknown): Exclude<MailOutcome, { kind: 'sent' }> {
   const where = typeof command === 'string' ? ` at ${command}` : '';
   const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;
   const text = `${response ?? failure}${where}`;
-  if (!refused) return { kind: 'failed', error: text };
+  const mayHaveArrived = hasBegun && response === undefined;
+  if (!refused) return { kind: 'failed', error: text, ...(mayHaveArrived && { mayHaveArrived }) };
   const status = ENHANCED_STATUS.exec(typeof reply === 'string' ? reply : '')?.[1];
   return { kind: 'refused', error: text, ...(status !== undefined && { status }) };
 }
