@@ -27,7 +27,7 @@ import { ImportDispatch } from '#loyalty/imports/import-dispatch.service.js';
 import { BounceMailbox } from '#outbound/messages/bounce-mailbox.service.js';
 import { CardLinkFollower } from '#outbound/messages/card-links.subscription.js';
 import { MessageDispatch } from '#outbound/messages/message-dispatch.service.js';
-import { RetirementNotices } from '#outbound/messages/retirement-notices.service.js';
+import { RetirementAnnouncements } from '#outbound/messages/retirement-announcements.service.js';
 import { PassChanges } from '#outbound/passes/pass-changes.subscription.js';
 import { PassDispatch } from '#outbound/passes/pass-dispatch.service.js';
 import { DecoyCardCleanup } from '#outbound/passes/decoy-card-cleanup.service.js';
@@ -58,7 +58,7 @@ const FOLLOWERS = [
   AddressUpkeep,
   CardLinkFollower,
   GeocodingSubscription,
-  RetirementNotices,
+  RetirementAnnouncements,
   MessageRetention,
   ImportDispatch,
   BounceMailbox,

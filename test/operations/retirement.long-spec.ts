@@ -75,7 +75,7 @@ describe('users of a retired API version', () => {
   });
 
   type Dates = { deprecated_at: Date; notified_at: Date | null; reminded_sunset_at: Date | null };
-  type Notice = {
+  type Announcement = {
     occasion: string;
     user_id: number;
     mail_id: string | null;
@@ -90,9 +90,9 @@ describe('users of a retired API version', () => {
     return rows[0];
   }
 
-  const findNotices = async () =>
+  const findAnnouncements = async () =>
     (
-      await database.query<Notice>(
+      await database.query<Announcement>(
         'select occasion, user_id, mail_id, outcome from api_retirement_notices order by recorded_at, user_id',
       )
     ).rows;
@@ -132,7 +132,7 @@ describe('users of a retired API version', () => {
   const listRecipients = () => mails.received.map(({ to }) => to).sort();
   const waitUntilSent = () =>
     eventually(
-      findNotices,
+      findAnnouncements,
       (all) => all.length > 0 && all.every(({ outcome }) => outcome === 'sent'),
     );
   const waitUntilNotified = () => eventually(getDates, ({ notified_at }) => notified_at !== null);
@@ -202,7 +202,7 @@ describe('users of a retired API version', () => {
       `select round(extract(epoch from give_up_at - created_at) / 86400)::int as days from outgoing_messages where kind = 'mail'`,
     );
     expect(rows).toEqual([{ days: 7 }, { days: 7 }]);
-    expect((await findNotices()).map(({ outcome }) => outcome)).toEqual([null, null]);
+    expect((await findAnnouncements()).map(({ outcome }) => outcome)).toEqual([null, null]);
     await mails.comeBack();
     await database.query(`update outgoing_messages set due_at = now() where kind = 'mail'`);
     await startDispatcher();
@@ -220,10 +220,10 @@ describe('users of a retired API version', () => {
     );
     await mails.goAway();
     const [first] = await Promise.all([startDispatcher(), startDispatcher()]);
-    await eventually(findNotices, (all) => all.length > 0);
+    await eventually(findAnnouncements, (all) => all.length > 0);
     if (first) await stop(first, 'SIGKILL');
     await waitUntilNotified();
-    const all = await findNotices();
+    const all = await findAnnouncements();
     expect([all.length, new Set(all.map(({ user_id }) => user_id)).size]).toEqual([900, 900]);
     const { rows } = await database.query(
       `select uuid as id from outgoing_messages where kind = 'mail'`,
@@ -232,7 +232,7 @@ describe('users of a retired API version', () => {
     expect(new Set(all.map(({ mail_id }) => mail_id)).size).toBe(900);
   });
 
-  it('are counted in the log and listed by retirement:notices when no mail server is configured', async () => {
+  it('are counted in the log and listed by retirement:announcements when no mail server is configured', async () => {
     const email = await createUser(3);
     const dispatcher = await startDispatcher({ SMTP_URL: '', MAIL_FROM: '' });
     await waitUntilNotified();
@@ -244,7 +244,7 @@ describe('users of a retired API version', () => {
     ).toHaveLength(1);
     expect(dispatcherOutput).not.toContain(email);
     const { output } = runNode(
-      ['dist/apps/cli/cli.js', 'retirement:notices'],
+      ['dist/apps/cli/cli.js', 'retirement:announcements'],
       createTestEnvironment(database.url),
     );
     expect(JSON.parse(output)).toMatchObject({
@@ -257,7 +257,7 @@ describe('users of a retired API version', () => {
     await stop(dispatcher, 'SIGTERM');
     await startDispatcher();
     await setSunset(daysFromNow(29));
-    await eventually(findNotices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    await eventually(findAnnouncements, (all) => all.length === 2 && all[1]?.outcome === 'sent');
     expect(mails.received.map(({ subject }) => subject.slice(0, 10))).toEqual(['Reminder: ']);
   });
 
@@ -270,12 +270,14 @@ describe('users of a retired API version', () => {
     );
     await startDispatcher();
     await waitUntilSent();
-    const sentNotices = await database.query('select retirement_id from api_retirement_notices');
-    expect(sentNotices.rows).toEqual([{ retirement_id: rows[0]?.id }]);
+    const sentAnnouncements = await database.query(
+      'select retirement_id from api_retirement_notices',
+    );
+    expect(sentAnnouncements.rows).toEqual([{ retirement_id: rows[0]?.id }]);
     expect(mails.received[0]?.text).toContain('Ends on: not decided yet.');
     // They get a mail once the date is decided.
     await setSunset(SUNSET);
-    await eventually(findNotices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    await eventually(findAnnouncements, (all) => all.length === 2 && all[1]?.outcome === 'sent');
     expect(mails.received[1]?.subject).toMatch(/ends on \d/);
   });
 });

@@ -22,7 +22,7 @@ const STANDING = `
   from api_retirements where withdrawn_at is null`;
 
 /** Oldest first. `logged`: there was no mail server, so it is in the log alone. */
-const NOTICES = `
+const ANNOUNCEMENTS = `
   select n.occasion, n.sunset_at as sunset_date, n.user_id, u.email, n.recorded_at, n.mail_id,
     case when n.mail_id is null then 'logged' else coalesce(n.outcome, 'waiting') end as state, n.ended_at
   from api_retirement_notices n
@@ -43,11 +43,11 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
     });
 
   program
-    .command('retirement:notices')
+    .command('retirement:announcements')
     .description('lists the users who were notified, one per line, and the state of each e-mail')
     .action(() => {
       runProgram(async () => {
-        const { rows } = await withServices((app) => app.get(Pool).query<object>(NOTICES));
+        const { rows } = await withServices((app) => app.get(Pool).query<object>(ANNOUNCEMENTS));
         for (const row of rows) console.log(JSON.stringify(row));
       });
     });

@@ -58,10 +58,10 @@ export class Audiences {
   }
 
   /**
-   * Runs a count in the store's turn, so that one store with many customers does not keep others waiting.
+   * Runs a count in a slot of the store, so that one store with many customers does not keep others waiting.
    * @throws UnavailableError when too many counts of the store wait
    */
-  runInTurn<R>(accountId: number, count: () => Promise<R>): Promise<R> {
+  runInSlot<R>(accountId: number, count: () => Promise<R>): Promise<R> {
     return this.countQueue.run(accountId, count);
   }
 
@@ -77,7 +77,7 @@ export class Audiences {
   ): Promise<Reach> {
     if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
     const { where, values } = createAudienceCondition(accountId, audience);
-    const rows = await this.runInTurn(accountId, () =>
+    const rows = await this.runInSlot(accountId, () =>
       query<Reachability & { people: number }>(this.pool, {
         text: `select ${REACHABILITY_COLUMNS}, count(*) as people
                from (select ${renderReachability('account')} from customers c where ${where}) p

@@ -133,8 +133,8 @@ export class CampaignMessages implements MessageKind {
     const left = channels.filter((one) => !refused.includes(one));
     const { channel, reasons } = chooseChannel(person, left, this.audiences.setUp);
     if (channel !== null) return { channel, reason: null };
-    const refusal = refused.length > 0 ? message.reason : null;
-    return { channel, reason: refusal ?? reasons[0]?.reason ?? 'no_card' };
+    const formerReason = refused.length > 0 ? message.reason : null;
+    return { channel, reason: formerReason ?? reasons[0]?.reason ?? 'no_card' };
   }
 
   private async render(

@@ -50,7 +50,7 @@ export class RuleReaches {
     const { accountId } = rule;
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
-    const rows = await this.audiences.runInTurn(accountId, () =>
+    const rows = await this.audiences.runInSlot(accountId, () =>
       query<DayRow>(this.pool, {
         text: `with p as (
                  select c.id, to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
@@ -86,7 +86,7 @@ export class RuleReaches {
   ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
     const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
-    const rows = await this.audiences.runInTurn(rule.accountId, () =>
+    const rows = await this.audiences.runInSlot(rule.accountId, () =>
       query<OccasionRow>(this.pool, {
         text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
                from (

@@ -11,7 +11,7 @@ import { MessageLimits } from './message-limits.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import { MessageSending } from './message-sending.service.js';
 import { MessagesModule } from './messages.module.js';
-import { RetirementNotices } from './retirement-notices.service.js';
+import { RetirementAnnouncements } from './retirement-announcements.service.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
@@ -29,7 +29,7 @@ import { SmtpClient } from './smtp.client.js';
     MessageMetrics,
     MessageSending,
     RecordBounceHandler,
-    RetirementNotices,
+    RetirementAnnouncements,
     SmsClient,
     SmtpClient,
   ],
@@ -38,7 +38,7 @@ import { SmtpClient } from './smtp.client.js';
     CardLinkFollower,
     CardMessagePictures,
     MessageDispatch,
-    RetirementNotices,
+    RetirementAnnouncements,
     SmtpClient,
   ],
 })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseSmsOutcome } from './sms-response.js';
 
-const refusal = (code: number) =>
+const createBody = (code: number) =>
   JSON.stringify({ code, message: 'The number +15005550009 is not taken', status: 400 });
 
 describe('parseSmsOutcome', () => {
@@ -16,7 +16,7 @@ describe('parseSmsOutcome', () => {
   });
 
   it.each([21211, 21610, 21614])('returns refused for status 400 with code %i', (code) => {
-    const outcome = parseSmsOutcome(400, refusal(code), null);
+    const outcome = parseSmsOutcome(400, createBody(code), null);
     expect(outcome).toEqual({ kind: 'refused', error: `responded with 400 (${code})` });
   });
 
@@ -36,7 +36,7 @@ describe('parseSmsOutcome', () => {
     [500, 20500],
     [503, 0],
   ])('returns failed for status %i with code %i', (status, code) => {
-    expect(parseSmsOutcome(status, code ? refusal(code) : '<html>', null).kind).toBe('failed');
+    expect(parseSmsOutcome(status, code ? createBody(code) : '<html>', null).kind).toBe('failed');
   });
 
   it.each([
@@ -46,15 +46,15 @@ describe('parseSmsOutcome', () => {
     ['-5', 0],
     ['999999', 3_600_000],
   ])('returns failed with the delay of Retry-After for status 429: %s', (header, retryInMs) => {
-    expect(parseSmsOutcome(429, refusal(20429), header)).toEqual({
+    expect(parseSmsOutcome(429, createBody(20429), header)).toEqual({
       kind: 'failed',
       error: 'responded with 429 (20429)',
       retryInMs,
     });
-    expect(parseSmsOutcome(400, refusal(20429), header).kind).toBe('failed');
+    expect(parseSmsOutcome(400, createBody(20429), header).kind).toBe('failed');
   });
 
   it('never contains the message of the provider, which contains the phone number', () => {
-    expect(JSON.stringify(parseSmsOutcome(400, refusal(21211), null))).not.toContain('1500555');
+    expect(JSON.stringify(parseSmsOutcome(400, createBody(21211), null))).not.toContain('1500555');
   });
 });

@@ -77,7 +77,7 @@ it.each([
   ['5.7.1', '5.7.1'],
   [undefined, undefined],
   ['5.1.1.1', undefined],
-])('SmtpClient tells the enhanced code of a refusal (%s)', async (code, status) => {
+])('SmtpClient tells the enhanced code of a server that refuses (%s)', async (code, status) => {
   const to = `${code ?? 'none'}@refused.example`;
   server.refuse(to, code);
   const { signal } = new AbortController();

@@ -13,16 +13,16 @@ import {
   type AffectedUser,
   type Occasion,
   type Retirement,
-} from './retirement-notice.js';
+} from './retirement-announcement.js';
 
 const POLL_INTERVAL_MS = 60_000;
 const MIN_INTERVAL_MS = 500;
 const BATCH_SIZE = 200;
-/** Weeks remain, so that a mail server that is down for some days must not lose a notice. */
+/** Weeks remain, so that a mail server that is down for some days must not lose an announcement. */
 const GIVE_UP_DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
-/** Locks one retirement until a batch is committed. SKIP LOCKED: one dispatcher at a time sends its notices. */
+/** Locks one retirement until a batch is committed. SKIP LOCKED: one dispatcher at a time sends its announcements. */
 const OPEN_RETIREMENT = `
   select now() as now, id, version, deprecated_at, sunset_at, notified_at, sunset_notified_at, reminded_sunset_at
   from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
@@ -45,11 +45,11 @@ const AFFECTED = `
                       and n.user_id = u.id)
   order by u.id limit ${BATCH_SIZE}`;
 
-const RECORD_NOTICES = `
+const RECORD_ANNOUNCEMENTS = `
   insert into api_retirement_notices (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
   select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
 
-/** Records that all users were notified. A reminder replaces the other notices. */
+/** Records that all users were notified. A reminder replaces the other announcements. */
 const MARK_NOTIFIED = `
   update api_retirements set
     notified_at = coalesce(notified_at, now()),
@@ -74,7 +74,7 @@ type AffectedRow = Omit<AffectedUser, 'tokens'> & {
 
 /** Notifies users whose tokens were used lately that a version is being retired: each once on each occasion. */
 @Injectable()
-export class RetirementNotices {
+export class RetirementAnnouncements {
   private readonly log = new Logger('versions');
 
   constructor(
@@ -135,7 +135,11 @@ export class RetirementNotices {
     const giveUpAt = new Date(now.getTime() + GIVE_UP_DAYS * DAY_MS);
     const mailIds = await this.outbox.add(client, mails, giveUpAt);
     const users = rows.map(({ id }) => id);
-    await client.query(RECORD_NOTICES, [...key, users, users.map((_, i) => mailIds[i] ?? null)]);
+    await client.query(RECORD_ANNOUNCEMENTS, [
+      ...key,
+      users,
+      users.map((_, i) => mailIds[i] ?? null),
+    ]);
     return users;
   }
 

@@ -4,7 +4,7 @@ import {
   renderRetirementMail,
   type AffectedUser,
   type Retirement,
-} from './retirement-notice.js';
+} from './retirement-announcement.js';
 
 const SUNSET = new Date('2028-02-01T00:00:00Z');
 const NOTIFIED_AT = new Date('2026-12-01T00:00:00Z');
@@ -24,9 +24,9 @@ const announced = { notifiedAt: NOTIFIED_AT, sunsetNotifiedAt: NOTIFIED_AT };
 
 describe('findDueOccasion', () => {
   it.each([
-    ['before any notice', {}, '2026-12-01T00:00:00Z', 'announced'],
+    ['before any announcement', {}, '2026-12-01T00:00:00Z', 'announced'],
     [
-      'before any notice, without a sunset date',
+      'before any announcement, without a sunset date',
       { sunsetAt: null },
       '2026-12-01T00:00:00Z',
       'announced',

@@ -10,7 +10,7 @@ export const MAX_NAMED_TOKENS = 10;
 /** The reasons for a mail. A user gets one for each, and one reminder for each sunset date. */
 export type Occasion = 'announced' | 'sunset' | 'reminder';
 
-/** An announced retirement, and the notices that were sent of it. */
+/** An announced retirement, and the announcements that were sent of it. */
 export type Retirement = {
   id: number;
   version: string;
@@ -30,7 +30,7 @@ export type AffectedUser = {
   tokens: { name: string; usedAt: Date }[];
 };
 
-/** Finds the notice that is due now. Leaves out those for which it is too late, such as one after the sunset. */
+/** Finds the announcement that is due now. Leaves out those for which it is too late, such as one after the sunset. */
 export function findDueOccasion(retirement: Retirement, now: Date): Occasion | undefined {
   const { sunsetAt, notifiedAt, sunsetNotifiedAt, remindedSunsetAt } = retirement;
   if (sunsetAt) {
@@ -42,7 +42,7 @@ export function findDueOccasion(retirement: Retirement, now: Date): Occasion | u
   return sunsetAt && !sunsetNotifiedAt ? 'sunset' : undefined;
 }
 
-/** Renders a notice. @param publicUrl this service's, without a trailing slash */
+/** Renders an announcement. @param publicUrl this service's, without a trailing slash */
 export function renderRetirementMail(
   occasion: Occasion,
   retirement: Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'>,
