@@ -86,7 +86,9 @@ async function announce({ store }: Shop, count: number, filter: object = {}): Pr
   );
   await eventually(
     () => listRecipients(store, `announcements/${body.id}`),
-    (rows) => rows.length === count && rows.every(({ due_at }) => isLater(due_at)),
+    (rows) =>
+      rows.length === count &&
+      rows.every(({ state, due_at }) => state === 'skipped' || isLater(due_at)),
   );
   return `announcements/${body.id}`;
 }
@@ -128,6 +130,19 @@ describe('an announcement that waits while customers are merged', () => {
       [other.id, 'sent', null],
     ]);
     expect([countMails(one), countMails(other)]).toEqual([0, 1]);
+  });
+
+  it('comes to whoever goes on, whom nothing reached before', async () => {
+    const shop = await openShop();
+    const one = await addHolder(shop, shop.cards[0]);
+    const survivor = await addHolder(shop, shop.cards[0], { email: null, phone: '+4930123456' });
+    const path = await announce(shop, 2);
+    await merge(shop, one, survivor);
+    expect(await release(shop, path)).toEqual([
+      [one.id, 'skipped', 'merged'],
+      [survivor.id, 'sent', null],
+    ]);
+    expect(countMails(one)).toBe(1);
   });
 
   it('comes to whoever goes on at the end of a chain, who was not addressed, and is in their history', async () => {
@@ -216,7 +231,8 @@ describe('a message rule', () => {
       (count) => count === ids.length,
     );
     await service.database.query(
-      `update history set latest_recorded_at = least(latest_recorded_at, now() - make_interval(hours => $1))
+      `update history set latest_recorded_at = least(latest_recorded_at, now() - make_interval(hours => $1)),
+         occurred_at = least(occurred_at, now() - make_interval(hours => $1))
        where seq <= (select max(seq) from history where customer_id = any ($2))`,
       [hours, ids],
     );

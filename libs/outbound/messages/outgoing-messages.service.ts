@@ -142,7 +142,8 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
 
   /**
    * Makes the message due at once for the customer who goes on for its recipient, unless that one gets the same: the
-   * announcement, or a message of the rule from about the same time.
+   * announcement, or a message of the rule from about the same time. Whoever could not get the announcement before has what the
+   * other one had by now, such as an address, and is tried again.
    */
   async readdress(job: Job<OutgoingMessage>, customerId: number): Promise<void> {
     const text = `update outgoing_messages m
@@ -152,6 +153,13 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
         where o.kind = 'campaign' and o.customer_id = $1 and (o.announcement_id = m.announcement_id
           or o.rule_id = m.rule_id and o.state in ('queued', 'sent') and o.created_at > m.created_at - interval '1 day'))`;
     if ((await this.change(job, 'readdress', text, [customerId])) === 1) return;
+    const again = `update outgoing_messages o
+      set state = 'queued', channel = m.channel, reason = null, refused_channels = '{}', attempts = 0, due_at = now(),
+        finished_at = null
+      from (select announcement_id, channel from outgoing_messages where ${LEASED} and state = 'queued') m
+      where o.customer_id = $1 and o.announcement_id = m.announcement_id and o.state in ('skipped', 'failed')
+        and o.reason is distinct from 'unknown'`;
+    await this.change(job, 'readdress_again', again, [customerId]);
     await this.end(job, 'skipped', 'merged');
   }
 
