@@ -42,7 +42,8 @@ describe('a batch whose process is killed', () => {
       () => 'responded',
       () => 'cut',
     );
-    await eventually(balances, ([first = 0]) => first > 2);
+    // The stamps of one card may wait in the same commit as the locked one.
+    await eventually(balances, (counts) => counts.some((count) => count > 2));
     await program.kill('SIGKILL');
     expect(await killed).toBe('cut');
     await holder.query('rollback');

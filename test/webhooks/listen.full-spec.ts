@@ -307,19 +307,23 @@ it('webhooks:listen exits with 0 on SIGINT while --delay holds a response back',
 });
 
 it.each([
-  [['--secret', 'whsec_?'], 'must be whsec_ followed by base64'],
-  [['--status', '99'], 'must be from 200 to 599'],
-  [['--forward-to', 'localhost:3000'], 'must be an http or https URL'],
+  [2, ['--secret', 'whsec_?'], 'must be whsec_ followed by base64'],
+  [2, ['--status', '99'], 'must be from 200 to 599'],
+  [2, ['--forward-to', 'localhost:3000'], 'must be an http or https URL'],
   [
+    2,
     ['--forward-to', 'http://127.0.0.1:1', '--fail', '1'],
     "cannot be used with option '--fail <n>'",
   ],
-  [['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
-  [[], 'No running service found'],
-  [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],
-])('webhooks:listen exits with 1 and an explanation for %j', async (parameters, sentence) => {
-  const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
-  const listener = start(parameters, { DATA_DIR });
-  expect(await listener.exitCode).toBe(1);
-  expect(listener.output()).toContain(sentence);
-});
+  [1, ['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
+  [1, [], 'No running service found'],
+  [1, ['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],
+])(
+  'webhooks:listen exits with %d and an explanation for %j',
+  async (code, parameters, sentence) => {
+    const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
+    const listener = start(parameters, { DATA_DIR });
+    expect(await listener.exitCode).toBe(code);
+    expect(listener.output()).toContain(sentence);
+  },
+);

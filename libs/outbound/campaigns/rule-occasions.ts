@@ -75,10 +75,13 @@ function renderStampsAway(range: OccasionRange): string {
       and h.balance - h.stamps < t.required - $3::int`;
 }
 
-/** Renders the condition that the customer of the entry has no later entry `n` that meets another condition. */
+/**
+ * Renders the condition that the customer of the entry has no later entry `n` that meets another condition. With the offset
+ * each customer is looked up: as a join, it would read the histories of all stores.
+ */
 function renderNoLater(condition: string, isLater = CLOCKS.times.isLater): string {
   return `not exists (
-      select from history n where n.customer_id = h.customer_id and ${isLater} and ${condition})`;
+      select from history n where n.customer_id = h.customer_id and ${isLater} and ${condition} offset 0)`;
 }
 
 /** Renders the condition that nobody who is the same person has one. Costs more, and says nothing about most people. */
