@@ -198,7 +198,7 @@ async function sendBare(port, recipients) {
 /** A mail server that accepts everything (RFC 5321), and counts. */
 async function openInbox(port) {
   const inbox = { count: 0, addresses: new Set(), close: () => server.close() };
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     let input = '';
     let isText = false;
     const reply = (text) => socket.write(`${text}\r\n`);
