@@ -474,7 +474,11 @@ describe('the pages of the counter', () => {
     pageErrors.expect(/registration blocked by Playwright/);
     const { email } = await newStaff('Mira');
     const page = await openCounter(email, { serviceWorkers: 'block' });
+    const blocked = page.waitForEvent('console', (message) =>
+      message.text().includes('blocked by'),
+    );
     await page.reload();
+    await blocked;
     const loaded = await page.evaluate<{ name: string; size: number }[]>(
       `performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
          .map(({ name, encodedBodySize }) => ({ name, size: encodedBodySize }))`,
