@@ -17,7 +17,7 @@ export const QUOTAS = {
   signup_mails_per_day: 'E-mails from signup pages in 24 hours',
 } as const satisfies Record<QuotaName, string>;
 
-/** Lists what a store shares that its owner created in the console (ADR-0133). */
+/** Lists what a store shares that its owner created in the console (ADR-0031). */
 export const SHARED_QUOTAS = [
   'customers',
   'import_rows_per_day',

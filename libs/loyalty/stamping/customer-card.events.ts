@@ -1,6 +1,6 @@
 import type { EventTable } from '#platform/kernel/aggregate.js';
 
-/** The version of the card, its rewards and the store's settings that the decision was made with (ADR-0005). */
+/** The version of the card, its rewards and the store's settings that the decision was made with (ADR-0077). */
 type DecidedWith<Version> = { templateVersion: Version };
 
 /** The details that a stamping or a redemption may have. The note is personal and stored sealed. */

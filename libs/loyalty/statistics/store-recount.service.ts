@@ -78,7 +78,7 @@ export type RecountTarget = { accountId: number; timeZone: string; upTo: number 
 
 /**
  * Counts everything of a store anew, beside what is shown of it, a page at a time and in bounded memory: what does not fit is
- * written under a generation of its own (ADR-0138). Whoever reads the history and knows the time zone gets the same counts.
+ * written under a generation of its own (README.md). Whoever reads the history and knows the time zone gets the same counts.
  */
 export class StoreRecount {
   private readonly counts = new HourCounts();

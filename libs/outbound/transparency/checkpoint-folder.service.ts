@@ -55,7 +55,7 @@ export class CheckpointFiles {
   }
 
   /**
-   * Deletes old checkpoints that a later one covers (ADR-0105), one part of the folder at a time.
+   * Deletes old checkpoints that a later one covers (ADR-0036), one part of the folder at a time.
    * @param from the name at which the part begins; null: at the oldest
    * @returns how many were deleted, and where the next part begins; null: that was the last
    */

@@ -62,7 +62,7 @@ export async function measureFirstPaint(page: Page, url: string): Promise<number
   })`);
 }
 
-/** Prints a time that docs/performance.md has, if PAGE_TIMES is set. It depends on the machine, so no test expects it. */
+/** Prints a time that bench/notebook.md has, if PAGE_TIMES is set. It depends on the machine, so no test expects it. */
 export function printTime(what: string, bytes: number, paintMs: number): void {
   if (process.env['PAGE_TIMES'] === undefined) return;
   console.log(`${what}: ${bytes} bytes, first paint after ${Math.round(paintMs)} ms`);
