@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { MessageRecipientJson } from '#outbound/campaigns/message-recipient.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
 import { MailServer } from '../support/emulators/mail-server.js';
@@ -176,4 +177,56 @@ it('ANNOUNCE-20 The recipients of a message by SMS have its `arrival` once the p
     `/app/stores/${store.accountId}/messages/announcements/${body.id}`,
   );
   expect(page.text).toContain('Not delivered');
+});
+
+it('ANNOUNCE-21 A recipient who is no longer a customer has the `customer_name` null, and the `reason` `no_card` if nothing was sent', async () => {
+  const email = newAddress();
+  const { body: anna } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Anna', email, marketing_consent: true },
+    card_id: cardId,
+  });
+  const path = `${store.store}/announcements`;
+  const announce = async () => {
+    const content = { title: 'Open again', text: 'From eight.', channels: ['email'] };
+    const { body } = await store.post<{ id: number }>(path, content);
+    expect((await store.post(`${path}/${body.id}/send`, {})).status).toBe(200);
+    return body.id;
+  };
+  const findRecipient = async (id: number) => {
+    const { body } = await store.get<MessageRecipientJson[]>(`${path}/${id}/recipients`);
+    return body.find((one) => one.customer_id === anna.id);
+  };
+  const waitUntil = (id: number, state: string) =>
+    eventually(
+      () => findRecipient(id),
+      (one) => one?.state === state,
+    );
+  const sent = await announce();
+  await waitUntil(sent, 'sent');
+  const at = (hours: number) =>
+    new Date(Date.now() + hours * 3_600_000).toISOString().slice(11, 16);
+  const quiet = { quiet_from: at(-2), quiet_to: at(2) };
+  expect((await store.patch(`${store.store}/message_settings`, quiet)).status).toBe(200);
+  const unsent = await announce();
+  await waitUntil(unsent, 'queued');
+  expect((await store.post(`${store.store}/customers/${anna.id}/erase`)).status).toBe(204);
+  await service.running.database.query(
+    `update outgoing_messages set due_at = now() where announcement_id = $1 and state = 'queued'`,
+    [unsent],
+  );
+  expect(await waitUntil(unsent, 'skipped')).toMatchObject({
+    customer_name: null,
+    reason: 'no_card',
+  });
+  expect(await findRecipient(sent)).toMatchObject({
+    customer_name: null,
+    state: 'sent',
+    reason: null,
+  });
+  const browser = await signIn();
+  const { text } = await browser.get(
+    `/app/stores/${store.accountId}/messages/announcements/${unsent}`,
+  );
+  expect(text).toContain('No longer a customer');
+  expect(text).not.toMatch(/erased/i);
 });

@@ -29,7 +29,7 @@ export const CUSTOMER = {
   customer_name: field.text({
     optional: true,
     example: 'Anna Schmidt',
-    description: 'Their present name; null once they are erased.',
+    description: 'Their present name; null for somebody who is no longer a customer.',
   }),
 };
 

@@ -18,7 +18,7 @@ export type MessageRecipient = {
   announcementId: number | null;
   ruleId: number | null;
   customerId: number;
-  /** Null: they were erased. */
+  /** Null: they are no longer a customer. */
   customerName: string | null;
   customerCardId: number | null;
   state: RecipientState;

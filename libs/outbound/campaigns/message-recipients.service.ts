@@ -22,14 +22,17 @@ type CountRow = {
   count: number;
 };
 
-/** SQL of the name of a customer; null once they are erased. */
+/** SQL of the name of a customer; null once they are no longer one. */
 export const CUSTOMER_NAME = `(select concat_ws(' ', n.first_name, n.last_name) from customer_names n
   join customers e on e.id = n.id where n.id = m.customer_id and e.erased_at is null)`;
+
+/** SQL of why a message was not sent. An erased person is not told apart from somebody who has no card any more. */
+const REASON = `case m.reason when 'erased' then 'no_card' else m.reason end`;
 
 const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as "ruleId", m.customer_id as "customerId",
     ${CUSTOMER_NAME} as "customerName", m.customer_card_id as "customerCardId", m.state,
     case when m.state = 'skipped' then null else m.channel end as channel,
-    case when q.message_id is null then m.reason else 'silent' end as reason, m.arrival,
+    case when q.message_id is null then ${REASON} else 'silent' end as reason, m.arrival,
     case when m.state = 'queued' then m.due_at end as "dueAt", m.created_at as "createdAt", m.finished_at as "finishedAt"
   from outgoing_messages m left join silent_messages q on q.message_id = m.id`;
 
@@ -57,9 +60,9 @@ const IS_WAITING = `state = 'queued' and process is null and due_at > now() + in
 
 const COUNT_UNSENT = {
   name: 'campaign_messages_unsent',
-  text: `select state, reason, ${IS_WAITING} and attempts > 0 as "isRetry", count(*) as count,
+  text: `select state, ${REASON} as reason, ${IS_WAITING} and attempts > 0 as "isRetry", count(*) as count,
            min(case when ${IS_WAITING} then due_at end) as "dueAt"
-         from outgoing_messages where announcement_id = $1 and state in ('queued', 'failed', 'skipped')
+         from outgoing_messages m where announcement_id = $1 and state in ('queued', 'failed', 'skipped')
          group by 1, 2, 3, ${IS_WAITING} order by count desc`,
 };
 

@@ -50,7 +50,6 @@ export const MESSAGE_REASONS = [
   'sms_limit',
   'merged',
   'past',
-  'erased',
   'refused',
   'unknown',
   'silent',

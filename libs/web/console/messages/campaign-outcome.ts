@@ -87,7 +87,7 @@ export function toOccasionLine(
   { t: { messagePages: t } }: Localization,
 ): OccasionLine {
   return {
-    customer: customerName ?? t.recipients.erased,
+    customer: customerName ?? t.recipients.former,
     path: customerName === null ? null : `/app/stores/${id}/customers/${customerId}`,
     when: minute(at),
     channel: channel === null ? t.reach.unreached : t.channels[channel],

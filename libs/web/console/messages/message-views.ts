@@ -48,7 +48,7 @@ export type PreviewView = {
 
 type RecipientLine = {
   customer: string;
-  /** The page of the customer; null once they are erased. */
+  /** The page of the customer; null once they are no longer one. */
   path: string | null;
   channel: string;
   state: string;
@@ -207,7 +207,7 @@ function toRecipientLine(
 ): RecipientLine {
   const { customerName, channel, state, arrival, reason, finishedAt, dueAt, createdAt } = one;
   return {
-    customer: customerName ?? t.recipients.erased,
+    customer: customerName ?? t.recipients.former,
     path: customerName === null ? null : `${customers}/${one.customerId}`,
     channel: channel === null ? '' : t.channels[channel],
     state: arrival === null ? t.recipients.states[state] : outbox.states[arrival],
