@@ -106,7 +106,7 @@ program
   .action(() => {
     runProgram(() =>
       withServices(async (app) => {
-        for await (const one of listErasures(app.get(Pool))) console.log(JSON.stringify(one));
+        for await (const row of listErasures(app.get(Pool))) console.log(JSON.stringify(row));
       }),
     );
   });

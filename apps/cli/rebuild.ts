@@ -95,6 +95,8 @@ function createTask(table: string | undefined, repair: boolean): ReplayTask {
   const rows = readModels.filter((readModel) => isChosen(table, readModel.table));
   const claims = isChosen(table, CLAIMS);
   const tables =
-    rows.length === 0 && claims ? readModels.filter((one) => one.getClaimChanges) : rows;
+    rows.length === 0 && claims
+      ? readModels.filter(({ getClaimChanges }) => getClaimChanges)
+      : rows;
   return { tables, scope: { rows: rows.length > 0, claims, repair } };
 }

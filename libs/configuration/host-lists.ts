@@ -28,7 +28,7 @@ export const NO_EXCEPTIONS: ProxyExceptions = { names: [], ranges: [] };
 /** Parses a list as in NO_PROXY: names, which include those below them, addresses and ranges. */
 export function parseProxyExceptions(text: string): ProxyExceptions | undefined {
   const exceptions: ProxyExceptions = { names: [], ranges: [] };
-  for (const entry of text.split(',').map((one) => one.trim().toLowerCase())) {
+  for (const entry of text.split(',').map((part) => part.trim().toLowerCase())) {
     const range = isIP(entry) === 0 ? entry : `${entry}/${isIP(entry) === 4 ? 32 : 128}`;
     const ranges = parseRanges(range);
     if (Array.isArray(ranges)) exceptions.ranges.push(...ranges);
@@ -48,7 +48,7 @@ export function isProxyException(host: string, { names, ranges }: ProxyException
 
 /** Parses names of hosts, separated by commas. */
 export function parseNames(text: string): string[] | undefined {
-  const names = text.split(',').map((one) => one.trim().toLowerCase());
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
   return names.every(isListableName) ? names : undefined;
 }
 
@@ -64,7 +64,7 @@ function isListableName(text: string): boolean {
  */
 export function isListedName(hostname: string, names: readonly string[]): boolean {
   const name = hostname.toLowerCase().replace(/\.$/, '');
-  return names.some((one) =>
-    one.startsWith('.') ? name.endsWith(one) : name === one || name.endsWith(`.${one}`),
+  return names.some((listed) =>
+    listed.startsWith('.') ? name.endsWith(listed) : name === listed || name.endsWith(`.${listed}`),
   );
 }

@@ -42,8 +42,8 @@ describe('parseBrowser', () => {
   });
 
   it('keeps nothing of what it does not recognize', () => {
-    for (const other of [undefined, '', 'curl/8.5.0', '<script>Chrome/1', 'x'.repeat(10_000)]) {
-      expect(parseBrowser(other)).toBeNull();
+    for (const userAgent of [undefined, '', 'curl/8.5.0', '<script>Chrome/1', 'x'.repeat(10_000)]) {
+      expect(parseBrowser(userAgent)).toBeNull();
     }
   });
 });

@@ -146,6 +146,6 @@ export class Members {
       text: `select account_id from memberships where user_id = $1 and role = 'owner'`,
       values: [userId],
     });
-    return this.profiles.findProfiles(owned.map((one) => one.account_id));
+    return this.profiles.findProfiles(owned.map((row) => row.account_id));
   }
 }

@@ -17,8 +17,8 @@ const SERVICE_WORDS = [
   'sello tarjeta fidelidad cliente premio contraseña contrasena clave',
 ].flatMap((words) => words.split(' '));
 const LETTERS = new Map(
-  [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((one, i, all) =>
-    i % 2 === 0 ? [[one, all[i + 1] ?? ''] as const] : [],
+  [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((character, i, all) =>
+    i % 2 === 0 ? [[character, all[i + 1] ?? ''] as const] : [],
   ),
 );
 const ENDS = /^[^\p{L}]+|[^\p{L}]+$/gu;

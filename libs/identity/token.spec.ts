@@ -27,8 +27,8 @@ describe('a token', () => {
     );
     const withoutChecksum = token.slice(0, -16);
     const shorter = [token.slice(1), token.slice(0, -1), withoutChecksum, '', 'x'];
-    for (const other of [...variants, `${token}A`, ...shorter]) {
-      expect([other, hasValidChecksum(other, KEY)]).toEqual([other, false]);
+    for (const text of [...variants, `${token}A`, ...shorter]) {
+      expect([text, hasValidChecksum(text, KEY)]).toEqual([text, false]);
     }
   });
 

@@ -70,7 +70,7 @@ function removeOrphans(root, folder) {
   for (const file of listFiles(built, /[.]js$/)) {
     if (fs.existsSync(path.join(root, folder, file))) continue;
     if (fs.existsSync(path.join(root, folder, file.replace(/js$/, 'ts')))) continue;
-    for (const one of [file, `${file}.map`]) fs.rmSync(path.join(built, one), { force: true });
+    for (const name of [file, `${file}.map`]) fs.rmSync(path.join(built, name), { force: true });
   }
 }
 

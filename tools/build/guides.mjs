@@ -164,7 +164,7 @@ function groupSamples(tokens) {
     if (choice === undefined) {
       // Blank lines between two samples.
       if (token.type !== 'space' || last?.type !== 'samples') grouped.push(token);
-    } else if (last?.type === 'samples' && !last.samples.some((one) => one.choice === choice)) {
+    } else if (last?.type === 'samples' && !last.samples.some((item) => item.choice === choice)) {
       last.samples.push({ ...token, choice });
     } else {
       grouped.push({ type: 'samples', raw: '', samples: [{ ...token, choice }] });
@@ -182,7 +182,7 @@ function findChoice(info) {
 function renderSamples({ samples }) {
   const [{ text, lang }] = samples;
   if (samples.length === 1) return renderCode(text, lang);
-  const drawn = samples.map((one) => renderCode(one.text, one.lang, one.choice));
+  const drawn = samples.map((sample) => renderCode(sample.text, sample.lang, sample.choice));
   return `<div class="samples">\n${drawn.join('')}</div>\n`;
 }
 

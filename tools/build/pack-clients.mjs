@@ -75,7 +75,7 @@ function hashSources(root) {
 /** Builds and packs a copy below dist, where the compiler finds the packages of the project. */
 async function packTypescript(root) {
   const folder = path.join(root, 'dist', TARGET, 'build');
-  for (const file of listClientSources(root).filter((one) => one.startsWith(TYPESCRIPT))) {
+  for (const file of listClientSources(root).filter((source) => source.startsWith(TYPESCRIPT))) {
     fs.cpSync(path.join(root, file), path.join(folder, path.relative(TYPESCRIPT, file)));
   }
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
@@ -136,11 +136,11 @@ function renderMetadata({ text, list }, readme) {
     ['Summary', text('description')],
     ['License-Expression', text('license')],
     ['Keywords', list('keywords').join(',')],
-    ...list('classifiers').map((one) => ['Classifier', one]),
+    ...list('classifiers').map((classifier) => ['Classifier', classifier]),
     ['Requires-Python', text('requires-python')],
     ['Description-Content-Type', 'text/markdown'],
-    ...list('license-files').map((one) => ['License-File', one]),
-    ...list('dependencies').map((one) => ['Requires-Dist', one]),
+    ...list('license-files').map((license) => ['License-File', license]),
+    ...list('dependencies').map((dependency) => ['Requires-Dist', dependency]),
   ];
   return `${fields.map(([name, value]) => `${name}: ${value}\n`).join('')}\n${readme}`;
 }

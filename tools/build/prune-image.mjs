@@ -43,11 +43,11 @@ export function listPackages(folder) {
   return listFolders(folder).flatMap((name) => {
     const place = path.join(folder, name);
     if (name.startsWith('.')) return [];
-    const names = name.startsWith('@') ? listFolders(place).map((one) => `${name}/${one}`) : [name];
-    return names.flatMap((one) => {
-      const own = path.join(folder, one);
+    const names = name.startsWith('@') ? listFolders(place).map((sub) => `${name}/${sub}`) : [name];
+    return names.flatMap((packageName) => {
+      const own = path.join(folder, packageName);
       if (!fs.existsSync(path.join(own, 'package.json'))) return [];
-      return [{ name: one, place: own }, ...listPackages(path.join(own, 'node_modules'))];
+      return [{ name: packageName, place: own }, ...listPackages(path.join(own, 'node_modules'))];
     });
   });
 }

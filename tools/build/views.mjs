@@ -44,7 +44,7 @@ export function copyViews(root) {
 
 /** Removes languages that have no source any more: the folder says which there are. */
 function removeOldTexts(root) {
-  const [source, built] = [root, path.join(root, 'dist')].map((one) => path.join(one, TEXTS));
+  const [source, built] = [root, path.join(root, 'dist')].map((parent) => path.join(parent, TEXTS));
   if (!fs.existsSync(built)) return;
   for (const file of fs.readdirSync(built))
     if (file.endsWith('.json') && !fs.existsSync(path.join(source, file)))

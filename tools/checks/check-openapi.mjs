@@ -34,11 +34,11 @@ async function check(name) {
 /** Finds fields without a description, wherever a schema stands. */
 function findUndescribed(value, pointer) {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) => {
+  return Object.entries(value).flatMap(([key, item]) => {
     if (key === 'example' || key === 'examples' || key === 'default') return [];
-    const inside = findUndescribed(one, `${pointer}/${key}`);
+    const inside = findUndescribed(item, `${pointer}/${key}`);
     if (key !== 'properties') return inside;
-    const silent = Object.entries(one)
+    const silent = Object.entries(item)
       .filter(([, field]) => field.description === undefined)
       .map(([field]) => `${pointer}/${key}/${field}: has no description`);
     return [...silent, ...inside];

@@ -61,8 +61,8 @@ describe.each(['api', 'admin'] as const)('the OpenAPI document of the %s', (name
       const validate = ajv.getSchema(`document${at}/schema`);
       if (!validate) return [`${at}: no schema`];
       if (examples.length === 0) return [`${at}: no example`];
-      return examples.flatMap((one) =>
-        validate(one) ? [] : [`${at}: ${ajv.errorsText(validate.errors)}`],
+      return examples.flatMap((example) =>
+        validate(example) ? [] : [`${at}: ${ajv.errorsText(validate.errors)}`],
       );
     });
     expect(incomplete).toEqual([]);
@@ -87,10 +87,10 @@ type Body = { at: string; examples: unknown[] };
 
 function mediaTypes(value: unknown, at: string): Body[] {
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, one]) => {
+  return Object.entries(value).flatMap(([key, field]) => {
     const here = `${at}/${encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))}`;
-    if (!/^application\/.*json$/.test(key)) return mediaTypes(one, here);
-    const { example, examples } = one as {
+    if (!/^application\/.*json$/.test(key)) return mediaTypes(field, here);
+    const { example, examples } = field as {
       example?: unknown;
       examples?: Record<string, { value: unknown }>;
     };

@@ -98,7 +98,7 @@ function createLine({
 }) {
   const code = STATES[country] ? STATES[country][admin1code] : admin1code;
   const state = (COUNTRIES_WITH_REGIONS.has(country) && code) || '';
-  const others = alternatenames.filter((other) => isName(other) && isUsedIn(country, other));
+  const others = alternatenames.filter((name) => isName(name) && isUsedIn(country, name));
   const keys = new Set([name, ...others].map(toPlaceKey).filter((key) => key !== ''));
   const degrees = [place.latitude, place.longitude].map((angle) => Number(angle.toFixed(3)));
   return [country, state, population, ...degrees, [...keys].join('|')].join('\t');

@@ -28,7 +28,7 @@ export function renderPythonModels(document: OpenApiDocument): string {
   const all = [...Object.entries(schemas), ...bodies].filter(([, schema]) => schema.properties);
   const isCall = ([, schema]: readonly [string, Schema]) => !canBeClass(schema);
   // Python evaluates the types of a call at once, so the classes that it names come first.
-  const records = [...all.filter((one) => !isCall(one)), ...all.filter(isCall)].map(
+  const records = [...all.filter((record) => !isCall(record)), ...all.filter(isCall)].map(
     ([name, schema]) => renderTypedDict(name, schema),
   );
   return `"""The records of the Inkpad API, as they travel in JSON."""
@@ -47,7 +47,7 @@ export function renderPythonOperations(
   document: OpenApiDocument,
   { version, isAsync = false }: { version: string; isAsync?: boolean },
 ): string {
-  const methods = listOperations(document).map((one) => renderMethod(one, isAsync));
+  const methods = listOperations(document).map((operation) => renderMethod(operation, isAsync));
   return `"""The operations of the Inkpad API${isAsync ? ', for asyncio' : ''}."""
 
 ${GENERATED_PYTHON}
@@ -88,20 +88,20 @@ function canBeClass({ properties = {} }: Schema): boolean {
 
 function renderTypedDict(name: string, schema: Schema): string {
   const required = new Set(schema.required);
-  const fields = Object.entries(schema.properties ?? {}).map(([field, one]) => {
-    const type = renderType(one);
-    return { field, type: required.has(field) ? type : `NotRequired[${type}]`, one };
+  const fields = Object.entries(schema.properties ?? {}).map(([field, property]) => {
+    const type = renderType(property);
+    return { field, type: required.has(field) ? type : `NotRequired[${type}]`, property };
   });
   if (!canBeClass(schema)) {
-    const entries = fields.flatMap(({ field, type, one }) => [
-      ...renderComment(one.description, '        '),
+    const entries = fields.flatMap(({ field, type, property }) => [
+      ...renderComment(property.description, '        '),
       ...wrapType(`        "${field}": `, type, ','),
     ]);
     return `\n${name} = TypedDict(\n    "${name}",\n    {\n${entries.join('\n')}\n    },\n)`;
   }
-  const lines = fields.flatMap(({ field, type, one }) => [
+  const lines = fields.flatMap(({ field, type, property }) => [
     ...wrapType(`    ${field}: `, type),
-    ...renderDocstring(one.description, '    '),
+    ...renderDocstring(property.description, '    '),
   ]);
   return `\nclass ${name}(TypedDict):\n${renderDocstring(schema.description, '    ')
     .map((line) => `${line}\n`)
@@ -164,7 +164,7 @@ function renderMethod(
   return `    ${define} ${toPythonMethod(operation.operationId)}(\n${signature}\n    ) -> ${getResponseType(operation)}:
 ${renderDocstring(about.filter((text) => text !== '').join('\n\n'), '        ').join('\n')}
         return ${call}(
-${passed.map((one) => `            ${one},`).join('\n')}
+${passed.map((argument) => `            ${argument},`).join('\n')}
         )
 `;
 }
@@ -201,7 +201,7 @@ function getResponseType(operation: Operation): string {
 function renderType(schema: Schema, from = ''): string {
   if (schema.$ref) return from + getSchemaName(schema.$ref);
   const several = schema.oneOf ?? schema.anyOf;
-  if (several) return joinUnion(several.map((one) => renderType(one, from)));
+  if (several) return joinUnion(several.map((alternative) => renderType(alternative, from)));
   const types = [schema.type ?? 'object'].flat();
   if (schema.enum) {
     const values = schema.enum.filter((value) => value !== null);

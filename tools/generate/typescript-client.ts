@@ -102,7 +102,7 @@ function renderField(
 function renderType(schema: Schema, indent: string): string {
   if (schema.$ref) return renderName(getSchemaName(schema.$ref));
   const several = schema.oneOf ?? schema.anyOf;
-  if (several) return joinUnion(several.map((one) => renderType(one, indent)));
+  if (several) return joinUnion(several.map((alternative) => renderType(alternative, indent)));
   if (schema.enum) return joinUnion(schema.enum.map((value) => JSON.stringify(value)));
   return joinUnion(
     [schema.type ?? 'object'].flat().map((type) => renderPlainType(type, schema, indent)),

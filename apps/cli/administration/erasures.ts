@@ -52,12 +52,12 @@ export async function repeatErasures(
     }
   };
   for await (const line of list) {
-    const one = parseErasure(line);
-    if (one) await erase(one);
+    const erased = parseErasure(line);
+    if (erased) await erase(erased);
   }
   for (let after = 0; ;) {
     const { rows } = await app.get(Pool).query<Erased>(COME_BACK, [after]);
-    for (const one of rows) await erase(one);
+    for (const row of rows) await erase(row);
     const last = rows.at(-1);
     if (!last) return repeated;
     after = last.customer_id;

@@ -18,8 +18,8 @@ export function addPhoneCommands(program: Command): void {
   ).action(({ store }: { store?: number }) => {
     runList('conflicts', async (app) => {
       const rows: Conflict[] = [];
-      for await (const one of app.get(PhoneConflicts).find(store ?? null)) {
-        const { accountId, customerId, heldBy, maskedPhone } = one;
+      for await (const conflict of app.get(PhoneConflicts).find(store ?? null)) {
+        const { accountId, customerId, heldBy, maskedPhone } = conflict;
         rows.push({
           account_id: accountId,
           customer_id: customerId,

@@ -70,7 +70,7 @@ describe('the backup of a log in another engine', () => {
     const log = [createEvent('card-1', 0, 1), createEvent('card-1', 1, 2)];
     const positions = [500, 200, 199, 100, 99].map((n) => formatPosition(at(n)));
     const { positions: named } = await write(log, at(200), positions);
-    expect(new Map(named.map((one) => [one.position, one.event_id]))).toEqual(
+    expect(new Map(named.map((row) => [row.position, row.event_id]))).toEqual(
       new Map([
         [formatPosition(at(99)), null],
         [formatPosition(at(100)), log[0]?.id],

@@ -25,7 +25,7 @@ async function checkDatabase({ databaseUrl }: Config): Promise<Finding[]> {
     await connectFirst(databaseUrl, () => client.connect());
     const { rows } = await client.query<{ name: string }>('select name from migrations');
     const applied = new Set(rows.map((row) => row.name));
-    const missing = getMigrationNames(migrations).filter((one) => !applied.has(one));
+    const missing = getMigrationNames(migrations).filter((migration) => !applied.has(migration));
     return missing.length === 0
       ? [ok(name, 'its tables are up to date')]
       : [wrong(name, `it lacks ${missing.join(', ')}: run inkpad migrate`)];

@@ -88,9 +88,9 @@ function refuseWithoutDatabase(dataDir, command) {
   );
 }
 
-function describeHolder(dataDir, { pid, command: other }, command) {
-  return other
-    ? `${other} is working on ${dataDir} (process ${pid}): wait until it has ended, then run ${command}.`
+function describeHolder(dataDir, { pid, command: holder }, command) {
+  return holder
+    ? `${holder} is working on ${dataDir} (process ${pid}): wait until it has ended, then run ${command}.`
     : `Inkpad is running on ${dataDir} (process ${pid}): stop it, then run ${command} again.`;
 }
 

@@ -32,7 +32,8 @@ export class RebuildResults {
     table: string | undefined,
   ): void {
     if (table !== undefined) this.add(table, streams, []);
-    for (const one of differences) this.add(one.table, 0, [`${one.stream}: ${one.problem}`]);
+    for (const { table: name, stream, problem } of differences)
+      this.add(name, 0, [`${stream}: ${problem}`]);
     this.outdated += outdated;
     this.unrepaired += unrepaired;
     if (repaired > 0) this.isChanged = true;

@@ -76,7 +76,7 @@ export const expiryField = defineKind<string>((options) => {
 /** Declares a text that a store writes itself for a notification. @param purpose begins the description */
 export function messageField(name: keyof CardMessages, purpose: string, example: string) {
   const check = Check((text: string) => findMessageIssue(text, name));
-  const placeholders = PLACEHOLDERS[name].map((one) => `{${one}}`).join(', ');
+  const placeholders = PLACEHOLDERS[name].map((placeholder) => `{${placeholder}}`).join(', ');
   return defineKind<string>(
     (options) => Field(textKind(MAX_MESSAGE_LENGTH, check), options),
     TextProperty,

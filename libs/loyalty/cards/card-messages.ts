@@ -21,7 +21,7 @@ export function findMessageIssue(text: string, name: keyof CardMessages): Issue 
   const placeholders: readonly string[] = PLACEHOLDERS[name];
   const inBraces = [...text.matchAll(IN_BRACES)].map(([, inner = '']) => inner);
   if (inBraces.every((inner) => placeholders.includes(inner))) return undefined;
-  const names = placeholders.map((one) => `{${one}}`).join(', ');
+  const names = placeholders.map((placeholder) => `{${placeholder}}`).join(', ');
   return ISSUES.unknown_placeholder({ list: names });
 }
 

@@ -35,7 +35,7 @@ export function requestCardLinks(
   if (!cardIds.includes(customerCardId)) throw new NotFoundError('Customer card');
   const recent = (state.cardLinkRequests ?? []).filter(({ at }) => isWithin(DAY_MS, at, now));
   const isRepeated = recent.some(
-    (one) => one.customerCardId === customerCardId && isWithin(SAME_REQUEST_MS, one.at, now),
+    ({ customerCardId: id, at }) => id === customerCardId && isWithin(SAME_REQUEST_MS, at, now),
   );
   if (isRepeated || recent.length >= MAX_PER_DAY) return [];
   return [{ type: 'CardLinksRequested', data: { customerId: state.id, customerCardId } }];
@@ -47,7 +47,9 @@ export function withCardLinkRequest<S extends CardLinkState>(
   at: string,
 ): S {
   const now = new Date(at);
-  const recent = (state.cardLinkRequests ?? []).filter((one) => isWithin(DAY_MS, one.at, now));
+  const recent = (state.cardLinkRequests ?? []).filter((request) =>
+    isWithin(DAY_MS, request.at, now),
+  );
   return { ...state, cardLinkRequests: [...recent, { customerCardId, at }] };
 }
 

@@ -217,7 +217,7 @@ export function parseSearchTerm(term: string, country: string | null): SearchTer
   const phone = readPartOfPhone(term, country);
   return {
     text: pattern(foldCase(term)),
-    digits: phone ? [pattern(phone.anywhere), ...phone.atStart.map((one) => `${one}%`)] : [],
+    digits: phone ? [pattern(phone.anywhere), ...phone.atStart.map((prefix) => `${prefix}%`)] : [],
     exact: term,
     code: normalizeCardCode(term),
     uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,

@@ -243,7 +243,11 @@ describe('updateCustomer', () => {
         metadata,
       }));
     const hundred = customerUpdated({
-      externalReferences: references(100).map((one) => ({ ...one, createdAt: AT, updatedAt: AT })),
+      externalReferences: references(100).map((entry) => ({
+        ...entry,
+        createdAt: AT,
+        updatedAt: AT,
+      })),
     });
     scenario(customer, customerCreated, hundred)
       .when(update({ externalReferences: [{ source: 'crm', externalId: '1', metadata: {} }] }))
@@ -273,12 +277,12 @@ describe('updateCustomer', () => {
         errors: { external_references: ['of pos: metadata must have at most 50 keys'] },
       });
     const three = [0, 1, 2].flatMap((i) =>
-      of({}).map((one) => ({ ...one, externalId: `${i}`, metadata: { a: 'x'.repeat(10_000) } })),
+      of({}).map((data) => ({ ...data, externalId: `${i}`, metadata: { a: 'x'.repeat(10_000) } })),
     );
     const room = 32 * 1024 - Buffer.byteLength(JSON.stringify(three));
     const createFilled = (more: number) =>
-      three.map((one, i) =>
-        i === 0 ? { ...one, createdAt: one.createdAt + 'x'.repeat(more) } : one,
+      three.map((reference, i) =>
+        i === 0 ? { ...reference, createdAt: reference.createdAt + 'x'.repeat(more) } : reference,
       );
     expect(findReferencesIssue(createFilled(room))?.message).toBeUndefined();
     expect(findReferencesIssue(createFilled(room + 1))?.message).toBe(

@@ -20,7 +20,7 @@ export function upsertReferences(
   now: Date,
 ): ExternalReference[] {
   const at = now.toISOString();
-  const references = new Map(current.map((one) => [createReferenceKey(one), one]));
+  const references = new Map(current.map((before) => [createReferenceKey(before), before]));
   for (const { source, externalId, metadata } of input) {
     const key = createReferenceKey({ source, externalId });
     const previous = references.get(key);

@@ -87,8 +87,8 @@ function toCardPreviews(
       added.filter(({ intoId }) => intoId === id).map(({ fromId }) => fromId),
     );
     const addedStamps = cards
-      .filter((one) => sourceIds.has(one.id))
-      .reduce((sum, one) => sum + one.stampsCount, 0);
+      .filter((candidate) => sourceIds.has(candidate.id))
+      .reduce((sum, candidate) => sum + candidate.stampsCount, 0);
     return [{ cardId, stamps, added: addedStamps, isMoved: false }];
   });
 }

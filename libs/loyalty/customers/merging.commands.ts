@@ -213,7 +213,7 @@ function getBoth(
 
 /** @throws ConflictError when customers were merged into these two, or unmerged, since the measurement */
 function assertMeasured({ merges }: PersonSize, ...customers: Customer[]): void {
-  const count = customers.reduce((sum, one) => sum + (one.merges?.length ?? 0), 0);
+  const count = customers.reduce((sum, customer) => sum + (customer.merges?.length ?? 0), 0);
   if (merges !== count) throw new ConflictError();
 }
 

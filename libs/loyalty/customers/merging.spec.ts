@@ -362,13 +362,13 @@ describe('unmergeCustomers', () => {
   it('undoes several merges one by one, the last one first', () => {
     const second = { lastName: 'Tal', metadata: { b: 2 }, externalReferences: [reference('B')] };
     const third = { phone: '+4915112345678', metadata: { b: 3, c: 3 } };
-    const one = [customerCreated(1, { email: 'one@x.example' })];
+    const events = [customerCreated(1, { email: 'one@x.example' })];
     const [two, three] = [person(2, second), person(3, third)];
-    const state = () => scenario(customer, ...one).state();
+    const state = () => scenario(customer, ...events).state();
     const first = mergeCustomers(state(), two, CARDS);
-    one.push(...first.survivor);
+    events.push(...first.survivor);
     const last = mergeCustomers(state(), three, CARDS);
-    one.push(...last.survivor);
+    events.push(...last.survivor);
     const additions = { cards: CARDS, fields: ['lastName'], metadataKeys: ['b'] };
     const merges = [
       { ...additions, customerId: 2, references: [{ source: 'till', externalId: 'B' }] },
@@ -376,12 +376,12 @@ describe('unmergeCustomers', () => {
     ];
     expect(state()).toMatchObject({ merges, holds: [2, 3], lastName: 'Tal', phone: third.phone });
     const away = person(3, third, ...last.other);
-    one.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
+    events.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
     expect(state()).toMatchObject({ merges: [merges[0]], holds: [2, 3], phone: null });
-    one.push(...mergeCustomers(state(), three, CARDS).survivor);
+    events.push(...mergeCustomers(state(), three, CARDS).survivor);
     expect(state()).toMatchObject({ merges, holds: [2, 3] });
-    one.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
-    one.push(...unmergeCustomers(state(), person(2, second, ...first.other), NOWHERE).survivor);
+    events.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
+    events.push(...unmergeCustomers(state(), person(2, second, ...first.other), NOWHERE).survivor);
     expect(state()).toMatchObject({ merges: [], lastName: null, externalReferences: [] });
   });
 

@@ -233,7 +233,7 @@ function splitReturned(
   }
   const theirs = new Set(references.map(createReferenceKey));
   const ownReferences = survivor.externalReferences.filter(
-    (one) => !theirs.has(createReferenceKey(one)),
+    (reference) => !theirs.has(createReferenceKey(reference)),
   );
   const now = new Map(
     survivor.externalReferences.map((reference) => [createReferenceKey(reference), reference]),
@@ -251,7 +251,7 @@ function splitReturned(
       phone: other.phone === null ? null : (normalizePhone(other.phone, country) ?? other.phone),
       ...Object.fromEntries(untouched.map((name) => [name, survivor[name]])),
       externalReferences: other.externalReferences.map(
-        (one) => now.get(createReferenceKey(one)) ?? one,
+        (reference) => now.get(createReferenceKey(reference)) ?? reference,
       ),
     },
   };
@@ -310,7 +310,7 @@ function findStillTransferred(
     ...(phone !== undefined && same('phone') && { phone }),
     ...(externalReferences && {
       externalReferences: state.externalReferences.filter(
-        (one) => !theirs.has(createReferenceKey(one)),
+        (reference) => !theirs.has(createReferenceKey(reference)),
       ),
     }),
   };

@@ -50,7 +50,7 @@ export class RewardsController {
     @Paged() pages: PageReader,
   ): Promise<RewardJson[]> {
     const filter = { cardId, active, updatedSince: updated_since };
-    const key = (one: RewardJson) => [one.card_id, one.position, one.stamps_required, one.id];
+    const key = (row: RewardJson) => [row.card_id, row.position, row.stamps_required, row.id];
     return time === null
       ? pages.getPage(page, (range) => this.rewards.list(accountId, filter, range), key)
       : pages.getPageFrom(page, await this.rewards.listPast(accountId, filter, time), key);

@@ -31,7 +31,7 @@ export function absorbUnlocked<C extends Unlocks>(
 /** Says that rewards from here on are unlocked by something else than the last merge. */
 export function endAdding<C extends Unlocks>(card: C): C {
   if (card.absorptions?.at(-1)?.isBeingAdded !== true) return card;
-  return mapAbsorptions(card, (one) => ({ ...one, isBeingAdded: false }));
+  return mapAbsorptions(card, (absorption) => ({ ...absorption, isBeingAdded: false }));
 }
 
 /** Unlocks a reward. One that the card has already by a merge is only announced, for what the merge has brought. */
@@ -40,9 +40,11 @@ export function unlockReward<C extends Unlocks>(card: C, reward: UnlockedReward)
   const unlocked = mergeUnlocked(card.unlocked, [reward]);
   const isAdding = card.absorptions?.at(-1)?.isBeingAdded === true;
   if (isBrought) return { ...card, unlocked };
-  return mapAbsorptions({ ...card, unlocked }, (one) => {
-    if (!isAdding) return { ...one, unlocked: mergeUnlocked(one.unlocked, [reward]) };
-    return one.isBeingAdded ? { ...one, reached: mergeUnlocked(one.reached, [reward]) } : one;
+  return mapAbsorptions({ ...card, unlocked }, (entry) => {
+    if (!isAdding) return { ...entry, unlocked: mergeUnlocked(entry.unlocked, [reward]) };
+    return entry.isBeingAdded
+      ? { ...entry, reached: mergeUnlocked(entry.reached, [reward]) }
+      : entry;
   });
 }
 
@@ -54,10 +56,10 @@ export function lockRewards<C extends Unlocks>(
   const locked = new Set(card.unlocked.filter(isLocked).map(({ rewardId }) => rewardId));
   const keep = (rewards: UnlockedReward[]) =>
     rewards.filter(({ rewardId }) => !locked.has(rewardId));
-  return mapAbsorptions({ ...card, unlocked: keep(card.unlocked) }, (one) => ({
-    ...one,
-    unlocked: keep(one.unlocked),
-    reached: keep(one.reached),
+  return mapAbsorptions({ ...card, unlocked: keep(card.unlocked) }, (absorption) => ({
+    ...absorption,
+    unlocked: keep(absorption.unlocked),
+    reached: keep(absorption.reached),
   }));
 }
 
@@ -87,7 +89,7 @@ export function giveBackUnlocked<C extends Unlocks>(
 /** Changes the absorptions, and leaves the field out where there are none. */
 function mapAbsorptions<C extends Unlocks>(
   { absorptions = [], ...card }: C,
-  change: (one: Absorption) => Absorption,
+  change: (absorption: Absorption) => Absorption,
 ): C {
   return { ...card, ...(absorptions.length > 0 && { absorptions: absorptions.map(change) }) } as C;
 }

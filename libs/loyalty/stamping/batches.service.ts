@@ -99,7 +99,7 @@ export class BatchesService {
     { accountId }: CommandContext,
     operations: ParsedOperation[],
   ): Promise<Target[]> {
-    const inputs = operations.flatMap((one) => ('input' in one ? [one.input] : []));
+    const inputs = operations.flatMap((target) => ('input' in target ? [target.input] : []));
     const codes = inputs.flatMap(({ code }) => (code === null ? [] : [code]));
     const matches = await this.customerCards.findPathsByCode(accountId, codes);
     const ids = inputs.flatMap(({ customer_card_id: id }) => (id === null ? [] : [id]));

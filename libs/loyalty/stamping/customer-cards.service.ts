@@ -161,7 +161,7 @@ export class CustomerCardsService {
     const paths = new Map<number, CardPath>();
     let pending = ids.map((id) => ({ id, current: id }));
     while (pending.length > 0) {
-      const current = [...new Set(pending.map((one) => one.current))];
+      const current = [...new Set(pending.map((path) => path.current))];
       const loaded = await this.readModels.loadAll(customerCardReadModel, current);
       const merged: typeof pending = [];
       for (const { id, current } of pending) {

@@ -20,7 +20,7 @@ const visit = (at: string, more: Partial<Visit> = {}): Visit => ({
 /** Counts a step with all visits of the customer. */
 function addVisits(counts: HourCounts, visits: Visit[], step: Step): void {
   const counter = new VisitCounter(counts, BERLIN, step);
-  for (const one of visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq)) counter.add(one);
+  for (const next of visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq)) counter.add(next);
 }
 
 function count(visits: Visit[], upTo = serial + 1): [string, Partial<Record<Count, number>>][] {

@@ -70,6 +70,6 @@ function measureCharacter(character: string): number {
   const ascii = ASCII[(first.codePointAt(0) ?? 0) - FIRST_ASCII];
   const ems = ascii ?? KINDS.find(([kind]) => kind.test(first))?.[1] ?? OTHER;
   // Scripts such as Devanagari join letters to one character.
-  const joinedCount = others.filter((one) => /\p{L}/u.test(one)).length;
+  const joinedCount = others.filter((part) => /\p{L}/u.test(part)).length;
   return ems + joinedCount * OTHER;
 }

@@ -109,16 +109,16 @@ export function toAnnouncementAttributes<I extends UpdateAnnouncementDto>(input:
 
 const renderAnnouncement = derive.toJsonWith(RESPONSE);
 
-export function toAnnouncementJson(one: Announcement, counts: MessageCounts): AnnouncementJson {
+export function toAnnouncementJson(row: Announcement, counts: MessageCounts): AnnouncementJson {
   return renderAnnouncement(
-    { ...one, ...one.trigger },
+    { ...row, ...row.trigger },
     {
-      sendAt: one.sendAt?.toISOString() ?? null,
+      sendAt: row.sendAt?.toISOString() ?? null,
       counts: toMessageCountsJson(counts),
-      createdAt: one.createdAt.toISOString(),
-      updatedAt: one.updatedAt.toISOString(),
-      startedAt: one.startedAt?.toISOString() ?? null,
-      finishedAt: one.finishedAt?.toISOString() ?? null,
+      createdAt: row.createdAt.toISOString(),
+      updatedAt: row.updatedAt.toISOString(),
+      startedAt: row.startedAt?.toISOString() ?? null,
+      finishedAt: row.finishedAt?.toISOString() ?? null,
     },
   );
 }

@@ -53,7 +53,7 @@ export class CampaignAddressing {
     const people = await this.audiences.findNext(accountId, trigger, lastCustomerId, BATCH_SIZE);
     const dueAt = new Date(getNowMs());
     const message = { source: { announcementId: id }, customerCardId: null, content: null, dueAt };
-    const messages = people.map((one) => this.audiences.createMessage(job, one, message));
+    const messages = people.map((person) => this.audiences.createMessage(job, person, message));
     await this.queue.address(job, messages, people.at(-1)?.customerId ?? null);
   }
 

@@ -130,7 +130,7 @@ export class CampaignMessages implements MessageKind {
     { person }: Addressee,
     refused: readonly HolderChannel[],
   ): Choice {
-    const left = channels.filter((one) => !refused.includes(one));
+    const left = channels.filter((candidate) => !refused.includes(candidate));
     const { channel, reasons } = chooseChannel(person, left, this.audiences.setUp);
     if (channel !== null) return { channel, reason: null };
     const formerReason = refused.length > 0 ? message.reason : null;

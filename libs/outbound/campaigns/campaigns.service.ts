@@ -89,8 +89,8 @@ export class CampaignsService {
     const campaigns = await query<CountedCampaign<K>>(this.pool, { ...statement, values });
     const uncounted = campaigns.filter(({ counts }) => counts === null).map(({ id }) => id);
     const counts = await this.recipients.count(kind, uncounted);
-    return campaigns.map((one) =>
-      toCampaignJson<K>(one, one.counts ?? counts.get(one.id) ?? NO_MESSAGES),
+    return campaigns.map((campaign) =>
+      toCampaignJson<K>(campaign, campaign.counts ?? counts.get(campaign.id) ?? NO_MESSAGES),
     );
   }
 

@@ -20,7 +20,7 @@ describe('listCelebrations', () => {
 
   it('celebrates 29 February on the 28th of years that have none', () => {
     const days = (year: number) =>
-      list(`${year}-02-27T12:00:00Z`, `${year}-03-01T12:00:00Z`).map((one) => one.slice(0, 10));
+      list(`${year}-02-27T12:00:00Z`, `${year}-03-01T12:00:00Z`).map((time) => time.slice(0, 10));
     expect(days(2027)).toEqual(['2027-02-28', '2027-02-29', '2027-03-01']);
     expect(days(2028)).toEqual(['2028-02-28', '2028-02-29', '2028-03-01']);
   });

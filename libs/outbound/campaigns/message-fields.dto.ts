@@ -122,10 +122,10 @@ export function toReachJson({ people, reached, byChannel, reasons }: Reach): Rea
       sms: byChannel.sms,
     },
     unreached: people - reached,
-    reasons: reasons.map((one) => ({
-      channel: one.channel,
-      reason: one.reason,
-      people: one.people,
+    reasons: reasons.map(({ channel, reason, people: count }) => ({
+      channel,
+      reason,
+      people: count,
     })),
   };
 }

@@ -92,11 +92,11 @@ export const COUNTS = {
 
 const renderRecipient = derive.toJsonWith(RECIPIENT);
 
-export function toMessageRecipientJson(one: MessageRecipient): MessageRecipientJson {
-  return renderRecipient(one, {
-    dueAt: one.dueAt?.toISOString() ?? null,
-    createdAt: one.createdAt.toISOString(),
-    finishedAt: one.finishedAt?.toISOString() ?? null,
+export function toMessageRecipientJson(recipient: MessageRecipient): MessageRecipientJson {
+  return renderRecipient(recipient, {
+    dueAt: recipient.dueAt?.toISOString() ?? null,
+    createdAt: recipient.createdAt.toISOString(),
+    finishedAt: recipient.finishedAt?.toISOString() ?? null,
   });
 }
 

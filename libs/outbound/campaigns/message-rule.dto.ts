@@ -189,6 +189,6 @@ export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReach
 
 const renderOccasion = derive.toJsonWith(REACHED);
 
-export function toRuleOccasionJson(one: RuleOccasion): RuleOccasionJson {
-  return renderOccasion(one, { at: one.at.toISOString() });
+export function toRuleOccasionJson(occasion: RuleOccasion): RuleOccasionJson {
+  return renderOccasion(occasion, { at: occasion.at.toISOString() });
 }

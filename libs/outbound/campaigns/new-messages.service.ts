@@ -32,18 +32,18 @@ const INSERT = {
 /** Enqueues messages, in the caller's transaction. One that is there already, for the same occasion, is not repeated. */
 export async function insertMessages(client: pg.ClientBase, messages: NewMessage[]): Promise<void> {
   if (messages.length === 0) return;
-  const rows = messages.map((one) => ({
-    account_id: one.accountId,
-    announcement_id: 'announcementId' in one.source ? one.source.announcementId : null,
-    rule_id: 'ruleId' in one.source ? one.source.ruleId : null,
-    occasion: 'ruleId' in one.source ? one.source.occasion : null,
-    customer_id: one.customerId,
-    customer_card_id: one.customerCardId,
-    title: one.content?.title ?? null,
-    text: one.content?.text ?? null,
-    channel: one.channel,
-    reason: one.reason,
-    due_at: one.dueAt.toISOString(),
+  const rows = messages.map((message) => ({
+    account_id: message.accountId,
+    announcement_id: 'announcementId' in message.source ? message.source.announcementId : null,
+    rule_id: 'ruleId' in message.source ? message.source.ruleId : null,
+    occasion: 'ruleId' in message.source ? message.source.occasion : null,
+    customer_id: message.customerId,
+    customer_card_id: message.customerCardId,
+    title: message.content?.title ?? null,
+    text: message.content?.text ?? null,
+    channel: message.channel,
+    reason: message.reason,
+    due_at: message.dueAt.toISOString(),
   }));
   await client.query({ ...INSERT, values: [JSON.stringify(rows)] });
 }

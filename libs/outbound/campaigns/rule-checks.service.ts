@@ -139,7 +139,7 @@ export class RuleChecks {
     maxPerWeek: number,
   ): Promise<NewMessage[]> {
     if (occasions.length === 0) return [];
-    const ids = [...new Set(occasions.map((one) => one.customer_id))];
+    const ids = [...new Set(occasions.map((row) => row.customer_id))];
     const addressees = await this.audiences.findAddressees(ids, client);
     const { rows } = await client.query<{ customer_id: number; count: number }>({
       ...RECENT,
@@ -147,18 +147,18 @@ export class RuleChecks {
     });
     const recent = new Map(rows.map((row) => [row.customer_id, row.count]));
     const { id: ruleId, title, text } = rule;
-    return occasions.flatMap((one) => {
-      const addressee = addressees.get(one.customer_id);
+    return occasions.flatMap((row) => {
+      const addressee = addressees.get(row.customer_id);
       // Whoever was erased by then is not told apart from somebody for whom there was no occasion.
       if (!addressee) return [];
       const message = this.audiences.createMessage(rule, addressee, {
-        source: { ruleId, occasion: one.occasion },
-        customerCardId: one.customer_card_id,
+        source: { ruleId, occasion: row.occasion },
+        customerCardId: row.customer_card_id,
         content: { title, text },
-        dueAt: one.at,
+        dueAt: row.at,
       });
       const count = recent.get(addressee.customerId) ?? 0;
-      const reason: MessageReason | null = isPast(rule, one)
+      const reason: MessageReason | null = isPast(rule, row)
         ? 'past'
         : (message.reason ?? (count >= maxPerWeek ? 'weekly_limit' : null));
       if (reason !== null) return [{ ...message, channel: null, reason }];

@@ -27,8 +27,8 @@ export function choosePlate(pixels: RgbaPixels, ground: string): LogoPlate {
   if (isOpaque(pixels)) return { ground: findEdgeColor(pixels), isNeeded: false };
   const colors = [...countColors(pixels)];
   const total = colors.reduce((sum, [, count]) => sum + count, 0);
-  const share = (other: string) => {
-    const visible = colors.filter(([color]) => computeContrast(color, other) >= VISIBLE);
+  const share = (background: string) => {
+    const visible = colors.filter(([color]) => computeContrast(color, background) >= VISIBLE);
     return total === 0 ? 1 : visible.reduce((sum, [, count]) => sum + count, 0) / total;
   };
   if (share(ground) >= MIN_VISIBLE_SHARE) return { ground, isNeeded: false };

@@ -187,7 +187,7 @@ function listSpellings(words: string[]): string[] {
   const key = toPlaceKey(words.join(' '));
   const [first = '', ...rest] = key.split(' ');
   const others = SPELLINGS[first] ?? [];
-  return key === '' ? [] : [key, ...others.map((other) => [other, ...rest].join(' '))];
+  return key === '' ? [] : [key, ...others.map((spelling) => [spelling, ...rest].join(' '))];
 }
 
 /** Lists every run of words, the longest first, and the last first among those of one length. */

@@ -79,7 +79,7 @@ export class CardLinkRequests {
   private async nameCards(client: pg.PoolClient, issued: IssuedCard[]): Promise<void> {
     await client.query({
       ...NAME_CARDS,
-      values: [issued.map((one) => one.customerId), issued.map((one) => one.customerCardId)],
+      values: [issued.map((card) => card.customerId), issued.map((card) => card.customerCardId)],
     });
   }
 

@@ -78,7 +78,7 @@ export function findMessageRequests(events: StoredEvent[]): {
       case 'CustomerCardIssued': {
         const { customerId, id } = event.data as CustomerCardIssued['data'];
         const waiting = requests.find(
-          (one) => one.customerId === customerId && one.customerCardId === null,
+          (request) => request.customerId === customerId && request.customerCardId === null,
         );
         if (waiting) waiting.customerCardId = id;
         else if (!issued.has(customerId)) issued.set(customerId, id);
@@ -87,7 +87,7 @@ export function findMessageRequests(events: StoredEvent[]): {
       case 'CardLinksRequested': {
         const { customerId, customerCardId } = event.data as CardLinksRequested['data'];
         const request = toMessageRequest(event, customerId, customerCardId);
-        if (!requests.some((one) => isRepeat(request, one))) requests.push(request);
+        if (!requests.some((earlier) => isRepeat(request, earlier))) requests.push(request);
         break;
       }
       default:

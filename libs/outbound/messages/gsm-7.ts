@@ -78,8 +78,8 @@ export function measureSms(text: string): SmsSize {
   const septets = countSeptets(text);
   const [alphabet, single, part] =
     septets === undefined ? (['ucs2', 70, 67] as const) : (['gsm7', MAX_SMS_SEPTETS, 153] as const);
-  const units = [...text].map((one) =>
-    septets === undefined ? one.length : (countSeptets(one) ?? 0),
+  const units = [...text].map((character) =>
+    septets === undefined ? character.length : (countSeptets(character) ?? 0),
   );
   const length = units.reduce((sum, unit) => sum + unit, 0);
   if (length <= single) return { alphabet, parts: 1, used: length, left: single - length };
@@ -98,7 +98,9 @@ export function measureSms(text: string): SmsSize {
  */
 export function toPlainText(text: string): string {
   const characters = [...text.normalize('NFC')];
-  const plain = characters.map((one, i) => toPlainCharacter(one, characters[i - 1] ?? '')).join('');
+  const plain = characters
+    .map((sign, i) => toPlainCharacter(sign, characters[i - 1] ?? ''))
+    .join('');
   const visible = plain.replaceAll(INVISIBLE, '');
   return countSeptets(visible) === undefined ? plain : visible;
 }

@@ -150,7 +150,7 @@ export function countReach(
       reasons.set(key, { channel, reason, people: before + group.people });
     }
   }
-  const places = (one: { channel: HolderChannel }) => channels.indexOf(one.channel);
+  const places = (entry: { channel: HolderChannel }) => channels.indexOf(entry.channel);
   return {
     people,
     reached,

@@ -93,7 +93,7 @@ export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
       contact,
     }),
     pictures:
-      pictures === null ? [] : [pictures.logo, pictures.strip].filter((one) => one !== null),
+      pictures === null ? [] : [pictures.logo, pictures.strip].filter((image) => image !== null),
   };
 }
 

@@ -193,8 +193,11 @@ describe('a request', () => {
     const waiting = Promise.allSettled([send()]);
     await connections.close();
     const later = Promise.allSettled([send()]);
-    for (const one of [...(await pending), ...(await waiting), ...(await later)]) {
-      expect(one).toEqual({ status: 'rejected', reason: expect.any(errors.ClientDestroyedError) });
+    for (const result of [...(await pending), ...(await waiting), ...(await later)]) {
+      expect(result).toEqual({
+        status: 'rejected',
+        reason: expect.any(errors.ClientDestroyedError),
+      });
     }
     await waitUntilClosed(sockets.length);
   });

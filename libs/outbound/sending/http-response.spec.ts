@@ -326,7 +326,7 @@ describe('HttpResponse', () => {
 
     it('refuses a response of random pieces or reads it as Node.js does', async () => {
       const some = (pieces: string[], maxLength: number) =>
-        fc.array(fc.constantFrom(...pieces), { maxLength }).map((one) => one.join(''));
+        fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
       const texts = fc
         .tuple(some(LINES, 1), some(FIELDS, 4), some(CHUNKS, 6), some(PIECES, 8))
         .map(([line, fields, body, rest]) => `${line || OK}${fields}\r\n${body}${rest}`);
@@ -500,8 +500,8 @@ function applyEdit(text: string, { at, deleteCount, insertion }: Edit): string {
 
 function validResponses(): fc.Arbitrary<string> {
   const bytes = (limit: number) =>
-    fc.uint8Array({ maxLength: limit }).map((one) => Buffer.from(one).toString('latin1'));
-  const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).map((one) => `x-${one}`);
+    fc.uint8Array({ maxLength: limit }).map((octets) => Buffer.from(octets).toString('latin1'));
+  const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).map((token) => `x-${token}`);
   const text = fc.stringMatching(/^[\t\x20-\x7e\x80-\xff]{0,20}$/);
   const blank = fc.constantFrom('', ' ', '  ', '\t');
   const field = fc
@@ -521,7 +521,7 @@ function validResponses(): fc.Arbitrary<string> {
   const chunked = fc
     .tuple(
       fc.array(
-        bytes(30).filter((one) => one !== ''),
+        bytes(30).filter((chunk) => chunk !== ''),
         { maxLength: 4 },
       ),
       fc.array(field, { maxLength: 2 }),
@@ -529,7 +529,7 @@ function validResponses(): fc.Arbitrary<string> {
     )
     .map(([chunks, trailers, extension]) => ({
       fields: 'Transfer-Encoding: chunked\r\n',
-      body: `${chunks.map((one) => `${size(one)}${extension}\r\n${one}\r\n`).join('')}0\r\n${trailers.join('')}\r\n`,
+      body: `${chunks.map((chunk) => `${size(chunk)}${extension}\r\n${chunk}\r\n`).join('')}0\r\n${trailers.join('')}\r\n`,
     }));
   const framing = fc.oneof(
     chunked,

@@ -93,8 +93,8 @@ export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   const { replaced, mentioned } = findEmbeddedAddresses(parsed);
   const judged = replaced.length > 0 ? replaced : [parsed];
   return (
-    [parsed, ...mentioned].some((one) => isInRanges(one, NEVER_ALLOWED)) ||
-    judged.some((one) => !isAllowed(one, rules))
+    [parsed, ...mentioned].some((candidate) => isInRanges(candidate, NEVER_ALLOWED)) ||
+    judged.some((candidate) => !isAllowed(candidate, rules))
   );
 }
 
@@ -246,9 +246,9 @@ function findEmbeddedAddresses(address: IpAddress): Embedded {
     const last = at(12, 13, 14, 15);
     // Only its network knows the prefix: every reading that fits has to be allowed.
     const fitting = readings.slice(0, -1).filter(({ fits }) => fits);
-    const replaced = fitting.map(({ ipv4 }) => ipv4).filter((one) => !isZero(one));
+    const replaced = fitting.map(({ ipv4 }) => ipv4).filter((candidate) => !isZero(candidate));
     if (!isZero(last) || replaced.length === 0) replaced.push(last);
-    const mentioned = readings.map(({ ipv4 }) => ipv4).filter((one) => one.octets[0] !== 0);
+    const mentioned = readings.map(({ ipv4 }) => ipv4).filter(({ octets }) => octets[0] !== 0);
     return { replaced, mentioned };
   }
   // The bit of globally unique IPv4 addresses may be set or not.

@@ -311,9 +311,9 @@ describe('toAuditedChanges', () => {
   });
 
   it('says that a URL has changed, but not how', () => {
-    const one = { ...before, targetUrl: 'https://a.example/?key=1' };
+    const first = { ...before, targetUrl: 'https://a.example/?key=1' };
     const maskedUrl = 'https://a.example/…';
-    expect(toAuditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
+    expect(toAuditedChanges(first, { ...first, targetUrl: 'https://a.example/?key=2' })).toEqual({
       target_url: { from: maskedUrl, to: maskedUrl },
     });
   });

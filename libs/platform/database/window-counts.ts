@@ -107,7 +107,7 @@ export class WindowCounts {
   /** @returns by the key in hex */
   private async addAll(by: Queryable, keys: Buffer[], window: Window): Promise<Map<string, Count>> {
     const events = new Map<string, number>();
-    for (const key of keys.map((one) => one.toString('hex')).sort()) {
+    for (const key of keys.map((buffer) => buffer.toString('hex')).sort()) {
       events.set(key, (events.get(key) ?? 0) + 1);
     }
     const unique = [...events.keys()].map((key) => Buffer.from(key, 'hex'));

@@ -92,7 +92,7 @@ export function isExpectedBody(request: FastifyRequest): boolean {
   const mediaType = getMediaType(request) ?? '';
   if (mediaType === UNNAMED) return kind === 'picture' || kind === 'file';
   const kinds = Object.keys(MEDIA_TYPES) as BodyKind[];
-  return kind === kinds.find((one) => MEDIA_TYPES[one].includes(mediaType));
+  return kind === kinds.find((candidate) => MEDIA_TYPES[candidate].includes(mediaType));
 }
 
 /** Returns the media type of the body, without parameters. */

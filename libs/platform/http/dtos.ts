@@ -275,7 +275,7 @@ function compileField(
           about.value = value;
           about.object = object;
           const isValid = each
-            ? Array.isArray(value) && value.every((one) => instance.validate(one, about) === true)
+            ? Array.isArray(value) && value.every((item) => instance.validate(item, about) === true)
             : instance.validate(value, about) === true;
           about.value = undefined;
           about.object = NO_OBJECT;

@@ -38,7 +38,7 @@ function getMessage(property: string, check: string, value: unknown): string | u
   const metadata = getMetadataStorage()
     .getTargetValidationMetadatas(Kinds, '', true, false)
     // a check without a name has that of its type
-    .find((one) => one.propertyName === property && (one.name || one.type) === check);
+    .find((rule) => rule.propertyName === property && (rule.name || rule.type) === check);
   const context = metadata?.context as Issue | ((value: unknown) => Issue | undefined) | undefined;
   return (typeof context === 'function' ? context(value) : context)?.message;
 }

@@ -99,7 +99,7 @@ export function countFields({ rawHeaders }: IncomingMessage, name: string): numb
  * Tells whether the client has the version with the tag. Weak tags match like strong ones (RFC 9110, section 13.1.2).
  */
 export function matchesEtag(etag: string, ifNoneMatch: string | undefined): boolean {
-  const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+  const tags = (ifNoneMatch ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.some((tag) => tag === '*' || tag === etag);
 }
 

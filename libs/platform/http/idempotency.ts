@@ -84,7 +84,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     };
     server.addHook('onRoute', (route) => {
       const isForPrograms = isApiRoute(route.url) || isAdminRoute(route.url);
-      if (!isForPrograms || ![route.method].flat().some((one) => WRITE_METHODS.has(one))) return;
+      if (!isForPrograms || ![route.method].flat().some((name) => WRITE_METHODS.has(name))) return;
       route.preHandler = [route.preHandler ?? []].flat().concat(claim);
       route.onSend = [route.onSend ?? []].flat().concat(save);
     });

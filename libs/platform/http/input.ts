@@ -45,7 +45,7 @@ export function recordInputTypes(): MethodDecorator {
     const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, target.constructor, name) ??
       {}) as Record<string, { index: number }>;
     const typeOf = (kind: RouteParamtypes) => {
-      const key = Object.keys(parameters).find((one) => one.startsWith(`${kind}:`));
+      const key = Object.keys(parameters).find((parameter) => parameter.startsWith(`${kind}:`));
       return (key === undefined ? undefined : types[parameters[key]?.index ?? -1]) ?? null;
     };
     const inputTypes: InputTypes = {
@@ -121,7 +121,7 @@ export function readInput(
 function takeInput(request: FastifyRequest, takes: InputTypes, { query, body, refused }: Input) {
   if (refused) {
     const errors = toUnknownErrors(refused, takes.body);
-    const others = [query, body].flatMap((one) => Object.entries(one?.errors ?? {}));
+    const others = [query, body].flatMap((part) => Object.entries(part?.errors ?? {}));
     for (const [field, issues] of others) {
       errors.set(field, [...(errors.get(field) ?? []), ...issues]);
     }

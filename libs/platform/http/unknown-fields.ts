@@ -75,8 +75,8 @@ function collectInner(
 ): void {
   if (isObject(value)) collect(unknown, inner, value, path);
   if (!Array.isArray(value)) return;
-  for (const [i, one] of value.entries()) {
-    if (isObject(one)) collect(unknown, inner, one, [...path, String(i)]);
+  for (const [i, item] of value.entries()) {
+    if (isObject(item)) collect(unknown, inner, item, [...path, String(i)]);
   }
 }
 

@@ -7,10 +7,10 @@ const key = randomBytes(32);
 
 describe('sealing', () => {
   it('seal gives another result each time, and open reads each', () => {
-    const one = seal(key, Buffer.from('Änne'), 'here');
+    const first = seal(key, Buffer.from('Änne'), 'here');
     const two = seal(key, Buffer.from('Änne'), 'here');
-    expect(one.equals(two)).toBe(false);
-    expect(open(key, one, 'here').toString()).toBe('Änne');
+    expect(first.equals(two)).toBe(false);
+    expect(open(key, first, 'here').toString()).toBe('Änne');
   });
 
   it('open refuses another context, another key and changed data', () => {

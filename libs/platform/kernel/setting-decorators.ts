@@ -174,7 +174,7 @@ function parseFlag(text: string): boolean | undefined {
 
 export function parseOrigins(text: string): string[] | undefined {
   const origins = text.split(',').map((origin) => origin.trim());
-  const isValid = origins.every((one) => one === '*' || isOrigin(one));
+  const isValid = origins.every((origin) => origin === '*' || isOrigin(origin));
   return isValid ? origins : undefined;
 }
 

@@ -70,8 +70,8 @@ export type OperationGroup = {
 
 export function listOperationGroups(document: OpenApiDocument): OperationGroup[] {
   const all = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => {
-      const operation = one as unknown as DocumentedOperation;
+    Object.entries(methods).map(([method, value]) => {
+      const operation = value as unknown as DocumentedOperation;
       return { tag: operation.tags[0], operation: toOperation(document, method, path, operation) };
     }),
   );
@@ -98,7 +98,9 @@ function toOperation(
   operation: DocumentedOperation,
 ): Operation {
   const { operationId: id, tags, summary, description = '', responses } = operation;
-  const parameters = (operation.parameters ?? []).map((one) => resolve<Parameter>(document, one));
+  const parameters = (operation.parameters ?? []).map((parameter) =>
+    resolve<Parameter>(document, parameter),
+  );
   const [status, success] = Object.entries(responses).find(([code]) => code.startsWith('2')) ?? [];
   if (status === undefined || success === undefined) throw new Error(`${id} has no success`);
   const response = resolve<Response>(document, success);
@@ -169,7 +171,7 @@ function toBody(
   };
 }
 
-function resolve<T>(document: OpenApiDocument, one: T | { $ref: string }): T {
-  const { $ref } = one as { $ref?: string };
-  return $ref === undefined ? (one as T) : findReference<T>(document, $ref);
+function resolve<T>(document: OpenApiDocument, value: T | { $ref: string }): T {
+  const { $ref } = value as { $ref?: string };
+  return $ref === undefined ? (value as T) : findReference<T>(document, $ref);
 }

@@ -32,7 +32,7 @@ export function createPostmanCollection(document: OpenApiDocument, publicUrl: st
     description: tag.description,
     item: listOperations(document)
       .filter(({ operation }) => operation.tags.includes(tag.name))
-      .map((one) => toItem(document, one, ids)),
+      .map((route) => toItem(document, route, ids)),
   }));
   const variables: Variable[] = [
     { key: 'base_url', value: publicUrl },
@@ -46,7 +46,7 @@ export function createPostmanCollection(document: OpenApiDocument, publicUrl: st
       schema: SCHEMA,
     },
     auth: { type: 'bearer', bearer: [{ key: 'token', value: '{{token}}', type: 'string' }] },
-    variable: variables.map((one) => ({ ...one, type: 'string' })),
+    variable: variables.map((variable) => ({ ...variable, type: 'string' })),
     item: folders.filter(({ item }) => item.length > 0),
   };
 }
@@ -87,18 +87,19 @@ function toRequest(
   { path, method, operation }: Route,
   ids: Map<string, string>,
 ): Node {
-  const parameters = (operation.parameters ?? []).map((one) => resolve(document, one));
+  const parameters = (operation.parameters ?? []).map((parameter) => resolve(document, parameter));
   const segments = path.split('/').slice(1);
   const variable = segments.flatMap((segment, i) => {
     const [, name] = /^\{(.+)\}$/.exec(segment) ?? [];
     if (name === undefined) return [];
     const key = nameVariable(name, segments[i - 1]);
-    const { example = 1, description = '' } = parameters.find((one) => one.name === name) ?? {};
+    const { example = 1, description = '' } =
+      parameters.find((parameter) => parameter.name === name) ?? {};
     if (!ids.has(key)) ids.set(key, String(example));
     return [{ key: name, value: `{{${key}}}`, description }];
   });
   const query = parameters
-    .filter((one) => one.in === 'query')
+    .filter((parameter) => parameter.in === 'query')
     .map(({ name, description = '', example = '' }) => ({
       key: name,
       value: String(example),
@@ -144,10 +145,10 @@ function toBody(type: string, example: unknown): Node {
   };
 }
 
-function resolve({ components }: OpenApiDocument, one: Parameter | { $ref: string }): Parameter {
-  if (!('$ref' in one)) return one;
+function resolve({ components }: OpenApiDocument, value: Parameter | { $ref: string }): Parameter {
+  if (!('$ref' in value)) return value;
   const shared = (components as { parameters: Record<string, Parameter> }).parameters;
-  const parameter = shared[one.$ref.replace('#/components/parameters/', '')];
-  if (!parameter) throw new Error(`${one.$ref} is not in the OpenAPI document`);
+  const parameter = shared[value.$ref.replace('#/components/parameters/', '')];
+  if (!parameter) throw new Error(`${value.$ref} is not in the OpenAPI document`);
   return parameter;
 }

@@ -54,11 +54,11 @@ function trim(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(trim);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
-      if (key !== 'headers' || typeof one !== 'object' || one === null) {
-        return [[key, trim(one)]];
+    Object.entries(value).flatMap(([key, field]): [string, unknown][] => {
+      if (key !== 'headers' || typeof field !== 'object' || field === null) {
+        return [[key, trim(field)]];
       }
-      const own = Object.entries(one as Node).filter(([name]) => !DOCUMENTED_ONCE.has(name));
+      const own = Object.entries(field as Node).filter(([name]) => !DOCUMENTED_ONCE.has(name));
       return own.length === 0 ? [] : [[key, Object.fromEntries(own)]];
     }),
   );

@@ -61,18 +61,18 @@ const CONVERSIONS: Readonly<Record<string, (value: unknown) => unknown>> = {
  */
 export function convertArguments({ type, items, properties }: JsonSchema, value: unknown): unknown {
   if (Array.isArray(value)) {
-    return value.map((one) => convertArguments((items ?? {}) as JsonSchema, one));
+    return value.map((item) => convertArguments((items ?? {}) as JsonSchema, item));
   }
   if (typeof value !== 'object' || value === null) {
     return CONVERSIONS[String(type)]?.(value) ?? value;
   }
   const schemas = (properties ?? {}) as Readonly<Record<string, JsonSchema>>;
   const entries = Object.entries(value)
-    .map(([name, one]: [string, unknown]) => [
+    .map(([name, item]: [string, unknown]) => [
       name,
-      name === 'metadata' ? one : convertArguments(schemas[name] ?? {}, one),
+      name === 'metadata' ? item : convertArguments(schemas[name] ?? {}, item),
     ])
-    .filter(([, one]) => one !== null);
+    .filter(([, item]) => item !== null);
   return Object.fromEntries(entries) as unknown;
 }
 

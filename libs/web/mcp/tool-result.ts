@@ -155,12 +155,12 @@ export function markTexts(value: unknown, key: string, publicUrl: string): unkno
   if (typeof value === 'string') {
     return isOwnText(value, key, publicUrl) ? value : { untrusted_text: value };
   }
-  if (Array.isArray(value)) return value.map((one) => markTexts(one, key, publicUrl));
+  if (Array.isArray(value)) return value.map((item) => markTexts(item, key, publicUrl));
   if (typeof value !== 'object' || value === null) return value;
   // Here the names of the fields are somebody else's too.
   if (key === 'metadata') return { untrusted_text: JSON.stringify(value) };
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, markTexts(one, name, publicUrl)]),
+    Object.entries(value).map(([name, item]) => [name, markTexts(item, name, publicUrl)]),
   );
 }
 

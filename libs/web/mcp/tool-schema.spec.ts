@@ -39,8 +39,8 @@ describe('describeTool', () => {
   it('describes every argument of every tool, in its objects too', () => {
     const missing: string[] = [];
     const visit = (schema: Record<string, unknown>, place: string) => {
-      for (const [name, one] of Object.entries((schema['properties'] ?? {}) as object)) {
-        const field = one as Record<string, unknown>;
+      for (const [name, property] of Object.entries((schema['properties'] ?? {}) as object)) {
+        const field = property as Record<string, unknown>;
         // An object of all fields of a record says as much by its name.
         const isDescribed = typeof field['description'] === 'string' || 'properties' in field;
         if (!isDescribed) missing.push(`${place}.${name}`);
@@ -66,7 +66,7 @@ describe('describeTool', () => {
       .map(
         ({ description, inputSchema }) => description.length + JSON.stringify(inputSchema).length,
       )
-      .reduce((sum, one) => sum + one, 0);
+      .reduce((sum, size) => sum + size, 0);
     expect(length).toBeLessThan(30_000);
   });
 

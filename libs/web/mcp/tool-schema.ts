@@ -166,9 +166,9 @@ function simplify(document: OpenApiDocument, reference: JsonSchema): JsonSchema 
     ...(isSchema(items) && { items: simplify(document, items) }),
     ...(isSchema(properties) && {
       properties: Object.fromEntries(
-        Object.entries(properties).map(([name, one]) => [
+        Object.entries(properties).map(([name, property]) => [
           name,
-          simplify(document, one as JsonSchema),
+          simplify(document, property as JsonSchema),
         ]),
       ),
       additionalProperties: false,
@@ -179,7 +179,7 @@ function simplify(document: OpenApiDocument, reference: JsonSchema): JsonSchema 
 
 function withoutNull(keyword: string, value: unknown): unknown {
   if (!Array.isArray(value) || keyword === 'required') return value;
-  const rest = value.filter((one) => one !== null && one !== 'null');
+  const rest = value.filter((item) => item !== null && item !== 'null');
   return keyword === 'type' && rest.length === 1 ? rest[0] : rest;
 }
 

@@ -60,7 +60,7 @@ export function defineForm<D extends object, const N extends keyof D & string>(
           const value: boolean | string | string[] = values[name as N];
           if (typeof value === 'string') return [[name, { value, ...toLimits(field) }]];
           if (typeof value === 'boolean') return [[name, { checked: value }]];
-          return value.map((one) => [`${name}:${one}`, { checked: true }]);
+          return value.map((choice) => [`${name}:${choice}`, { checked: true }]);
         }),
       ),
   };

@@ -21,8 +21,8 @@ describe('assertOwnSite', () => {
     for (const site of ['cross-site', 'same-site', 'none']) {
       expect([site, isAccepted({ origin, 'sec-fetch-site': site })]).toEqual([site, false]);
     }
-    for (const other of ['https://evil.example', 'http://cards.example', 'null', '']) {
-      expect([other, isAccepted({ origin: other })]).toEqual([other, false]);
+    for (const site of ['https://evil.example', 'http://cards.example', 'null', '']) {
+      expect([site, isAccepted({ origin: site })]).toEqual([site, false]);
     }
     expect(isAccepted({})).toBe(false);
   });

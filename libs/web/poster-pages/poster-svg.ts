@@ -35,7 +35,7 @@ function renderShape(
   paper: Pick<Drawing, 'width' | 'height'>,
 ): string {
   if (shape.kind === 'turned') {
-    const inner = shape.shapes.map((one) => renderShape(one, outline, paper)).join('');
+    const inner = shape.shapes.map((part) => renderShape(part, outline, paper)).join('');
     const centre = `${formatLength(paper.width / 2)} ${formatLength(paper.height / 2)}`;
     return `<g transform="rotate(180 ${centre})">${inner}</g>`;
   }

@@ -239,7 +239,7 @@ export class PostersConsoleController {
         base: buildPath(store),
         cards,
         localization,
-        toUrls: (one) => this.toUrls(one),
+        toUrls: (poster) => this.toUrls(poster),
       },
     );
     return showPage({

@@ -9,7 +9,7 @@ type Sheet = { width: number; height: number };
 /** Moves a shape down. */
 export function moveDown(shape: DrawnShape, by: number): DrawnShape {
   return shape.kind === 'turned'
-    ? { ...shape, shapes: shape.shapes.map((one) => moveDown(one, -by)) }
+    ? { ...shape, shapes: shape.shapes.map((part) => moveDown(part, -by)) }
     : { ...shape, y: shape.y + by };
 }
 

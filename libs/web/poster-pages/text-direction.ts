@@ -58,8 +58,8 @@ function findLevels(parts: string[]): number[] {
   });
   return levels.map((level, i) => {
     if (level !== null) return level;
-    const before = levels.slice(0, i).findLast((one) => one !== null) ?? base;
-    const after = levels.slice(i).find((one) => one !== null) ?? base;
+    const before = levels.slice(0, i).findLast((neighbor) => neighbor !== null) ?? base;
+    const after = levels.slice(i).find((neighbor) => neighbor !== null) ?? base;
     // Spaces around a number are those of the text around it.
     const sides = [before, after].map((side) => (side === 2 && base === 0 ? 1 : side));
     return sides[0] === sides[1] ? (sides[0] ?? base) : base;

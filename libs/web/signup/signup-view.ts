@@ -231,7 +231,7 @@ function createFields(
         parts: listBirthdayParts(values, localization),
         ...createAgeHint(poster, localization),
       }),
-  ].filter((one) => one !== false);
+  ].filter((item) => item !== false);
 }
 
 function renderFieldError(

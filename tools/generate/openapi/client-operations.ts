@@ -56,7 +56,7 @@ export function listOperations({ paths }: OpenApiDocument) {
 
 /** Lists the parameters of an operation in its path or query. */
 export function listParameters({ parameters = [] }: Operation, place: 'path' | 'query') {
-  return parameters.filter((one): one is Parameter => 'name' in one && one.in === place);
+  return parameters.filter((item): item is Parameter => 'name' in item && item.in === place);
 }
 
 export function findSuccess({ responses }: Operation) {

@@ -92,7 +92,7 @@ export function renderPythonSample({
     ...(body === undefined ? [] : [`body=${renderPythonLiteral(body)}`]),
     ...(picture ? ['body=open("strip.png", "rb").read()'] : []),
     ...(file ? ['body=open("customers.csv", "rb").read()'] : []),
-  ].map((one) => `    ${one},\n`);
+  ].map((parameter) => `    ${parameter},\n`);
   return `import os
 
 from inkpad import Inkpad
@@ -124,7 +124,7 @@ function renderPythonLiteral(value: unknown): string {
   // JSON's strings and numbers are Python's as well.
   if (typeof value !== 'object') return JSON.stringify(value);
   const fields = Object.entries(value).map(
-    ([key, one]) => `${JSON.stringify(key)}: ${renderPythonLiteral(one)}`,
+    ([key, field]) => `${JSON.stringify(key)}: ${renderPythonLiteral(field)}`,
   );
   return `{${fields.join(', ')}}`;
 }
@@ -138,9 +138,9 @@ function renderTypescriptLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(renderTypescriptLiteral).join(', ')}]`;
   if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const fields = Object.entries(value).map(([key, one]) => {
+  const fields = Object.entries(value).map(([key, field]) => {
     const name = /^[A-Za-z_]\w*$/.test(key) ? key : renderTypescriptLiteral(key);
-    return `${name}: ${renderTypescriptLiteral(one)}`;
+    return `${name}: ${renderTypescriptLiteral(field)}`;
   });
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;
 }

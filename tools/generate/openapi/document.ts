@@ -109,7 +109,7 @@ function assemble(
       name,
       description,
     })),
-    paths: mapValues(paths, (one) => mapValues(one, openOperation)),
+    paths: mapValues(paths, (methods) => mapValues(methods, openOperation)),
     ...(webhooks && { webhooks }),
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', description: token } },
@@ -132,8 +132,8 @@ function pickHeaders(paths: Mapped, responses: unknown): Record<string, unknown>
 /** Lists the tags of operations in their order. */
 function listTags(paths: Mapped): Tag[] {
   const used = new Set(
-    Object.values(paths).flatMap((one) =>
-      Object.values(one).flatMap((operation) => operation['tags'] as string[]),
+    Object.values(paths).flatMap((methods) =>
+      Object.values(methods).flatMap((operation) => operation['tags'] as string[]),
     ),
   );
   return [...tags.values()]
@@ -158,7 +158,7 @@ function openComponents(
   paths: Record<string, Record<string, Record<string, unknown>>>,
   received: unknown,
 ): Record<string, JsonSchema> {
-  const operations = Object.values(paths).flatMap((one) => Object.values(one));
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
   const requests = collectReachable(
     components,
     operations.map(({ parameters, requestBody = null }) => [parameters, requestBody]),

@@ -10,7 +10,7 @@ export function openResponseSchema(value: unknown): unknown {
   return mapSchemas(value, ({ enum: values, ...schema }) => {
     const open = 'properties' in schema ? { additionalProperties: true, ...schema } : { ...schema };
     if (!Array.isArray(values)) return open;
-    const texts = values.filter((one) => typeof one === 'string');
+    const texts = values.filter((item) => typeof item === 'string');
     return texts.length === 0 ? open : { ...open, 'x-extensible-enum': texts };
   });
 }
@@ -55,17 +55,20 @@ function describeDefault(value: unknown): string | undefined {
 const DATA = new Set(['example', 'examples', 'default', 'enum', 'const', 'required']);
 
 function mapSchemas(value: unknown, map: (schema: JsonSchema) => JsonSchema): unknown {
-  if (Array.isArray(value)) return value.map((one) => mapSchemas(one, map));
+  if (Array.isArray(value)) return value.map((item) => mapSchemas(item, map));
   if (typeof value !== 'object' || value === null) return value;
   const inner = Object.fromEntries(
-    Object.entries(value).map(([key, one]) => [key, DATA.has(key) ? one : mapProperties(key, one)]),
+    Object.entries(value).map(([key, item]) => [
+      key,
+      DATA.has(key) ? item : mapProperties(key, item),
+    ]),
   );
   return addFormat(map(inner));
 
-  function mapProperties(key: string, one: unknown): unknown {
-    if (key !== 'properties') return mapSchemas(one, map);
+  function mapProperties(key: string, field: unknown): unknown {
+    if (key !== 'properties') return mapSchemas(field, map);
     return Object.fromEntries(
-      Object.entries(one as object).map(([name, schema]) => [name, mapSchemas(schema, map)]),
+      Object.entries(field as object).map(([name, schema]) => [name, mapSchemas(schema, map)]),
     );
   }
 }

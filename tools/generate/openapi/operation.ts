@@ -94,8 +94,8 @@ export function createOperation(
 ): OpenApiObject {
   const method = route.method.toUpperCase();
   const writes = method !== 'GET';
-  const parameters = (operation.parameters ?? []).map((one) => createParameter(one, route.path));
-  const query = parameters.filter((one) => one.in === 'query');
+  const parameters = (operation.parameters ?? []).map((item) => createParameter(item, route.path));
+  const query = parameters.filter((parameter) => parameter.in === 'query');
   const body = findBodySchema(operation, schemas);
   const example = body && schemas.example(body, 'input');
   return {
@@ -226,7 +226,7 @@ function createSamples(
     method,
     url: path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(ids[name])),
     path: ids,
-    query: collectExamples(parameters.filter((one) => one.in === 'query')),
+    query: collectExamples(parameters.filter((parameter) => parameter.in === 'query')),
     body,
     picture: spec.picture !== undefined,
     file: spec.file !== undefined,

@@ -75,12 +75,12 @@ export class Schemas {
     if (typeof properties === 'object' && properties !== null) {
       const required = Array.isArray(schema['required']) ? schema['required'] : [];
       const visible = Object.entries(properties as Record<string, JsonSchema>).filter(
-        ([field, one]) =>
-          io === 'output' || required.includes(field) || 'examples' in this.resolve(one),
+        ([field, property]) =>
+          io === 'output' || required.includes(field) || 'examples' in this.resolve(property),
       );
       if (visible.length === 0) throw new Error(`no example for ${path || 'an empty object'}`);
       return Object.fromEntries(
-        visible.map(([field, one]) => [field, this.example(one, io, `${path}.${field}`)]),
+        visible.map(([field, property]) => [field, this.example(property, io, `${path}.${field}`)]),
       );
     }
     if (Array.isArray(type) && type.includes('null')) return null;
@@ -130,11 +130,11 @@ function publishValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const { example, required, properties, allOf, ...rest } = value as JsonSchema;
   const flat: JsonSchema = Array.isArray(allOf) ? { ...(allOf[0] as JsonSchema) } : {};
-  for (const [key, one] of Object.entries(rest))
-    flat[key] = VALUES.has(key) ? one : publishValue(one);
+  for (const [key, field] of Object.entries(rest))
+    flat[key] = VALUES.has(key) ? field : publishValue(field);
   if (properties !== undefined) {
     flat['properties'] = Object.fromEntries(
-      Object.entries(properties as object).map(([name, one]) => [name, publishValue(one)]),
+      Object.entries(properties as object).map(([name, field]) => [name, publishValue(field)]),
     );
   }
   if (Array.isArray(required) && required.length > 0) flat['required'] = required;

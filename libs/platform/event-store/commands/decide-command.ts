@@ -139,8 +139,8 @@ export class CommandDecider {
       : decision;
     const meta = createMeta(command.context, now, occurredAt);
     const own = createWrite(command, { state, head }, events, meta);
-    const created = (newStreams ?? NONE).map((one) =>
-      createWrite(one, { state: undefined, head: null }, one.events, meta),
+    const created = (newStreams ?? NONE).map((stream) =>
+      createWrite(stream, { state: undefined, head: null }, stream.events, meta),
     );
     const response = command.respond({
       state: own.state,

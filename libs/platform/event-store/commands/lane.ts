@@ -94,8 +94,12 @@ export class Lanes<P extends Waiting> {
     } else {
       const batch = [next];
       lane.shift();
-      for (let [one] = lane; one && !isHold(one) && batch.length < BATCH_SIZE; [one] = lane) {
-        batch.push(one);
+      for (
+        let [first] = lane;
+        first && !isHold(first) && batch.length < BATCH_SIZE;
+        [first] = lane
+      ) {
+        batch.push(first);
         lane.shift();
       }
       this.options.run(name, batch, losses);

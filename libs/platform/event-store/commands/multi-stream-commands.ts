@@ -129,7 +129,7 @@ export class MultiStreamCommands {
   ): Promise<R> {
     const { keyed } = plan.context;
     const loaded = await this.loadStreams(inputs.streams);
-    const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
+    const states = new Map([...loaded].map(([stream, projection]) => [stream, projection.state]));
     const findState = ((readModel: AnyReadModel, id: number) =>
       states.get(toStreamName(readModel, id))) as FindState;
     const now = getDecisionTime(states.values());

@@ -349,7 +349,7 @@ export class EventStoreDbReader {
     const fromRevision = direction === FORWARDS ? START : END;
     const [event] = await this.readPage(
       (client) => client.readStream(streamName, { fromRevision, direction, maxCount: 1 }),
-      (one) => one,
+      (resolved) => resolved,
       streamName,
     );
     return event;

@@ -31,8 +31,8 @@ function read(changes: object) {
   const foreign: ForeignEvent[] = [];
   const settings: StreamSettings[] = [];
   const streams = new OwnStreams('ours_', ['thing-', 'small_thing-'], {
-    addEvent: (one) => foreign.push(one),
-    addSettings: (one) => settings.push(one),
+    addEvent: (event) => foreign.push(event),
+    addSettings: (event) => settings.push(event),
   });
   const recorded = { ...OURS, ...changes } as unknown as JSONRecordedEvent;
   return { event: streams.toStoredEvent(recorded), foreign, settings };

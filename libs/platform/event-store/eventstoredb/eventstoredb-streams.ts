@@ -32,7 +32,7 @@ export class OwnStreams {
     private readonly foreignEvents?: Pick<ForeignEvents, 'addEvent' | 'addSettings'>,
   ) {
     this.ownPrefixes = beginnings.map((beginning) => prefix + beginning);
-    this.prefixes = [...this.ownPrefixes, ...this.ownPrefixes.map((one) => `$$${one}`)];
+    this.prefixes = [...this.ownPrefixes, ...this.ownPrefixes.map((own) => `$$${own}`)];
   }
 
   getStreamName(stream: string): string {
@@ -101,7 +101,7 @@ function parseMetadata(metadata: unknown): Metadata | undefined {
     isObject(actor) &&
     isCount(actor['id']) &&
     [actor['type'], metadata['channel'], metadata['requestId']].every(isText) &&
-    [actor['name'], commandId, causationId].every((one) => one === undefined || isText(one)) &&
+    [actor['name'], commandId, causationId].every((id) => id === undefined || isText(id)) &&
     [metadata['occurredAt'], metadata['recordedAt']].every(isTime) &&
     isCount(metadata['schemaVersion']) &&
     metadata['schemaVersion'] > 0 &&

@@ -272,10 +272,9 @@ export function needsTransaction({ cap, content: { moves, ...content } }: Intent
 
 export function getReadModelUpdates(content: IntentContent): ReadModelUpdate[] {
   const { accountId } = content;
-  return prepareWrites(content).flatMap((one) => {
-    const { row, stream } = one.write;
-    return row ? [{ accountId, stream, head: one.head, row }] : [];
-  });
+  return prepareWrites(content).flatMap(({ head, write: { row, stream } }) =>
+    row ? [{ accountId, stream, head, row }] : [],
+  );
 }
 
 /**

@@ -50,10 +50,10 @@ describe('computeEffectiveTimes', () => {
         const [start, end] = [Math.min(a, b), Math.max(a, b)];
         const effectiveTimes = computeEffectiveTimes(start, recorded, end);
         expect(effectiveTimes).toHaveLength(recorded.length);
-        effectiveTimes.forEach((one, i) => {
-          expect(one).toBeGreaterThanOrEqual(i === 0 ? start : (effectiveTimes[i - 1] ?? 0));
-          expect(one).toBeLessThanOrEqual(end);
-          expect(recorded[i] !== recorded[i - 1] || one === effectiveTimes[i - 1]).toBe(true);
+        effectiveTimes.forEach((at, i) => {
+          expect(at).toBeGreaterThanOrEqual(i === 0 ? start : (effectiveTimes[i - 1] ?? 0));
+          expect(at).toBeLessThanOrEqual(end);
+          expect(recorded[i] !== recorded[i - 1] || at === effectiveTimes[i - 1]).toBe(true);
         });
       }),
     );

@@ -65,7 +65,7 @@ export class PastCounts {
     { position }: PointInTime,
   ): Promise<Map<number, number>> {
     const names = Object.keys(changes);
-    const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
+    const cases = names.map((key) => `when '${key}' then ${changes[key]}`).join(' ');
     const rows = await query<CountRow>(this.pool, {
       name,
       text: `${PLACE}
@@ -73,7 +73,7 @@ export class PastCounts {
           coalesce(sum(case h.name ${cases} end) filter (where h.seq is not null), 0) as count
         from place p
         left join history h on h.account_id = $3 and h.${ownerColumn} = any ($2) and h.seq < p.seq
-          and h.name in (${names.map((one) => `'${one}'`).join(', ')})
+          and h.name in (${names.map((key) => `'${key}'`).join(', ')})
         group by p.reached, h.${ownerColumn}`,
       values: [formatPosition({ ...position, prepare: position.prepare + 1n }), owners, accountId],
     });

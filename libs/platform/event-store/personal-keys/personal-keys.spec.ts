@@ -68,17 +68,17 @@ describe('the personal data of an event', () => {
   }
 
   it('is sealed, unlike the other data, and opens in its own event', async () => {
-    const one = await toStored(event(ID, 'ItemsAdded'));
-    expect(one.data).toEqual({ subjectId: NOBODY, items: 1, personal: expect.any(String) });
-    expect(JSON.stringify(one.data)).not.toContain('oat');
-    const [opened] = await createPersonalKeys(1).openEvents([one]);
+    const stored = await toStored(event(ID, 'ItemsAdded'));
+    expect(stored.data).toEqual({ subjectId: NOBODY, items: 1, personal: expect.any(String) });
+    expect(JSON.stringify(stored.data)).not.toContain('oat');
+    const [opened] = await createPersonalKeys(1).openEvents([stored]);
     expect(opened?.data).toEqual(event(ID, 'ItemsAdded').data);
   });
 
   it('opens neither in another event nor in one of another type', async () => {
-    const one = await toStored(event(ID, 'ItemsAdded'));
+    const stored = await toStored(event(ID, 'ItemsAdded'));
     for (const other of [event(OTHER_ID, 'ItemsAdded'), event(ID, 'ItemsRemoved')]) {
-      const moved = { ...(await toStored(other)), data: one.data };
+      const moved = { ...(await toStored(other)), data: stored.data };
       await expect(createPersonalKeys(1).openEvents([moved])).rejects.toThrow();
     }
   });

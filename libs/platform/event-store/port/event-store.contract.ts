@@ -136,7 +136,7 @@ export function eventStoreContract(
             return {
               ...write,
               expected,
-              events: write.events.map((one) => ({ ...one, data: { n } })),
+              events: write.events.map((template) => ({ ...template, data: { n } })),
             };
           },
           canFollow: () => false,

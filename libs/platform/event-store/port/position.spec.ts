@@ -11,7 +11,7 @@ const position = fc.record({
 describe('a position', () => {
   it('is unchanged after formatPosition and parsePosition', () => {
     fc.assert(
-      fc.property(position, (one) => expect(parsePosition(formatPosition(one))).toEqual(one)),
+      fc.property(position, (value) => expect(parsePosition(formatPosition(value))).toEqual(value)),
     );
     expect(formatPosition(BEGINNING)).toBe('00000000000000000000:00000000000000000000');
   });

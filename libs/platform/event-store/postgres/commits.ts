@@ -67,7 +67,7 @@ export class Commits {
     const startedAt = performance.now();
     let isAtomic = true;
     if (group.length > 1) {
-      const claims = group.flatMap((one) => toClaimKeys(one));
+      const claims = group.flatMap((commit) => toClaimKeys(commit));
       if (new Set(claims).size < claims.length) {
         this.commitEach(group, undefined, startedAt, end);
         return;
@@ -102,7 +102,7 @@ export class Commits {
     }
     const isOfEach = isAlone || isConnectionLoss(error) || isOutage(error);
     const commitFirst = isOfEach ? () => Promise.reject(error as Error) : undefined;
-    const commits = group.map((one) => this.commitUntilKnown(one, startedAt, commitFirst));
+    const commits = group.map((commit) => this.commitUntilKnown(commit, startedAt, commitFirst));
     void Promise.allSettled(commits).then(end);
   }
 

@@ -232,7 +232,7 @@ export function cutText(text: string, width: number, size: number): string {
     if (used > width && index > 0) {
       return `${characters
         .slice(0, Math.max(1, index - 1))
-        .map((one) => one.segment)
+        .map((character) => character.segment)
         .join('')
         .trimEnd()}…`;
     }

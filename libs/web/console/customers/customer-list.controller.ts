@@ -308,7 +308,7 @@ function toLine(
   return {
     path: `${base}/${id}`,
     name: renderName(customer, t.person.erased),
-    contact: [email, phone].filter((one) => one !== null),
+    contact: [email, phone].filter((value) => value !== null),
     cards: cards.map((card) => `${card.card_name}: ${describeBalance(card, t.person)}`),
     active: changedAt === null ? '' : day(changedAt),
   };

@@ -239,7 +239,7 @@ export class CustomerPageController {
     const customer = await this.customers.get(store.id, parsePathId(path));
     const { t } = localization;
     const { title, text, yes, no } = t.customerPages.erase;
-    const contact = [customer.email, customer.phone].filter((one) => one !== null);
+    const contact = [customer.email, customer.phone].filter((value) => value !== null);
     const name = renderName(customer, t.customerPages.person.erased);
     return askToConfirm({
       question: title,

@@ -194,7 +194,7 @@ function describeCustomer(
   const { email, phone, erased_at: erasedAt } = customer;
   return {
     name: renderName(customer, t.erased),
-    contact: [email, phone].filter((one) => one !== null),
+    contact: [email, phone].filter((value) => value !== null),
     isErased: erasedAt !== null,
     erasedNotice: erasedAt === null ? '' : t.erasedNotice({ day: day(new Date(erasedAt)) }),
     birthday: renderBirthday(customer.birthday, locale),

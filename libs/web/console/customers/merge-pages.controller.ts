@@ -102,7 +102,7 @@ export class MergePagesController {
             ({ id, erased_at, merged_into }) => id !== customer.id && !erased_at && !merged_into,
           )
           .slice(0, MAX_MATCHES)
-          .map((one) => ({ ...toSummary(one, localization), path: `${base}/${one.id}` })),
+          .map((match) => ({ ...toSummary(match, localization), path: `${base}/${match.id}` })),
       },
     });
   }
@@ -147,7 +147,7 @@ export class MergePagesController {
     const { t } = localization;
     const { undoTitle, undoText, undoYes, undoNo } = t.customerPages.merge;
     const names = [survivor, other].map(
-      (one) => one && renderName(one, t.customerPages.person.erased),
+      (customer) => customer && renderName(customer, t.customerPages.person.erased),
     );
     const base = buildCustomerPath(store, survivorId);
     return askToConfirm({
@@ -237,7 +237,7 @@ function parsePair({ id, other_id }: Pair): { survivorId: number; otherId: numbe
 function toSummary(customer: CustomerJson, { t }: Localization): Summary {
   return {
     name: renderName(customer, t.customerPages.person.erased),
-    contact: [customer.email, customer.phone].filter((one) => one !== null),
+    contact: [customer.email, customer.phone].filter((value) => value !== null),
     cards: customer.customer_cards.map(
       ({ card_name, stamps_count }) =>
         `${card_name}: ${t.customerPages.person.stamps({ count: stamps_count })}`,
@@ -258,7 +258,7 @@ function renderTaken(
     birthday && `${words.birthday}: ${birthday}`,
     metadata && t.timeline.fields.metadata,
     externalReferences && t.timeline.fields.external_references,
-  ].filter((one) => typeof one === 'string');
+  ].filter((line) => typeof line === 'string');
 }
 
 function renderResult(

@@ -72,8 +72,8 @@ describe('an entry of the timeline', () => {
     ],
     [entry({ name: 'card.archived', stamps: null, data: {} }), 'Card archived'],
     [entry({ name: 'something.new', stamps: null, data: {} }), 'something.new'],
-  ])('is described in the words of a shop: %#', (one, text) => {
-    expect(describeEntry(one, t)).toBe(text);
+  ])('is described in the words of a shop: %#', (event, text) => {
+    expect(describeEntry(event, t)).toBe(text);
   });
 
   it.each([

@@ -73,12 +73,12 @@ export class CampaignListsController {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
         texts: { ...t, add: t.write, name: t.columns.title, sent: '' },
-        lines: page.map((one): Line => ({
-          path: `${base}/${one.id}`,
-          title: one.title,
+        lines: page.map(({ id, title, state, counts, send_at, updated_at }): Line => ({
+          path: `${base}/${id}`,
+          title,
           about: '',
-          ...describeState(one.state, isDue(one.send_at), one.counts, localization),
-          when: minute(new Date(one.send_at ?? one.updated_at)),
+          ...describeState(state, isDue(send_at), counts, localization),
+          when: minute(new Date(send_at ?? updated_at)),
           sent: null,
         })),
         flash: '',

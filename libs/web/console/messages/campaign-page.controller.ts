@@ -237,7 +237,7 @@ export class CampaignPageController {
       rule: {
         enabled,
         byDay: toDays(reach?.byDay ?? [], localization),
-        occasions: (occasions ?? []).map((one) => toOccasionLine(one, store, minute, localization)),
+        occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
       reach: reach && toPastReachView(reach, rule.channels, localization),
       preview: await this.stores.createPreview(store.id, rule, localization),

@@ -117,7 +117,7 @@ function explainNobody(
   const whys = CHANNELS.map((channel) => {
     if (channel === 'email' && !setUp.email) return missing || nobody.noEmail;
     if (channel === 'sms' && !setUp.sms) return missing || nobody.noSms;
-    return reasons.some((one) => one.channel === channel) ? nobody.why[channel] : '';
+    return reasons.some((entry) => entry.channel === channel) ? nobody.why[channel] : '';
   });
   return [nobody.yet, ...new Set(whys.filter(Boolean))].join(' ');
 }
@@ -187,7 +187,7 @@ function listChannelLines(
     notes: [
       ...(notes[channel] ? [notes[channel]] : []),
       ...reasons
-        .filter((one) => one.channel === channel)
+        .filter((entry) => entry.channel === channel)
         .map(({ reason, people }) => t.reason({ reason: texts[reason], people })),
     ],
   }));
@@ -200,15 +200,15 @@ function createNumberFormat({ locale }: Localization): (number: number) => strin
 
 /** @param customers the path of the list of customers @param time formats a time */
 function toRecipientLine(
-  one: MessageRecipient,
+  recipient: MessageRecipient,
   customers: string,
   time: (at: Date) => string,
   { t: { messagePages: t, outbox } }: Localization,
 ): RecipientLine {
-  const { customerName, channel, state, arrival, reason, finishedAt, dueAt, createdAt } = one;
+  const { customerName, channel, state, arrival, reason, finishedAt, dueAt, createdAt } = recipient;
   return {
     customer: customerName ?? t.recipients.former,
-    path: customerName === null ? null : `${customers}/${one.customerId}`,
+    path: customerName === null ? null : `${customers}/${recipient.customerId}`,
     channel: channel === null ? '' : t.channels[channel],
     state: arrival === null ? t.recipients.states[state] : outbox.states[arrival],
     mood: arrival === 'undelivered' ? 'bad' : STATE_MOODS[state],
@@ -247,18 +247,18 @@ export function createRecipientsView(
     return `${base}${search ? `?${search}` : ''}#recipients`;
   };
   const filters = [null, ...RECIPIENT_STATES].filter(
-    (one) => one === null || one === state || counts === null || counts[one] > 0,
+    (filter) => filter === null || filter === state || counts === null || counts[filter] > 0,
   );
   return {
     filters: {
       label: t.filter,
-      tabs: filters.map((one) => ({
-        path: linkTo({ state: one }),
-        text: one === null ? t.all : t.states[one],
-        isCurrent: one === state,
+      tabs: filters.map((filter) => ({
+        path: linkTo({ state: filter }),
+        text: filter === null ? t.all : t.states[filter],
+        isCurrent: filter === state,
       })),
     },
-    lines: page.map((one) => toRecipientLine(one, customers, time, localization)),
+    lines: page.map((recipient) => toRecipientLine(recipient, customers, time, localization)),
     more: last ? linkTo({ state, after: String(last[key]) }) : null,
     first: after === null ? null : linkTo({ state }),
   };

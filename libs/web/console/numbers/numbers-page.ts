@@ -142,7 +142,7 @@ function describeChart(
   format: NumbersFormat,
 ): Chart {
   const { t } = format;
-  const total = values.reduce((sum, one) => sum + one, 0);
+  const total = values.reduce((sum, value) => sum + value, 0);
   const peakStart = series[values.indexOf(bars.max)]?.start;
   const places = [0, Math.floor((series.length - 1) / 2), series.length - 1];
   return {
