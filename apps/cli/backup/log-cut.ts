@@ -17,7 +17,7 @@ const GIVE_UP_MS = 120_000;
 const OLD = "interval '5 seconds'";
 
 /**
- * Finds a moment at which PostgreSQL and the log of another engine fit together (ADR-0109): no commit is unfinished, and
+ * Finds a moment at which PostgreSQL and the log of another engine fit together (ADR-0060): no commit is unfinished, and
  * none begins, while the snapshot is taken and the end of the log is read. Commits to one stream go on; they need nothing
  * in PostgreSQL but a read model, which may lag.
  * @param takeSnapshot runs the first query of the transaction that reads PostgreSQL

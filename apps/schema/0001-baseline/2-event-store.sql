@@ -155,7 +155,7 @@ create index intents_lease on es.intents (leased_until);
 create index intents_process on es.intents (process)
   where process is not null;
 
--- Waits while a backup looks up the end of a log that is in another engine (ADR-0109). What an event needs in this
+-- Waits while a backup looks up the end of a log that is in another engine (ADR-0060). What an event needs in this
 -- database is written before the event, so everything up to that end has it.
 create function es.wait_for_backup() returns trigger
 language plpgsql as $$

@@ -85,7 +85,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   private inFlight = 0;
   /** Attempts made, or given up, and those in flight. */
   private unrecordedCount = 0;
-  /** The first attempt in flight about each customer and each stream, by its key (ADR-0072). */
+  /** The first attempt in flight about each customer and each stream, by its key (ADR-0062). */
   private readonly busy: Map<number | string, number>;
   /** Known, in flight or not recorded: the database still shows these as due. */
   private readonly heldKeys: Set<number>;

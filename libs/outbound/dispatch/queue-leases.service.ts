@@ -102,7 +102,7 @@ const FORGET_QUEUE = {
 
 /**
  * Leases queues to this process. Their leases end with the process, and its queues are due again. Those of a process that
- * falls silent run out, or end after 20 s with its session (ADR-0151).
+ * falls silent run out, or end after 20 s with its session (ADR-0100).
  */
 @Injectable()
 export class QueueLeases {

@@ -55,7 +55,7 @@ function getConnection({ queryRunner, dataSource }: EntityManager) {
 }
 
 /**
- * Runs a statement for a group of requests, on a connection that commits keep (ADR-0148).
+ * Runs a statement for a group of requests, on a connection that commits keep (ADR-0134).
  * @throws UnavailableError when no connection is available
  */
 export function queryForGroup<R extends pg.QueryResultRow>(

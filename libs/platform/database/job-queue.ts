@@ -50,7 +50,7 @@ export const LEASED = ':leased';
 
 /**
  * Keeps jobs until they are done. A process that dies during an attempt causes another one, as its lease ends with it, so
- * everything is done at least once. A process that is frozen loses its leases as well, after 20 s (ADR-0151). A result that comes after the lease changes nothing.
+ * everything is done at least once. A process that is frozen loses its leases as well, after 20 s (ADR-0100). A result that comes after the lease changes nothing.
  */
 export class JobQueue<Item extends object> {
   /** The value of `roundRobinBy` that was served last, by partition. */

@@ -18,7 +18,10 @@ export const FIND_MAINTENANCE = {
   text: 'select reason, since from maintenance',
 };
 
-/** Tells whether maintenance mode is on, for every process as the database says (ADR-0102). Each poll reads the row. */
+/**
+ * Tells whether maintenance mode is on, for every process as the database says. Each poll reads the row. A setting would need
+ * a restart of every process, and with a read-only database nobody could read: reads write too, such as the last use of a token.
+ */
 @Injectable()
 export class Maintenance {
   private readonly log = new Logger('maintenance');

@@ -102,7 +102,7 @@ class LinkConnection {
 }
 
 /**
- * Links the process with the database by one connection of its own, outside the pool and its load (ADR-0151). On it the
+ * Links the process with the database by one connection of its own, outside the pool and its load (ADR-0100). On it the
  * process holds its locks and listens to all channels. A poll, twice a second, reads in one statement what the parts of
  * the process have to notice.
  */

@@ -36,7 +36,7 @@ const HAS_REPLAYED = {
 };
 
 /**
- * Runs the queries of reports on a read replica (ADR-0103), so that other requests do not wait for them.
+ * Runs the queries of reports on a read replica (ADR-0099), so that other requests do not wait for them.
  * A report is never older than its request: it waits until the replica has what the primary had then. A replica
  * that needs too long, or cannot be reached, is left alone for a while, and the primary is read.
  */

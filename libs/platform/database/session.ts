@@ -26,7 +26,7 @@ export const PINNED: SessionSettings = {
 };
 
 /**
- * Settings that keep the values of our statements out of the server's log (ADR-0101). A session may set them if its
+ * Settings that keep the values of our statements out of the server's log (ADR-0090). A session may set them if its
  * role is a superuser or was granted the right, which `inkpad migrate` does where it can.
  */
 export const LOG_SETTINGS: SessionSettings = {

@@ -23,7 +23,7 @@ const reservations = new WeakMap<FastifyRequest, Reservation>();
 
 /**
  * Reserves memory for bodies that may be larger than any JSON, before a byte of them is buffered (UPLOAD-01 to
- * UPLOAD-06, ADR-0132). Runs after all guards, so that strangers reserve nothing.
+ * UPLOAD-06, ADR-0134). Runs after all guards, so that strangers reserve nothing.
  */
 export function reserveLargeBodies(server: FastifyInstance): void {
   const room = new UploadRoom();

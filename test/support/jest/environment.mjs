@@ -3,7 +3,7 @@ import { ModuleMocker } from 'jest-mock';
 import { takePageErrors } from '../browser/page-errors.mjs';
 import { describeExchanges, forgetExchanges } from '../http/exchanges.mjs';
 
-/** Runs tests with the globals of the worker process instead of those of a new vm context. See ADR-0078. */
+/** Runs tests with the globals of the worker process instead of those of a new vm context. See test/support/README.md. */
 export default class ProcessEnvironment {
   global = globalThis;
   exit = process.exit;

@@ -14,7 +14,7 @@ let areHooksRegistered = false;
 
 /**
  * Runs a test file with jest-circus, and loads it and what it imports as Node.js does: once for each worker process
- * instead of once for each test file. See ADR-0078.
+ * instead of once for each test file. See test/support/README.md.
  */
 export default async function runTestFile(
   globalConfig,
