@@ -3,10 +3,12 @@
 const MAX_EXCHANGES = 2;
 const MAX_TEXT = 2_000;
 
-/** @type {import('./exchanges.mjs').Exchange[]} */
+/** @typedef {{ method: string, path: string, body: unknown, status: number, text: string }} Exchange */
+
+/** @type {Exchange[]} */
 let exchanges = [];
 
-/** @param {import('./exchanges.mjs').Exchange} exchange */
+/** @param {Exchange} exchange */
 export function rememberExchange(exchange) {
   exchanges = [...exchanges.slice(1 - MAX_EXCHANGES), exchange];
 }

@@ -14,6 +14,7 @@ const SERVER =
 
 /**
  * A root, an intermediate in the place of WWDR, a certificate for passes and one for a server, all in PEM.
+ * @typedef {ReturnType<typeof appleCertificates>} AppleCertificates
  * @param {{ team?: string; passType?: string; days?: number }} [about]
  */
 export function appleCertificates({ team = TEAM, passType = PASS_TYPE, days = 365 } = {}) {
