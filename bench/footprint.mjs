@@ -7,7 +7,7 @@ import { sleep } from '../apps/cli/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { loadNow } from './dispatchers.mjs';
 import { table, us, whole } from './figures.mjs';
-import { enrolMany, openStore, setUpInkpad, startApi, untilAnswered } from './inkpad.mjs';
+import { enrolMany, openStore, setUpInkpad, startApi, waitUntilResponsive } from './inkpad.mjs';
 import { freePort, onStage, root } from './stage.mjs';
 
 const CARDS = 200;
@@ -155,7 +155,7 @@ async function startDispatcher(stage, { env }, { flags }) {
     env: { ...env, HEALTH_PORT: String(port) },
     flags,
   });
-  await untilAnswered(stage, `http://127.0.0.1:${port}/health/ready`);
+  await waitUntilResponsive(stage, `http://127.0.0.1:${port}/health/ready`);
   return { pid: child.pid, child };
 }
 

@@ -105,7 +105,7 @@ export async function startApi(stage, { env }, { from = root, flags = [] } = {})
     flags,
     readsOutput: env.LOG_LEVEL === 'info',
   });
-  await untilAnswered(stage, `http://127.0.0.1:${port}/api/v1/status`);
+  await waitUntilResponsive(stage, `http://127.0.0.1:${port}/api/v1/status`);
   return { pid: child.pid, port, child };
 }
 
@@ -121,7 +121,7 @@ export async function enrolMany(enrol, count) {
   return paths;
 }
 
-export async function untilAnswered(stage, url) {
+export async function waitUntilResponsive(stage, url) {
   const deadline = Date.now() + START_PATIENCE_MS;
   for (;;) {
     stage.abort.signal.throwIfAborted();

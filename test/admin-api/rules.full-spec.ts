@@ -249,11 +249,11 @@ describe('access to the admin API', () => {
         clients.push(new Client(other.baseUrl, 0, token));
       }
       for (const client of [...clients, new Client(other.baseUrl, 0, null)]) {
-        const answers = [];
-        for (let i = 0; i < 4; i++) answers.push(await client.get(`${API}/users`));
+        const responses = [];
+        for (let i = 0; i < 4; i++) responses.push(await client.get(`${API}/users`));
         const expected = client.token === null ? 401 : 200;
-        expect(answers.map(({ status }) => status)).toEqual([expected, expected, expected, 429]);
-        const [first, , , last] = answers;
+        expect(responses.map(({ status }) => status)).toEqual([expected, expected, expected, 429]);
+        const [first, , , last] = responses;
         expect(first?.headers.get('ratelimit-policy')).toBe('3;w=60');
         expect(last?.headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
       }

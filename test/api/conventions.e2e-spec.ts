@@ -309,9 +309,9 @@ describe('bodies', () => {
           ['POST', '/join/nobody', '404'],
           ['POST', '/app/sign-in', '403'],
         ] as const) {
-          const answer = [method, path, type, framing];
+          const request = [method, path, type, framing];
           const got = await statusOf(method, path, [typed(type), framing]);
-          expect([...answer, got]).toEqual([...answer, status]);
+          expect([...request, got]).toEqual([...request, status]);
         }
       }
     }
@@ -372,10 +372,10 @@ describe('bodies', () => {
     ] as const) {
       for (const type of ['application/json', 'text/plain', 'image/png']) {
         const headers = { 'content-type': type, 'content-encoding': coding };
-        const answer = await store.send<Failure>('POST', cards, new Uint8Array(body), headers);
-        expectFailure(answer, 415, 'unsupported_media_type');
-        expect(answer.body.resolution).toContain('Content-Encoding');
-        expect(answer.headers.get('accept-encoding')).toBe('identity');
+        const response = await store.send<Failure>('POST', cards, new Uint8Array(body), headers);
+        expectFailure(response, 415, 'unsupported_media_type');
+        expect(response.body.resolution).toContain('Content-Encoding');
+        expect(response.headers.get('accept-encoding')).toBe('identity');
       }
     }
     for (const coding of ['identity', '', 'Identity']) {
@@ -395,8 +395,8 @@ describe('bodies', () => {
     }
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
     const picture = `${cards}/999999999/strip_image`;
-    const answer = await store.send('PUT', picture, new Uint8Array(packed.gzip), headers);
-    expectFailure(answer, 415, 'unsupported_media_type');
+    const pictureResponse = await store.send('PUT', picture, new Uint8Array(packed.gzip), headers);
+    expectFailure(pictureResponse, 415, 'unsupported_media_type');
     const stranger = await service.anonymous.send(
       'POST',
       cards,
@@ -409,8 +409,8 @@ describe('bodies', () => {
   it('CONV-12 `Content-Type` may carry a charset', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
       const body = JSON.stringify({ card: { name: 'Café' } });
-      const answer = await store.send<CardJson>('POST', cards, body, { 'content-type': type });
-      expect([answer.status, answer.body.name]).toEqual([201, 'Café']);
+      const response = await store.send<CardJson>('POST', cards, body, { 'content-type': type });
+      expect([response.status, response.body.name]).toEqual([201, 'Café']);
     }
   });
 });
@@ -423,8 +423,8 @@ describe('types', () => {
 
   it('CONV-14 A fraction, text, a list, an object or a boolean in place of an integer is 422 on the field', async () => {
     for (const stamps_required of [2.5, '2.5', 'ten', '1e1', '0x5', '5 stamps', [5], {}, true]) {
-      const answer = await store.post(cards, { card: { name: 'Coffee', stamps_required } });
-      expectRefused(answer, 'stamps_required');
+      const response = await store.post(cards, { card: { name: 'Coffee', stamps_required } });
+      expectRefused(response, 'stamps_required');
     }
   });
 
@@ -448,8 +448,8 @@ describe('types', () => {
 
   it('CONV-16 Anything but a boolean in place of one is 422 on the field', async () => {
     for (const show_member_field of ['yes', 'on', 2, -1, [], {}, 'x']) {
-      const answer = await store.post(cards, { card: { name: 'Coffee', show_member_field } });
-      expectRefused(answer, 'show_member_field');
+      const response = await store.post(cards, { card: { name: 'Coffee', show_member_field } });
+      expectRefused(response, 'show_member_field');
     }
   });
 
@@ -735,8 +735,8 @@ describe('the order of checks', () => {
   it('CONV-35 The token is checked before the body: whatever is sent without a valid token, it is 401', async () => {
     for (const [type, body] of UNREADABLE) {
       const headers = { 'content-type': type };
-      const answer = await service.anonymous.send('POST', cards, body, headers);
-      expectFailure(answer, 401, 'unauthorized');
+      const response = await service.anonymous.send('POST', cards, body, headers);
+      expectFailure(response, 401, 'unauthorized');
     }
   });
 
@@ -748,8 +748,8 @@ describe('the order of checks', () => {
       '/api/v1/accounts/abc/cards',
     ]) {
       for (const [type, body] of UNREADABLE) {
-        const answer = await store.send('POST', path, body, { 'content-type': type });
-        expectFailure(answer, 404, 'not_found');
+        const response = await store.send('POST', path, body, { 'content-type': type });
+        expectFailure(response, 404, 'not_found');
       }
     }
   });
@@ -759,8 +759,8 @@ describe('the order of checks', () => {
     for (const resource of [cards, rewards, customers]) {
       const missing = `${resource}/999999999`;
       for (const [type, body, status] of UNREADABLE) {
-        const answer = await store.send('PATCH', missing, body, { 'content-type': type });
-        expect([missing, answer.status]).toEqual([missing, status]);
+        const response = await store.send('PATCH', missing, body, { 'content-type': type });
+        expect([missing, response.status]).toEqual([missing, status]);
       }
     }
     const missing = path.replace(/\d+$/, '999999999');

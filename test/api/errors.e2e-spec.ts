@@ -215,7 +215,9 @@ describe('failures', () => {
       const responses: ApiResponse<Failure>[] = [];
       await eventually(
         async () => {
-          const response = await shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer);
+          const response = await shop
+            .post<Failure>(`${path}/stamp`, { stamps: 1 })
+            .catch(noResponse);
           if (response) responses.push(response);
           return responses.filter(({ status }) => status === 503).length;
         },
@@ -245,7 +247,7 @@ describe('failures', () => {
     const refused: ApiResponse<Failure>[] = [];
     const refuse = async () => {
       const response = await eventually(
-        () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
+        () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noResponse),
         (result) => result?.status === 503,
       );
       if (response) refused.push(response);
@@ -305,7 +307,7 @@ describe('failures', () => {
     const responses: ApiResponse<Failure>[] = [];
     for (let round = 0; round < 5; round++) {
       const stamping = Array.from({ length: 20 }, () =>
-        shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
+        shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noResponse),
       );
       const [stamped] = await Promise.all([Promise.all(stamping), breakConnections()]);
       for (const response of stamped) if (response) responses.push(response);
@@ -315,9 +317,9 @@ describe('failures', () => {
       ({ status }) => status === 200,
     );
     const done = responses.filter(({ status }) => status === 200).length;
-    const unanswered = 100 - responses.length;
+    const lostCount = 100 - responses.length;
     expect(body.stamps_count).toBeGreaterThanOrEqual(done);
-    expect(body.stamps_count).toBeLessThanOrEqual(done + unanswered);
+    expect(body.stamps_count).toBeLessThanOrEqual(done + lostCount);
     expect(await writtenBy(responses.filter(({ status }) => status >= 500))).toEqual([]);
   });
 
@@ -366,7 +368,7 @@ function sized(bytes: number): string {
 }
 
 /** The service closed the connection: it cannot know, or the request never came through. */
-function noAnswer(error: unknown): undefined {
+function noResponse(error: unknown): undefined {
   if (!(error instanceof TypeError)) throw error;
 }
 

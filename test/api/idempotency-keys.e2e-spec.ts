@@ -67,8 +67,8 @@ describe('idempotency keys', () => {
     // Valid in JSON, but not representable in every program.
     const odd = '{"stamps":1,"half":"\\ud83d","far":1e400}';
     const twice = key();
-    const answers = [await stamp(path, twice, odd), await stamp(path, twice, ` ${odd}`)];
-    expect(answers.map((one) => [one.status, isRepeated(one)])).toEqual([
+    const responses = [await stamp(path, twice, odd), await stamp(path, twice, ` ${odd}`)];
+    expect(responses.map((one) => [one.status, isRepeated(one)])).toEqual([
       [200, false],
       [200, true],
     ]);
@@ -281,11 +281,11 @@ describe('idempotency keys', () => {
   it('RETRY-20 Many simultaneous requests with the same `Idempotency-Key` are executed once', async () => {
     const { path } = await enrol(store);
     const once = key();
-    const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, once)));
-    expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true);
-    expect(answers.filter((answer) => answer.status === 200 && !isRepeated(answer))).toHaveLength(
-      1,
-    );
+    const responses = await Promise.all(Array.from({ length: 20 }, () => stamp(path, once)));
+    expect(responses.every(({ status }) => status === 200 || status === 409)).toBe(true);
+    expect(
+      responses.filter((response) => response.status === 200 && !isRepeated(response)),
+    ).toHaveLength(1);
     expect(await store.readBalance(path)).toBe(1);
   });
 
@@ -333,13 +333,13 @@ describe('idempotency keys', () => {
     const once = key();
     let api = startProgram('dist/apps/api/main.js', environment);
     try {
-      const answers = () =>
+      const readStatus = () =>
         other.get('/api/v1/status').then(
           ({ status }) => status,
           () => 0,
         );
-      await eventually(answers, (status) => status === 200);
-      const lost = stamp(path, once, { stamps: 1 }, other).catch(() => 'no answer');
+      await eventually(readStatus, (status) => status === 200);
+      const lost = stamp(path, once, { stamps: 1 }, other).catch(() => 'no response');
       await eventually(
         () => store.readBalance(path),
         (count) => count === 1,
@@ -347,7 +347,7 @@ describe('idempotency keys', () => {
       await api.kill('SIGKILL');
       await lost;
       api = startProgram('dist/apps/api/main.js', environment);
-      await eventually(answers, (status) => status === 200);
+      await eventually(readStatus, (status) => status === 200);
       const again = await eventually(
         () => stamp(path, once, { stamps: 1 }, other),
         ({ status }) => status !== 409,

@@ -96,8 +96,8 @@ describe('lists', () => {
     const { body } = await empty.post<Record>(`${empty.store}/customers`, { customer });
     const under = ['cards', 'rewards', 'locations', 'posters', 'webhook_subscriptions'];
     for (const list of [...under, `customers/${body.id}/customer_cards`]) {
-      const answer = await empty.get(`${empty.store}/${list}`);
-      expect([list, answer.status, answer.text]).toEqual([list, 200, '[]']);
+      const response = await empty.get(`${empty.store}/${list}`);
+      expect([list, response.status, response.text]).toEqual([list, 200, '[]']);
     }
   });
 
@@ -257,12 +257,12 @@ describe('lists', () => {
         card: { name: 'Tea' },
       });
       const reward = { card_id: card.id, name: 'Cake', stamps_required: 5 };
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         Array.from({ length: 50 }, () =>
           big.post<Record>(list, { reward: { ...reward, description: '🎂'.repeat(2_000) } }),
         ),
       );
-      createdIds.push(...answers.map(({ body }) => body.id));
+      createdIds.push(...responses.map(({ body }) => body.id));
     }
     const listedIds: number[] = [];
     const sizes: number[] = [];

@@ -70,13 +70,13 @@ describe('unknown parameters and fields', () => {
   });
 
   it('CONV-44 When all names are known, there is no `X-Unknown-Parameters`', async () => {
-    for (const answer of [
+    for (const response of [
       await store.post(customers, { customer: someone() }),
       await store.post(`${path}/stamp?dry_run=true`, { stamps: 1, note: 'Thanks' }),
       await store.get(`${customers}?search=anna&page=1`),
       await store.get(`${customers}/999999999`),
     ]) {
-      expect([unknownIn(answer), appliedTo(answer)]).toEqual([null, null]);
+      expect([unknownIn(response), appliedTo(response)]).toEqual([null, null]);
     }
   });
 
@@ -128,8 +128,8 @@ describe('unknown parameters and fields', () => {
       expectRefused(await preferring(strict, '?limt=1'), 'limt');
     }
     for (const lenient of ['handling=lenient', 'strict', 'handling', 'x="handling=strict"']) {
-      const answer = await preferring(lenient, '?limt=1');
-      expect([answer.status, appliedTo(answer)]).toEqual([200, null]);
+      const response = await preferring(lenient, '?limt=1');
+      expect([response.status, appliedTo(response)]).toEqual([200, null]);
     }
   });
 
@@ -154,14 +154,14 @@ describe('unknown parameters and fields', () => {
         ...(isPicture && { 'content-type': 'image/png' }),
         ...(isFile && { 'content-type': 'text/csv' }),
       };
-      const answer = await store.send<Failure>(method, of, sent, headers);
+      const response = await store.send<Failure>(method, of, sent, headers);
       const what = `${method} ${template}`;
-      expect([what, unknownIn(answer)]).toEqual([what, hasBody ? 'knows, nobody' : 'nobody']);
+      expect([what, unknownIn(response)]).toEqual([what, hasBody ? 'knows, nobody' : 'nobody']);
       const hasRecord = at.includes('{');
-      expect([what, answer.status, answer.body.code]).toEqual(
+      expect([what, response.status, response.body.code]).toEqual(
         hasRecord ? [what, 404, 'not_found'] : [what, 422, 'validation_failed'],
       );
-      expect([what, answer.body.errors?.['nobody']]).toEqual([
+      expect([what, response.body.errors?.['nobody']]).toEqual([
         what,
         hasRecord ? undefined : ['is not known'],
       ]);

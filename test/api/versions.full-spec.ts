@@ -63,7 +63,7 @@ const policyOf = (response: ApiResponse) =>
     .find((target) => target !== undefined);
 
 /** Success and failures of several kinds. */
-async function answersOf(service: typeof current): Promise<ApiResponse[]> {
+async function requestEach(service: typeof current): Promise<ApiResponse[]> {
   const store = await service.newStore();
   return [
     await service.anonymous.get(STATUS),
@@ -81,7 +81,7 @@ async function answersOf(service: typeof current): Promise<ApiResponse[]> {
 
 describe('a version', () => {
   it('VER-01 Without a date of retirement no response has `Deprecation`, `Sunset` or a `Link` with `rel="deprecation"`', async () => {
-    for (const response of await answersOf(current)) {
+    for (const response of await requestEach(current)) {
       expect(response.headers.get('deprecation')).toBeNull();
       expect(response.headers.get('sunset')).toBeNull();
       expect(policyOf(response)).toBeUndefined();
@@ -89,7 +89,7 @@ describe('a version', () => {
   });
 
   it('VER-02 With a deprecation date every response has `Deprecation: @seconds` (RFC 9745), errors included', async () => {
-    const responses = await answersOf(deprecated);
+    const responses = await requestEach(deprecated);
     expect(responses.map(({ status }) => status)).toEqual([
       200, 200, 201, 401, 404, 404, 400, 422, 404, 405,
     ]);
@@ -102,13 +102,13 @@ describe('a version', () => {
   });
 
   it('VER-03 With a sunset date every response has `Sunset` as an HTTP date (RFC 8594)', async () => {
-    for (const { headers } of await answersOf(deprecated)) {
+    for (const { headers } of await requestEach(deprecated)) {
       expect(headers.get('sunset')).toBe('Fri, 30 Jun 2090 12:00:00 GMT');
     }
   });
 
   it('VER-04 `Deprecation` and `Sunset` come with a `Link` with `rel="deprecation"` to the policy, which is served', async () => {
-    const targets = new Set((await answersOf(deprecated)).map(policyOf));
+    const targets = new Set((await requestEach(deprecated)).map(policyOf));
     expect(targets.size).toBe(1);
     const [policy = ''] = targets;
     expect(policy?.startsWith(`${PUBLIC_URL}/`)).toBe(true);
@@ -135,14 +135,15 @@ describe('a version', () => {
   });
 
   it('VER-07 After the sunset date every endpoint returns 410 `version_sunset`', async () => {
-    for (const response of await answersOf(retired)) expectFailure(response, 410, 'version_sunset');
+    for (const response of await requestEach(retired))
+      expectFailure(response, 410, 'version_sunset');
     const sendRequest = () => ending.anonymous.get(STATUS);
     expect((await runAtTime('2090-06-30T11:59:59.999Z', sendRequest)).status).toBe(200);
     expectFailure(await runAtTime(SUNSET.toISOString(), sendRequest), 410, 'version_sunset');
   });
 
   it('VER-08 A 410 `version_sunset` still has `Deprecation`, `Sunset` and the `Link`', async () => {
-    for (const response of await answersOf(retired)) {
+    for (const response of await requestEach(retired)) {
       expect(response.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
       expect(response.headers.get('sunset')).toBe(OVER.toUTCString());
       expect(policyOf(response)).toBe(`${PUBLIC_URL}/docs/versioning`);

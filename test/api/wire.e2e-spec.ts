@@ -41,7 +41,7 @@ const get = <T>(path: string, headers: Record<string, string>, client = store) =
 const rawCards = (headers: Record<string, string>) =>
   rawGet(store.baseUrl + cards, { authorization: `Bearer ${store.token}`, ...headers });
 
-/** Failures from each layer that answers. */
+/** Failures from each layer that responds. */
 async function failures(headers: Record<string, string>): Promise<ApiResponse<Problem>[]> {
   const large = JSON.stringify('x'.repeat(2_000_000));
   return [
@@ -166,12 +166,12 @@ describe('HEAD', () => {
 
 describe('problem details', () => {
   it('HTTP-09 If `Accept` prefers `application/problem+json`, a failure has that media type', async () => {
-    const answers = await failures({ accept: PROBLEM });
-    const statuses = answers.map(({ status }) => status);
+    const responses = await failures({ accept: PROBLEM });
+    const statuses = responses.map(({ status }) => status);
     expect(statuses).toEqual([401, 404, 404, 400, 422, 413, 405, 404, 404]);
-    for (const answer of answers) {
-      expect(answer.headers.get('content-type')).toMatch(/^application\/problem\+json(;|$)/);
-      expect(listOf(answer, 'vary')).toContain('accept');
+    for (const response of responses) {
+      expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json(;|$)/);
+      expect(listOf(response, 'vary')).toContain('accept');
     }
   });
 
@@ -241,13 +241,13 @@ const preflight = (client: ContractClient, origin: string, path = '/api/v1/accou
 describe('scripts of other origins', () => {
   it('HTTP-14 Without `CORS_ORIGINS` no response has a CORS header', async () => {
     const origin = { origin: ORIGIN };
-    const answers = [
+    const responses = [
       await get(cards, origin),
       ...(await failures(origin)),
       await preflight(service.anonymous, ORIGIN),
     ];
-    for (const answer of answers) expect(corsHeaderNamesOf(answer)).toEqual([]);
-    expect(answers.at(-1)?.status).toBe(401);
+    for (const response of responses) expect(corsHeaderNamesOf(response)).toEqual([]);
+    expect(responses.at(-1)?.status).toBe(401);
   });
 
   it('HTTP-15 An origin that `CORS_ORIGINS` lists is allowed by name, on failures too', async () => {
@@ -290,20 +290,20 @@ describe('scripts of other origins', () => {
 
   it('HTTP-18 A preflight of a listed origin needs no token and allows the methods and headers of this document', async () => {
     for (const path of ['/api/v1/accounts', '/api/v1/accounts/1/cards/1', '/api/v1/nothing']) {
-      const answer = await preflight(scripts.anonymous, ORIGIN, path);
-      expect([answer.text, answer.headers.get('access-control-allow-credentials')]).toEqual([
+      const response = await preflight(scripts.anonymous, ORIGIN, path);
+      expect([response.text, response.headers.get('access-control-allow-credentials')]).toEqual([
         '',
         null,
       ]);
-      expect(listOf(answer, 'vary')).toContain('origin');
-      expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([
+      expect(listOf(response, 'vary')).toContain('origin');
+      expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([
         204,
         ORIGIN,
       ]);
-      expect(listOf(answer, 'access-control-allow-methods')).toEqual(
+      expect(listOf(response, 'access-control-allow-methods')).toEqual(
         expect.arrayContaining(['get', 'post', 'patch', 'delete']),
       );
-      expect(listOf(answer, 'access-control-allow-headers')).toEqual(
+      expect(listOf(response, 'access-control-allow-headers')).toEqual(
         expect.arrayContaining([
           'authorization',
           'content-type',
@@ -316,8 +316,8 @@ describe('scripts of other origins', () => {
 
   it('HTTP-19 Scripts of a listed origin may read the headers that this document names', async () => {
     const own = await scripts.newStore();
-    const answer = await get('/api/v1/accounts', { origin: ORIGIN }, own);
-    expect(listOf(answer, 'access-control-expose-headers')).toEqual(
+    const response = await get('/api/v1/accounts', { origin: ORIGIN }, own);
+    expect(listOf(response, 'access-control-expose-headers')).toEqual(
       expect.arrayContaining([
         'ratelimit-limit',
         'ratelimit-remaining',
@@ -403,7 +403,7 @@ describe('scripts of other origins', () => {
   });
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   it('HTTP-20 Responses under `/api/v1` have `Cache-Control: no-store`', async () => {
     const preflightResponse = await preflight(scripts.anonymous, ORIGIN);
     const failed = (await failures({})).slice(0, -1);
@@ -421,9 +421,9 @@ describe('every answer', () => {
   });
 
   it('HTTP-22 No header names the server software', async () => {
-    for (const answer of [await get(cards, {}), ...(await failures({}))]) {
-      expect(answer.headers.get('server')).toBeNull();
-      expect(answer.headers.get('x-powered-by')).toBeNull();
+    for (const response of [await get(cards, {}), ...(await failures({}))]) {
+      expect(response.headers.get('server')).toBeNull();
+      expect(response.headers.get('x-powered-by')).toBeNull();
     }
   });
 });

@@ -82,7 +82,7 @@ describe('the connection to Apple’s push service', () => {
     await eventually(pushAgain, (status) => status === 200);
   });
 
-  it('is closed when the service stops answering: by the time limit of a push, or a ping without a reply', async () => {
+  it('is closed when the service stops responding: by the time limit of a push, or a ping without a reply', async () => {
     client = open({ responseTimeoutMs: 200 });
     await client.push(TOKEN, NEVER);
     world.apns.fallSilent();

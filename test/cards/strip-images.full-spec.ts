@@ -105,15 +105,15 @@ describe('uploading', () => {
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const card = await newCard(store, { strip_type: 'preset', strip_preset: 'books' });
       const picture = await quarters(300, 100).toFormat(type, { quality: 100 }).toBuffer();
-      const answer = await put(card.id, picture, `image/${type}`);
-      expect(answer.status).toBe(200);
-      const { updated_at, ...rest } = answer.body;
+      const response = await put(card.id, picture, `image/${type}`);
+      expect(response.status).toBe(200);
+      const { updated_at, ...rest } = response.body;
       expect(rest).toEqual({
         ...Object.fromEntries(Object.entries(card).filter(([key]) => key !== 'updated_at')),
         strip_type: 'image',
       });
       expect(updated_at > card.updated_at).toBe(true);
-      expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(answer.body);
+      expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(response.body);
       expectCorners(await fetchStrip(card), [RED, GREEN, BLUE, WHITE]);
     }
   });
@@ -179,9 +179,9 @@ describe('uploading', () => {
       ['a JPEG of nothing', Buffer.from([0xff, 0xd8, 0xff]), 'image/jpeg'],
     ];
     for (const [what, bytes, type] of cases) {
-      const answer = await put(card.id, bytes, type);
-      expect([what, answer.status]).toEqual([what, 422]);
-      expectRefused(answer, 'strip_image');
+      const response = await put(card.id, bytes, type);
+      expect([what, response.status]).toEqual([what, 422]);
+      expectRefused(response, 'strip_image');
     }
     expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(card);
   });
@@ -259,8 +259,8 @@ describe('uploading', () => {
       pngChunk('acTL', Buffer.from([0, 0, 0, 2, 0, 0, 0, 0])),
       pngChunk('fcTL', frame),
     ];
-    const answer = await put(card.id, plainPng(40, 40, animated));
-    expect(answer.status).toBe(200);
+    const response = await put(card.id, plainPng(40, 40, animated));
+    expect(response.status).toBe(200);
     expectCorners(await fetchStrip(card), [BLACK, BLACK, BLACK, BLACK]);
   });
 

@@ -219,11 +219,11 @@ describe('customers', () => {
 
   it('CUST-16 Of two creates at the same time with the same `email` exactly one wins; the other is 422 `email`, code `taken`', async () => {
     const email = address();
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       post({ first_name: 'A', email }),
       post({ first_name: 'B', email }),
     ]);
-    const [won, lost] = answers.sort((a, b) => a.status - b.status);
+    const [won, lost] = responses.sort((a, b) => a.status - b.status);
     expect(won?.status).toBe(201);
     if (!lost) throw new Error('two were asked');
     expectRefused(lost, 'email', 'taken');

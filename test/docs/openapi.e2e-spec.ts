@@ -139,8 +139,8 @@ describe('the OpenAPI document', () => {
 
   it('OPENAPI-14 The OpenAPI document lets clients accept what is added later', () => {
     const { schemas } = document['components'] as { schemas: Record<string, Json> };
-    const answers = operations().map(({ operation }) => operation.responses);
-    const results = collect([answers, document['webhooks']]);
+    const responses = operations().map(({ operation }) => operation.responses);
+    const results = collect([responses, document['webhooks']]);
     for (const [name, schema] of Object.entries(schemas)) {
       const isResult = results.has(name);
       const expectNoneIn = (values: unknown[]) => expect([name, values]).toEqual([name, []]);

@@ -296,7 +296,7 @@ describe('what goes out about an erased person', () => {
 });
 
 describe('erasing somebody who was merged and unmerged', () => {
-  /** The one who went on for both until then, with what they were answered. */
+  /** The one who went on for both until then, with their responses. */
   async function former() {
     const gone = await person();
     const { customer } = await enrol(store);

@@ -259,12 +259,12 @@ describe('with a second api', () => {
       await expireLeases();
       await eventually(countIntents, (count) => count === 0);
       program.signal('SIGCONT');
-      const { status, body: answer } = await creation;
+      const { status, body: created } = await creation;
       expect(status).toBe(201);
-      expect((await store.get(`${store.store}/customers/${answer.id}`)).status).toBe(200);
+      expect((await store.get(`${store.store}/customers/${created.id}`)).status).toBe(200);
       const writtenEvents = (await readAllEvents(deadProcess.store)).filter(
         ({ stream, data }) =>
-          stream === `customer-${answer.id}` || data['customerId'] === answer.id,
+          stream === `customer-${created.id}` || data['customerId'] === created.id,
       );
       expect(writtenEvents.map(({ type }) => type)).toEqual([
         'CustomerCreated',

@@ -25,7 +25,7 @@ const store = service.useStore();
 const AN_HOUR = 3_600_000;
 const iso = (time: number) => new Date(time).toISOString();
 
-/** A moment after everything that was answered before and before everything that is asked for next. */
+/** A moment after every response before it and before every request after it. */
 async function moment(): Promise<string> {
   const last = Date.now();
   const between = await eventually(Date.now, (now) => now > last);

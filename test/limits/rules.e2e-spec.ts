@@ -39,9 +39,9 @@ const left = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-remaini
 const reset = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-reset'));
 
 async function times<T>(count: number, sendRequest: () => Promise<T>): Promise<T[]> {
-  const answers: T[] = [];
-  for (let i = 0; i < count; i++) answers.push(await sendRequest());
-  return answers;
+  const responses: T[] = [];
+  for (let i = 0; i < count; i++) responses.push(await sendRequest());
+  return responses;
 }
 
 describe('limits', () => {
@@ -52,7 +52,7 @@ describe('limits', () => {
     const hooks = `${store.store}/webhook_subscriptions`;
     const { body } = await store.post<{ id: number }>(hooks, hook);
     const text = { 'content-type': 'text/plain' };
-    const answers = [
+    const responses = [
       await store.get(cards),
       await store.post(cards, { card: { name: 'Coffee' } }),
       await store.delete(`${hooks}/${body.id}`),
@@ -68,11 +68,11 @@ describe('limits', () => {
       await store.send('OPTIONS', cards),
       await few.anonymous.send('OPTIONS', STORES, undefined, PREFLIGHT),
     ];
-    const statuses = answers.map(({ status }) => status);
+    const statuses = responses.map(({ status }) => status);
     expect(statuses).toEqual([
       200, 201, 204, 400, 401, 404, 404, 413, 415, 422, 404, 405, 204, 204,
     ]);
-    for (const { headers } of answers) {
+    for (const { headers } of responses) {
       for (const name of ['limit', 'remaining', 'reset']) {
         expect(headers.get(`ratelimit-${name}`)).toMatch(/^\d+$/);
       }
@@ -94,8 +94,8 @@ describe('limits', () => {
 
   it('LIMIT-04 `RateLimit-Remaining` falls by one with each request', async () => {
     const store = await few.newStore();
-    const answers = await times(6, () => store.get(STORES));
-    expect(answers.map(left)).toEqual([4, 3, 2, 1, 0, 0]);
+    const responses = await times(6, () => store.get(STORES));
+    expect(responses.map(left)).toEqual([4, 3, 2, 1, 0, 0]);
   });
 
   it('LIMIT-05 `RateLimit-Reset` counts down in seconds, from 60 to 1; it is not a timestamp', async () => {
@@ -109,9 +109,9 @@ describe('limits', () => {
 
   it('LIMIT-06 One request too many is 429 `rate_limited`', async () => {
     const store = await few.newStore();
-    const answers = await times(6, () => store.get(STORES));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
-    for (const answer of answers.slice(5)) expectFailure(answer, 429, 'rate_limited');
+    const responses = await times(6, () => store.get(STORES));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
+    for (const response of responses.slice(5)) expectFailure(response, 429, 'rate_limited');
   });
 
   it("LIMIT-07 A 429 has `Retry-After` in whole seconds, at least 1 and not beyond the window's end", async () => {
@@ -150,25 +150,25 @@ describe('limits', () => {
 
   it('LIMIT-10 Failed requests count towards the limit', async () => {
     const store = await few.newStore();
-    const answers = [
+    const responses = [
       await store.get('/api/v1/nothing'),
       await store.post(`${store.store}/cards`, '{'),
       await store.post(`${store.store}/cards`, {}),
       await store.get('/api/v1/accounts/999999999'),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([404, 400, 422, 404]);
-    expect(answers.map(left)).toEqual([4, 3, 2, 1]);
+    expect(responses.map(({ status }) => status)).toEqual([404, 400, 422, 404]);
+    expect(responses.map(left)).toEqual([4, 3, 2, 1]);
   });
 
   it('LIMIT-11 Requests without a valid token are counted by IP address', async () => {
     const [one, two] = [newcomer(), newcomer()];
-    const answers = [
+    const responses = [
       await one(STORES),
       await one(STORES, 'Bearer ink_wrong'),
       await one(STORES, 'Bearer ink_other'),
       await one(STATUS),
     ];
-    expect(answers.map(left)).toEqual([4, 3, 2, 1]);
+    expect(responses.map(left)).toEqual([4, 3, 2, 1]);
     expect(left(await two(STORES))).toBe(4);
   });
 
@@ -183,8 +183,8 @@ describe('limits', () => {
 
   it("LIMIT-13 A token's limit is checked before the 404 of a store", async () => {
     const store = await few.newStore();
-    const answers = await times(6, () => store.get('/api/v1/accounts/999999999/cards'));
-    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 429]);
+    const responses = await times(6, () => store.get('/api/v1/accounts/999999999/cards'));
+    expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 429]);
   });
 
   it('LIMIT-14 Requests for the status are counted by IP address, or by token if a valid one is sent', async () => {
@@ -211,10 +211,10 @@ describe('limits', () => {
     const store = await few.newStore();
     const { tokenId, token } = await few.running.execute(new CreateToken(cli, store.email, 'busy'));
     await few.running.execute(new LimitToken(cli, tokenId, 7));
-    const answers = await times(8, () => store.as(token).get(STORES));
-    expect(answers[0]?.headers.get('ratelimit-limit')).toBe('7');
-    expect(answers[0]?.headers.get('ratelimit-policy')).toBe('7;w=60');
-    expect(answers.map(({ status }) => status)).toEqual([...Array(7).fill(200), 429]);
+    const responses = await times(8, () => store.as(token).get(STORES));
+    expect(responses[0]?.headers.get('ratelimit-limit')).toBe('7');
+    expect(responses[0]?.headers.get('ratelimit-policy')).toBe('7;w=60');
+    expect(responses.map(({ status }) => status)).toEqual([...Array(7).fill(200), 429]);
     expect((await store.get(STORES)).headers.get('ratelimit-limit')).toBe('5');
   });
 
@@ -222,7 +222,7 @@ describe('limits', () => {
     const store = await few.newStore();
     await runAtTime(after(0), () => times(6, () => store.get(STORES)));
     const refused = await runAtTime(after(50), () => times(10, () => store.get(STORES)));
-    expect(refused.map((answer) => [answer.status, reset(answer)])).toEqual(
+    expect(refused.map((response) => [response.status, reset(response)])).toEqual(
       Array.from({ length: 10 }, () => [429, 10]),
     );
     expect((await runAtTime(after(61), () => store.get(STORES))).status).toBe(200);
@@ -247,13 +247,13 @@ describe('limits', () => {
     const address = { 'x-forwarded-for': '192.0.2.250' };
     const sendRequest = (path: string) =>
       few.anonymous.send('OPTIONS', path, undefined, { ...PREFLIGHT, ...address });
-    const answers = [
+    const responses = [
       await sendRequest(STATUS),
       await sendRequest(STORES),
       await sendRequest('/api/v1/nothing'),
     ];
-    expect(answers.map(({ status }) => status)).toEqual([204, 204, 204]);
-    expect(answers.map(left)).toEqual([4, 3, 2]);
+    expect(responses.map(({ status }) => status)).toEqual([204, 204, 204]);
+    expect(responses.map(left)).toEqual([4, 3, 2]);
     const next = await few.anonymous.send('GET', STATUS, undefined, address);
     expect(left(next)).toBe(1);
   });
@@ -301,24 +301,24 @@ describe('limits', () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     await times(20, () => store.as(one).get(store.store));
-    const answers = await times(4, () => store.as(other).get(store.store));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    const responses = await times(4, () => store.as(other).get(store.store));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 
   it('LIMIT-24 A request that is refused with 401 or, to a user of other stores, with 404 does not count for the store', async () => {
     const store = await few.newStore();
     const stranger = await few.newStore();
     for (const token of await tokensOf(stranger, 3)) {
-      const answers = await times(4, () => stranger.as(token).get(store.store));
-      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+      const responses = await times(4, () => stranger.as(token).get(store.store));
+      expect(responses.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
     }
     await times(4, () => few.anonymous.get(store.store));
     const [one = '', other = ''] = await tokensOf(store, 2);
-    const answers = [
+    const responses = [
       ...(await times(5, () => store.as(one).get(store.store))),
       ...(await times(3, () => store.as(other).get(store.store))),
     ];
-    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    expect(responses.map(({ status }) => status)).toEqual(Array(8).fill(200));
   });
 
   it('LIMIT-25 The limit of one store has no effect on another, also with the same token', async () => {
@@ -326,8 +326,8 @@ describe('limits', () => {
     await few.running.execute(new AddMember(cli, second.accountId, store.email, 'owner'));
     const [one = '', other = ''] = await tokensOf(store, 2);
     await times(5, () => store.as(one).get(store.store));
-    const answers = await times(4, () => store.as(other).get(store.store));
-    expect(answers.at(-1)?.status).toBe(429);
+    const responses = await times(4, () => store.as(other).get(store.store));
+    expect(responses.at(-1)?.status).toBe(429);
     expect((await store.as(other).get(second.store)).status).toBe(200);
     expect((await second.get(second.store)).status).toBe(200);
   });
@@ -337,8 +337,8 @@ describe('limits', () => {
     const staff = await few.newStore();
     await few.running.execute(new AddMember(cli, store.accountId, staff.email, 'staff'));
     const hooks = `${store.store}/webhook_subscriptions`;
-    const answers = await times(5, () => staff.get(hooks));
-    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
+    const responses = await times(5, () => staff.get(hooks));
+    expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
     const left = await times(4, () => store.get(store.store));
     expect(left.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });

@@ -197,7 +197,7 @@ describe('geocoding', () => {
 
   it('counts results and reports the oldest due address in its metrics', async () => {
     const text = await follower.registry.metrics();
-    expect(text).toMatch(/inkpad_geocoding_answers_total[{].*result="found".*[}] \d+/);
+    expect(text).toMatch(/inkpad_geocoding_lookups_total[{].*result="found".*[}] \d+/);
     expect(text).toMatch(/inkpad_geocoding_oldest_due_seconds 0/);
   });
 });

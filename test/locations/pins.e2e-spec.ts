@@ -26,7 +26,7 @@ async function newLocation(store: ContractClient, input: object = {}) {
   return { location: body, path: `${store.store}/locations/${body.id}` };
 }
 
-/** As the dispatcher does when its geocoder has answered. */
+/** As the dispatcher does when its geocoder has responded. */
 function geocoded(location: LocationJson, result: Geocoding, address = location.address) {
   const context = {
     accountId: location.account_id,

@@ -87,8 +87,8 @@ describe('making a reward', () => {
   it('REWARD-04 An unknown `card_id`, or one of another store, is 404', async () => {
     const { id } = await makeCard(await service.newStore());
     for (const card_id of [999_999_999, id]) {
-      const answer = await post({ card_id, name: 'Cake', stamps_required: 5 });
-      expectFailure(answer, 404, 'not_found');
+      const response = await post({ card_id, name: 'Cake', stamps_required: 5 });
+      expectFailure(response, 404, 'not_found');
     }
   });
 
@@ -121,8 +121,8 @@ describe('making a reward', () => {
     const { id: card_id } = await makeCard();
     expect((await make({ card_id, position: 0 })).position).toBe(0);
     for (const position of [-1, 0.5, 'first']) {
-      const answer = await post({ card_id, name: 'Cake', stamps_required: 5, position });
-      expectRefused(answer, 'position');
+      const response = await post({ card_id, name: 'Cake', stamps_required: 5, position });
+      expectRefused(response, 'position');
     }
   });
 });
@@ -311,9 +311,9 @@ describe('an unlocked reward', () => {
     expect((await patch(id ?? 0, reward)).status).toBe(200);
   };
   const post = async <B>(path: string, body: object): Promise<B> => {
-    const { status, body: answer } = await store.post<B>(path, body);
-    expect([status, answer]).toEqual([200, expect.anything()]);
-    return answer;
+    const { status, body: result } = await store.post<B>(path, body);
+    expect([status, result]).toEqual([200, expect.anything()]);
+    return result;
   };
   const stamp = (path: string, stamps: number) =>
     post<CustomerCardDetailJson>(`${path}/stamp`, { stamps });

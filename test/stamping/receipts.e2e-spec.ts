@@ -139,10 +139,11 @@ describe('the receipt number of an adjustment', () => {
   it('RECEIPT-07 Many simultaneous adjustments with the same `external_ref` count once, and all get the same response, even if the balance covers only one', async () => {
     const { path } = await enrol(store, { card: { initial_stamps: 3 } });
     const external_ref = newReceipt();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, () => adjust(path, { stamps: -2, external_ref })),
     );
-    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
+    for (const { status, body } of responses)
+      expect([status, body]).toEqual([200, responses[0]?.body]);
     expect(await store.readBalance(path)).toBe(1);
   });
 
@@ -316,9 +317,9 @@ describe('a receipt number after a reversal', () => {
     const { event_id } = (await store.stamp(path, body)).body;
     await reverse(path, event_id);
     const others = await Promise.all(Array.from({ length: 8 }, () => enrol(store)));
-    const answers = await Promise.all(others.map((other) => store.stamp(other.path, body)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
-    for (const answer of answers) if (answer.status !== 200) expectTaken(answer);
+    const responses = await Promise.all(others.map((other) => store.stamp(other.path, body)));
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const response of responses) if (response.status !== 200) expectTaken(response);
     const balances = await Promise.all(others.map((other) => store.readBalance(other.path)));
     expect(balances.reduce((sum, one) => sum + one, 0)).toBe(2);
   });
@@ -487,11 +488,12 @@ describe('reversing a receipt', () => {
   it('RECEIPT-25 Of many simultaneous requests one reverses the receipt, and all get the same response', async () => {
     const { path, external_ref } = await used();
     const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 10 }, () => reverseReceipt(external_ref)),
     );
-    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
-    const replayed = answers.filter(({ headers }) => headers.has('idempotent-replayed'));
+    for (const { status, body } of responses)
+      expect([status, body]).toEqual([200, responses[0]?.body]);
+    const replayed = responses.filter(({ headers }) => headers.has('idempotent-replayed'));
     expect(replayed).toHaveLength(9);
     expect(await store.readBalance(path)).toBe(0);
     const both = newReceipt();

@@ -83,8 +83,8 @@ describe('stamping', () => {
 
   it('STAMP-08 Stamps added at the same time all count', async () => {
     const { path } = await enrol(store);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => store.stamp(path, {})));
-    const balances = answers.map(({ body }) => body.stamps_count).sort((a, b) => a - b);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => store.stamp(path, {})));
+    const balances = responses.map(({ body }) => body.stamps_count).sort((a, b) => a - b);
     expect(balances).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
     expect(await store.readBalance(path)).toBe(50);
   });
@@ -243,9 +243,9 @@ describe('stamping with a receipt number', () => {
   it('STAMP-23 Many simultaneous requests with the same `external_ref` count once, and all get the same response', async () => {
     const { path } = await enrol(store);
     const body = { external_ref: `race ${path}` };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => store.stamp(path, body)));
-    for (const answer of answers) {
-      expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
+    const responses = await Promise.all(Array.from({ length: 20 }, () => store.stamp(path, body)));
+    for (const response of responses) {
+      expect([response.status, response.body]).toEqual([200, responses[0]?.body]);
     }
     expect(await store.readBalance(path)).toBe(1);
   });

@@ -179,8 +179,8 @@ describe('notifications of a web card', () => {
     const { subscription } = pushes.subscribe('x');
     const { keys } = subscription;
     const refused = async (body: unknown, headers: Record<string, string> = {}) => {
-      const answer = await send('POST', card.page, body, headers);
-      return [answer.status, ...Object.keys(answer.body?.errors ?? {}).sort()];
+      const response = await send('POST', card.page, body, headers);
+      return [response.status, ...Object.keys(response.body?.errors ?? {}).sort()];
     };
     expect(await refused(subscription, { origin: 'https://evil.example' })).toEqual([422, 'base']);
     expect(await refused(subscription, { 'sec-fetch-site': 'cross-site' })).toEqual([422, 'base']);

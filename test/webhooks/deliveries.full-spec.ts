@@ -46,12 +46,12 @@ type Replying = Reply | ((nth: number) => Reply | Promise<Reply>);
 type Subscribed = { store: ContractClient; id: number; path: string; secret: string };
 
 async function subscribe(store: ContractClient, body: object): Promise<Subscribed> {
-  const answer = await store.post<WebhookSubscriptionSecretJson>(
+  const response = await store.post<WebhookSubscriptionSecretJson>(
     `${store.store}/webhook_subscriptions`,
     { events: CUSTOMER_EVENTS, ...body },
   );
-  expect(answer.status).toBe(201);
-  const { id, secret } = answer.body;
+  expect(response.status).toBe(201);
+  const { id, secret } = response.body;
   return { store, id, path: `${store.store}/webhook_subscriptions/${id}`, secret };
 }
 
@@ -115,7 +115,7 @@ async function putOff({ id }: Subscribed): Promise<void> {
 async function feedOf(store: ContractClient, types: string[]): Promise<EnvelopeJson[]> {
   const { body } = await eventually(
     () => store.get<EnvelopeJson[]>(`${store.store}/events`),
-    (answer) => answer.body.length >= types.length,
+    (response) => response.body.length >= types.length,
   );
   expect(body.map(({ type }) => type)).toEqual(types);
   return body;
@@ -180,10 +180,10 @@ const linkOf = ({ headers }: ApiResponse): string | undefined =>
 async function pagesFrom<T>(store: ContractClient, path: string): Promise<T[][]> {
   const pages: T[][] = [];
   for (let next: string | undefined = path; next !== undefined;) {
-    const answer: ApiResponse<T[]> = await store.get<T[]>(next);
-    expect(answer.status).toBe(200);
-    pages.push(answer.body);
-    next = linkOf(answer);
+    const response: ApiResponse<T[]> = await store.get<T[]>(next);
+    expect(response.status).toBe(200);
+    pages.push(response.body);
+    next = linkOf(response);
   }
   return pages;
 }
@@ -393,7 +393,7 @@ describe('webhook deliveries', () => {
       [other, `${other.store}/webhook_subscriptions/999`, delivery?.id],
       [gone.store, gone.path, left?.id],
     ] as const) {
-      const answers = [
+      const responses = [
         await store.get(`${path}/deliveries`),
         await store.get(`${path}/deliveries?status=lost&cursor=x`),
         await store.get(`${path}/deliveries/${id}`),
@@ -401,7 +401,7 @@ describe('webhook deliveries', () => {
         await store.post(`${path}/replay`, { from: noon(1) }),
         await store.post(`${path}/replay`, { from: 'monday' }),
       ];
-      for (const answer of answers) expectFailure(answer, 404, 'not_found');
+      for (const response of responses) expectFailure(response, 404, 'not_found');
     }
   });
 
@@ -472,8 +472,8 @@ describe('webhook deliveries', () => {
 
   it('DELIV-19 `response_excerpt` has at most 1 KiB, cut between characters', async () => {
     const whole = 'é'.repeat(512);
-    const answers = { [whole]: whole, [`${whole}é`]: whole, [`x${whole}`]: `x${'é'.repeat(511)}` };
-    for (const [body, expectedBody] of Object.entries(answers)) {
+    const excerpts = { [whole]: whole, [`${whole}é`]: whole, [`x${whole}`]: `x${'é'.repeat(511)}` };
+    for (const [body, expectedBody] of Object.entries(excerpts)) {
       const hook = await listening({ status: 500, body }, { events: ['stamp.earned'] });
       const { attempts } = await oneDelivery(hook);
       expect(attempts[0]?.response_excerpt).toBe(expectedBody);
@@ -1018,7 +1018,7 @@ async function failPending({ id }: Subscribed): Promise<void> {
 
 describe('what waits to be sent when its customer is erased', () => {
   // 1. Four deliveries are read and rendered; the first is under way, to a receiver that takes its time.
-  // 2. The customer of three of them is erased. Then the receiver answers.
+  // 2. The customer of three of them is erased. Then the receiver responds.
   it('DELIV-56 A delivery that is pending when its customer is erased is sent without their data, under the same id, after the response to the erasure', async () => {
     let release: () => void = () => undefined;
     const releaseSignal = new Promise<void>((resolve) => {

@@ -299,11 +299,11 @@ describe('webhooks:listen --forward-to', () => {
 it('webhooks:listen exits with 0 on SIGINT while --delay holds a response back', async () => {
   const listener = start(['--secret', SECRET, '--delay', '900000']);
   const url = await waitForUrl(listener);
-  const pendingPost = post(url, 'evt_1', '{}').catch(() => 'no answer');
+  const pendingPost = post(url, 'evt_1', '{}').catch(() => 'no response');
   await waitForOutput(listener, 'evt_1');
   await listener.kill('SIGINT');
   expect(await listener.exitCode).toBe(0);
-  expect(await pendingPost).toBe('no answer');
+  expect(await pendingPost).toBe('no response');
 });
 
 it.each([

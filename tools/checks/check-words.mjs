@@ -10,12 +10,9 @@ import ts from 'typescript';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const FOLDERS = ['.github', 'apps', 'bench', 'clients', 'deploy', 'docs', 'libs', 'tools', 'test'];
 const SKIPPED = /(^|\/)(node_modules|dist|stored-events)\//;
-/** Participles and bare verbs: they name a state or an action, never the thing itself. */
-const VAGUE_NAMES = new Set(
-  'given found told asked known wanted taken counted kept held made begun said shown bound'.split(
-    ' ',
-  ),
-);
+/** Participles and bare verbs name a state or an action, never the thing itself. An answer is a response or a result. */
+const VAGUE_NAME =
+  /^(given|found|told|asked|known|wanted|taken|counted|kept|held|made|begun|said|shown|bound)$|answer/i;
 
 const rules = new Set(
   ['docs/api.md', 'docs/admin-api.md'].flatMap(
@@ -58,7 +55,7 @@ function checkNames(file, text) {
   const visit = (node) => {
     const isDeclared =
       ts.isIdentifier(node) && node.parent.name === node && !isForeign(node.parent, file);
-    if (isDeclared && VAGUE_NAMES.has(node.text.toLowerCase())) {
+    if (isDeclared && VAGUE_NAME.test(node.text)) {
       const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
       errors.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
     }

@@ -12,7 +12,7 @@ const MAIL = { SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'Inkpad <inkpad@cards.
 
 const fail = (code: string) => Promise.reject(Object.assign(new Error(code), { code }));
 
-/** Answers with these records; a text instead of them is the code of an error. */
+/** Responds with these records; a text instead of them is the code of an error. */
 function createDns(texts: Record<string, string[] | string>, mx: string[] | string = []): Dns {
   return {
     resolveTxt: (name: string) => {

@@ -1,4 +1,4 @@
-"""The client against a server that answers what each test gives it."""
+"""The client against a server that responds with what each test gives it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ BUSY = {"status": 503, "headers": {"retry-after": "0"}, "json": {"code": "unavai
 IDS: dict[str, Any] = {"account_id": 1, "id": 7}
 
 
-class Answering(ThreadingHTTPServer):
+class FakeServer(ThreadingHTTPServer):
     daemon_threads = True
-    answers: list[dict[str, Any]]
+    responses: list[dict[str, Any]]
     requests: list[dict[str, Any]]
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Answering
+    server: FakeServer
     protocol_version = "HTTP/1.1"
 
     def handle_any(self) -> None:
@@ -39,21 +39,21 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = {"method": self.command, "path": self.path, "headers": headers, "body": body}
         self.server.requests.append(request)
-        answer: dict[str, Any] = {"status": 500}
-        if self.server.answers:
-            answer = self.server.answers.pop(0)
-        if answer.get("drop"):
+        response: dict[str, Any] = {"status": 500}
+        if self.server.responses:
+            response = self.server.responses.pop(0)
+        if response.get("drop"):
             self.close_connection = True
             return
-        if "delay" in answer:
-            time.sleep(answer["delay"])
-        if "together" in answer:
-            answer["together"].wait(timeout=10)
-        data = json.dumps(answer["json"]).encode() if "json" in answer else answer.get("data", b"")
-        self.send_response(answer.get("status", 200))
-        for name, value in answer.get("headers", {}).items():
+        if "delay" in response:
+            time.sleep(response["delay"])
+        if "together" in response:
+            response["together"].wait(timeout=10)
+        data = json.dumps(response["json"]).encode() if "json" in response else response.get("data", b"")
+        self.send_response(response.get("status", 200))
+        for name, value in response.get("headers", {}).items():
             self.send_header(name, value)
-        if answer.get("status") != 204:
+        if response.get("status") != 204:
             self.send_header("content-length", str(len(data)))
         self.end_headers()
         with suppress(BrokenPipeError):
@@ -67,8 +67,8 @@ class Handler(BaseHTTPRequestHandler):
 
 class ClientTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.server = Answering(("127.0.0.1", 0), Handler)
-        self.server.answers = []
+        self.server = FakeServer(("127.0.0.1", 0), Handler)
+        self.server.responses = []
         self.server.requests = []
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -85,8 +85,8 @@ class ClientTest(unittest.TestCase):
         self.clients.append(client)
         return client
 
-    def answer(self, *answers: dict[str, Any]) -> None:
-        self.server.answers[:] = answers
+    def respond_with(self, *responses: dict[str, Any]) -> None:
+        self.server.responses[:] = responses
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class ClientTest(unittest.TestCase):
         return [request["headers"].get("idempotency-key") for request in self.requests]
 
     def test_sends_method_path_query_token_and_body(self) -> None:
-        self.answer({"json": []}, {"status": 201, "json": {"id": 7}})
+        self.respond_with({"json": []}, {"status": 201, "json": {"id": 7}})
         self.client().list_history(account_id=1, from_="2026-03-01T00:00:00Z", limit=5)
         card = self.client().create_card(account_id=1, body={"card": {"name": "Café"}})
         self.assertEqual(card["id"], 7)
@@ -111,7 +111,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(json.loads(created["body"]), {"card": {"name": "Café"}})
 
     def test_keeps_the_path_of_the_base_url(self) -> None:
-        self.answer({"json": {"id": 7}}, {"json": {"id": 7}})
+        self.respond_with({"json": {"id": 7}}, {"json": {"id": 7}})
         for path in ("/loyalty", "/loyalty/"):
             self.client(path).get_card(**IDS)
         self.assertEqual(
@@ -132,7 +132,7 @@ class ClientTest(unittest.TestCase):
                 Inkpad(base_url="https://cards.example", token=token)
 
     def test_takes_a_token_with_the_end_of_its_line(self) -> None:
-        self.answer({"json": []})
+        self.respond_with({"json": []})
         with Inkpad(base_url=self.url, token="ink_token\r\n") as client:
             client.list_accounts()
         self.assertEqual(self.requests[0]["headers"]["authorization"], "Bearer ink_token")
@@ -143,14 +143,14 @@ class ClientTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "code is missing"):
                 self.client().stamp_by_code(account_id=1, code=id, body={"stamps": 1})
         self.assertEqual(self.requests, [])
-        self.answer({"json": {}})
+        self.respond_with({"json": {}})
         self.client().get_customer_card_by_code(account_id=1, code="a/b?c")
         self.assertEqual(
             self.requests[0]["path"], "/api/v1/accounts/1/customer_cards/by_code/a%2Fb%3Fc"
         )
 
     def test_sends_a_picture_with_its_media_type(self) -> None:
-        self.answer(*[{"json": {"id": 7}}] * 3)
+        self.respond_with(*[{"json": {"id": 7}}] * 3)
         pictures = [b"\x89PNG\r\n\x1a\n1", b"\xff\xd8\xff\xe0", b"RIFF\0\0\0\0WEBPVP8 "]
         for picture in pictures:
             self.client().set_card_strip_image(**IDS, body=picture)
@@ -169,7 +169,7 @@ class ClientTest(unittest.TestCase):
             "resolution": "Give a name.",
             "documentation_url": "https://cards.example/docs/errors#validation_failed",
         }
-        self.answer({"status": 422, "headers": {"x-request-id": "r-1"}, "json": said})
+        self.respond_with({"status": 422, "headers": {"x-request-id": "r-1"}, "json": said})
         with self.assertRaises(InkpadError) as caught:
             self.client().create_card(account_id=1, body={"card": {"name": ""}})
         error = caught.exception
@@ -183,15 +183,15 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(error.documentation_url, said["documentation_url"])
         self.assertEqual((error.request_id, error.retry_after), ("r-1", None))
 
-    def test_understands_what_is_not_the_services_own_answer(self) -> None:
+    def test_understands_what_is_not_the_services_own_response(self) -> None:
         for status in (400, 301):
-            self.answer({"status": status, "headers": {"location": "/"}, "data": b"<h1>no</h1>"})
+            self.respond_with({"status": status, "headers": {"location": "/"}, "data": b"<h1>no</h1>"})
             with self.assertRaises(InkpadError) as caught:
                 self.client().get_card(**IDS)
             self.assertEqual((caught.exception.status, caught.exception.code), (status, "unknown"))
         self.assertEqual(len(self.requests), 2)
         for page in (b"<h1>Sign in</h1>", b""):
-            self.answer({"data": page}, {"data": page})
+            self.respond_with({"data": page}, {"data": page})
             client = self.client()
             for call in (client.get_card, lambda **_: [*client.iterate(client.list_accounts)]):
                 with self.assertRaises(InkpadError) as caught:
@@ -200,13 +200,13 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(len(self.requests), 6)
 
     def test_sends_a_read_again_as_soon_as_retry_after_is_over(self) -> None:
-        self.answer(BUSY, {**BUSY, "status": 429}, {"json": {"id": 7}})
+        self.respond_with(BUSY, {**BUSY, "status": 429}, {"json": {"id": 7}})
         self.assertEqual(self.client().get_card(**IDS)["id"], 7)
         self.assertEqual(len(self.requests), 3)
 
-    def test_sends_again_after_every_answer_that_says_nothing_was_written(self) -> None:
+    def test_sends_again_after_every_response_that_says_nothing_was_written(self) -> None:
         for status in (408, 500, 502, 503, 504):
-            self.answer({**BUSY, "status": status}, {"json": {"id": 7}})
+            self.respond_with({**BUSY, "status": status}, {"json": {"id": 7}})
             self.assertEqual(self.client().archive_card(**IDS)["id"], 7)
         self.assertEqual(len(self.requests), 10)
 
@@ -214,7 +214,7 @@ class ClientTest(unittest.TestCase):
         waits: list[float] = []
         with patch("inkpad.client.time.sleep", waits.append):
             for _ in range(20):
-                self.answer(*[{"status": status} for status in (502, 504, 503)])
+                self.respond_with(*[{"status": status} for status in (502, 504, 503)])
                 with self.assertRaises(InkpadError):
                     self.client().get_card(**IDS)
             first, second = waits[::2], waits[1::2]
@@ -222,12 +222,12 @@ class ClientTest(unittest.TestCase):
             self.assertTrue(all(1 <= wait <= 2 for wait in second), second)
             self.assertGreater(len(set(first)), 10)
             waits.clear()
-            self.answer({**BUSY, "headers": {"retry-after": "4"}}, {"json": {"id": 7}})
+            self.respond_with({**BUSY, "headers": {"retry-after": "4"}}, {"json": {"id": 7}})
             self.client().get_card(**IDS)
             self.assertTrue(4 <= waits[0] <= 5, waits)
 
     def test_gives_up_after_as_many_retries_as_it_was_given(self) -> None:
-        self.answer(BUSY, BUSY)
+        self.respond_with(BUSY, BUSY)
         with self.assertRaises(InkpadError) as caught:
             self.client(retries=1).get_card(**IDS)
         self.assertEqual((caught.exception.status, caught.exception.retry_after), (503, 0))
@@ -235,7 +235,7 @@ class ClientTest(unittest.TestCase):
 
     def test_does_not_wait_longer_than_it_may(self) -> None:
         for retry_after in ("61", "Fri, 01 Jan 2100 00:00:00 GMT"):
-            self.answer({**BUSY, "headers": {"retry-after": retry_after}})
+            self.respond_with({**BUSY, "headers": {"retry-after": retry_after}})
             with self.assertRaises(InkpadError) as caught:
                 self.client().get_card(**IDS)
             self.assertGreaterEqual(caught.exception.retry_after or 0, 61)
@@ -243,31 +243,31 @@ class ClientTest(unittest.TestCase):
 
     def test_sends_a_write_again_with_the_same_key(self) -> None:
         in_progress = {**BUSY, "status": 409, "json": {"code": "idempotency_in_progress"}}
-        self.answer(BUSY, in_progress, {"json": {"id": 7}})
+        self.respond_with(BUSY, in_progress, {"json": {"id": 7}})
         self.client().archive_card(**IDS)
         first, second, third = self.keys()
         self.assertRegex(first or "", r"^[\da-f-]{36}$")
         self.assertEqual((second, third), (first, first))
 
     def test_takes_a_key_of_the_caller(self) -> None:
-        self.answer({"status": 204})
+        self.respond_with({"status": 204})
         self.client().delete_reward(**IDS, idempotency_key="mine")
         self.assertEqual(self.keys(), ["mine"])
 
     def test_sends_a_write_without_a_key_once(self) -> None:
-        self.answer(BUSY)
+        self.respond_with(BUSY)
         with self.assertRaises(InkpadError):
             self.client(idempotent=False).archive_card(**IDS)
         self.assertEqual(self.keys(), [None])
 
     def test_sends_again_what_got_no_response(self) -> None:
-        self.answer({"drop": True}, {"json": {"id": 7}})
+        self.respond_with({"drop": True}, {"json": {"id": 7}})
         with patch("inkpad.client.time.sleep"):
             self.assertEqual(self.client().get_card(**IDS)["id"], 7)
         self.assertEqual(len(self.requests), 2)
 
     def test_does_not_wait_for_ever(self) -> None:
-        self.answer({"delay": 2})
+        self.respond_with({"delay": 2})
         with self.assertRaises(InkpadError) as caught:
             self.client(timeout_seconds=0.1, retries=0).get_card(**IDS)
         self.assertEqual((caught.exception.status, caught.exception.code), (0, "timed_out"))
@@ -281,7 +281,7 @@ class ClientTest(unittest.TestCase):
 
     def test_follows_the_pages_of_a_list_to_its_end(self) -> None:
         link = '</api/v1/accounts/1/cards?scope=all&limit=2&cursor=Mg>; rel="next"'
-        self.answer(
+        self.respond_with(
             {"headers": {"link": link}, "json": [{"id": 1}, {"id": 2}]}, {"json": [{"id": 3}]}
         )
         client = self.client()
@@ -293,7 +293,7 @@ class ClientTest(unittest.TestCase):
 
     def test_lists_customers_by_cursor_each_exactly_once(self) -> None:
         link = '</api/v1/accounts/1/customers?cursor=Mg>; rel="next"'
-        self.answer(
+        self.respond_with(
             {"headers": {"link": link}, "json": {"customers": [{"id": 1}]}},
             {"json": {"customers": [{"id": 2}]}},
         )
@@ -312,7 +312,7 @@ class ClientTest(unittest.TestCase):
             "ratelimit-remaining": "299",
             "x-unknown-parameters": "colour",
         }
-        self.answer({"json": {"id": 7}, "headers": headers}, {"status": 204})
+        self.respond_with({"json": {"id": 7}, "headers": headers}, {"status": 204})
         client = self.client()
         response = client.with_response(client.get_card, **IDS)
         self.assertEqual(response.data["id"], 7)
@@ -325,13 +325,13 @@ class ClientTest(unittest.TestCase):
             client.with_response(len, [])
 
     def test_raises_an_error_with_the_headers(self) -> None:
-        self.answer({"status": 404, "headers": {"ratelimit-remaining": "7"}})
+        self.respond_with({"status": 404, "headers": {"ratelimit-remaining": "7"}})
         with self.assertRaises(InkpadError) as caught:
             self.client().get_card(**IDS)
         self.assertEqual(caught.exception.headers["RateLimit-Remaining"], "7")
 
     def test_sends_its_own_user_agent_and_the_headers_of_client_and_call(self) -> None:
-        self.answer(*[{"json": {"id": 7}}] * 3)
+        self.respond_with(*[{"json": {"id": 7}}] * 3)
         client = self.client(headers={"Prefer": "handling=strict", "X-Till": "1"})
         client.get_card(**IDS)
         client.get_card(**IDS, headers={"x-till": "2", "user-agent": "till/1"})
@@ -343,7 +343,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(third["idempotency-key"], "mine")
 
     def test_takes_the_store_of_the_client_where_a_call_names_none(self) -> None:
-        self.answer({"json": []}, {"json": {"id": 7}}, {"json": []}, {"json": []})
+        self.respond_with({"json": []}, {"json": {"id": 7}}, {"json": []}, {"json": []})
         client = self.client(account_id=5)
         client.list_cards()
         client.get_card(id=7)
@@ -358,13 +358,13 @@ class ClientTest(unittest.TestCase):
 
     def test_has_a_class_for_each_code_of_an_error(self) -> None:
         few = {"error": "too few stamps", "code": "insufficient_stamps"}
-        self.answer({"status": 422, "json": few}, *[{"status": 400, "json": {"code": ["odd"]}}])
+        self.respond_with({"status": 422, "json": few}, *[{"status": 400, "json": {"code": ["odd"]}}])
         with self.assertRaises(InsufficientStampsError):
             self.client().get_card(**IDS)
         with self.assertRaises(InkpadError) as caught:
             self.client().get_card(**IDS)
         self.assertEqual((type(caught.exception), caught.exception.code), (InkpadError, "unknown"))
-        self.answer({"status": 418, "json": {"code": "not_known_yet"}}, {"delay": 2})
+        self.respond_with({"status": 418, "json": {"code": "not_known_yet"}}, {"delay": 2})
         with self.assertRaises(InkpadError) as caught:
             self.client().get_card(**IDS)
         self.assertEqual(
@@ -379,18 +379,18 @@ class ClientTest(unittest.TestCase):
             return self.client()._call("GET", "/a.csv", ids={}, query={}, accept=accept)
 
         content_type = {"content-type": "text/csv; charset=utf-8"}
-        self.answer({"headers": content_type, "data": "é,1\r\n".encode()})
+        self.respond_with({"headers": content_type, "data": "é,1\r\n".encode()})
         self.assertEqual(export(), "é,1\r\n")
         self.assertEqual(self.requests[0]["headers"]["accept"], "text/csv, application/x-ndjson")
         for page in ({"headers": {"content-type": "text/html"}, "data": b"<h1>no</h1>"}, {}):
-            self.answer(page)
+            self.respond_with(page)
             with self.assertRaises(InkpadError):
                 export()
 
     def test_works_with_asyncio(self) -> None:
         link = '</api/v1/accounts/1/cards?cursor=Mg>; rel="next"'
         first_page = {"headers": {"link": link}, "json": [{"id": 1}]}
-        self.answer(BUSY, {"json": {"id": 7}}, first_page, {"json": [{"id": 2}]})
+        self.respond_with(BUSY, {"json": {"id": 7}}, first_page, {"json": [{"id": 2}]})
 
         async def use() -> None:
             async with AsyncInkpad(base_url=self.url, token="t", account_id=1) as client:
@@ -398,7 +398,7 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual((response.data["id"], response.status), (7, 200))
                 cards = [card["id"] async for card in client.iterate(client.list_cards)]
                 self.assertEqual(cards, [1, 2])
-                self.answer({"status": 422, "json": {"code": "insufficient_stamps"}})
+                self.respond_with({"status": 422, "json": {"code": "insufficient_stamps"}})
                 with self.assertRaises(InsufficientStampsError):
                     await client.get_card(id=7)
 
@@ -409,21 +409,21 @@ class ClientTest(unittest.TestCase):
 
     def test_waits_for_several_requests_at_once_with_asyncio(self) -> None:
         together = threading.Barrier(5)
-        self.answer(*[{"together": together, "json": {"id": id}} for id in range(5)])
+        self.respond_with(*[{"together": together, "json": {"id": id}} for id in range(5)])
 
         async def use() -> None:
             async with AsyncInkpad(base_url=self.url, token="t") as client:
                 calls = [client.with_response(client.get_card, **IDS) for _ in range(5)]
                 ids = sorted(one.data["id"] for one in await asyncio.gather(*calls))
                 self.assertEqual(ids, [0, 1, 2, 3, 4])
-                self.answer({"delay": 2})
+                self.respond_with({"delay": 2})
                 with self.assertRaises(TimeoutError):
                     await asyncio.wait_for(client.get_card(**IDS), 0.1)
 
         asyncio.run(use())
 
     def test_serves_several_threads(self) -> None:
-        self.answer(*[{"json": {"id": 7}}] * 20)
+        self.respond_with(*[{"json": {"id": 7}}] * 20)
         client = self.client()
         threads = [threading.Thread(target=client.get_card, kwargs=IDS) for _ in range(20)]
         for thread in threads:

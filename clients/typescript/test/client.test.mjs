@@ -14,15 +14,15 @@ import {
 } from '@inkpad/client/webhooks';
 
 const requests = [];
-let answers = [];
+let responses = [];
 
 const server = createServer((request, response) => {
   let body = '';
   request.on('data', (chunk) => (body += chunk));
   request.on('end', () => {
     requests.push({ method: request.method, url: request.url, headers: request.headers, body });
-    const answer = answers.shift() ?? { status: 500 };
-    const { status = 200, headers = {}, json, text = '', drop, silent } = answer;
+    const next = responses.shift() ?? { status: 500 };
+    const { status = 200, headers = {}, json, text = '', drop, silent } = next;
     if (drop) return request.socket.destroy();
     if (silent) return;
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
@@ -39,11 +39,11 @@ const path = { account_id: 1, id: 7 };
 
 beforeEach(() => {
   requests.length = 0;
-  answers = [];
+  responses = [];
 });
 
 test('sends method, path, query, token and body', async () => {
-  answers = [{ json: [] }, { status: 201, json: { id: 7 } }];
+  responses = [{ json: [] }, { status: 201, json: { id: 7 } }];
   await client().listCards({ path: { account_id: 1 }, query: { scope: 'all' } });
   const card = await client().createCard({
     path: { account_id: 1 },
@@ -59,7 +59,7 @@ test('sends method, path, query, token and body', async () => {
 });
 
 test('keeps the path of the base URL', async () => {
-  answers = [{ json: {} }, { json: {} }];
+  responses = [{ json: {} }, { json: {} }];
   for (const baseUrl of [`${origin}/loyalty`, `${origin}/loyalty/`]) {
     await client({ baseUrl }).getCard({ path });
   }
@@ -89,7 +89,7 @@ test('reaches the service through the proxy of its fetch, which gets no token', 
     await dispatcher.destroy();
     proxy.close().closeAllConnections();
   });
-  answers = [{ json: { id: 7 } }];
+  responses = [{ json: { id: 7 } }];
   const behind = client({
     baseUrl: 'http://cards.example',
     fetch: (url, init) => fetchWith(url, { ...init, dispatcher }),
@@ -120,7 +120,7 @@ test('refuses a base URL or a token that cannot be right', () => {
 });
 
 test('takes a token with the end of its line', async () => {
-  answers = [{ json: [] }];
+  responses = [{ json: [] }];
   await client({ token: 'ink_token\r\n' }).listAccounts();
   assert.equal(requests[0].headers.authorization, 'Bearer ink_token');
 });
@@ -133,13 +133,13 @@ test('refuses ids that are missing before anything is sent', async () => {
   await assert.rejects(client().getCard({}), /account_id is missing/);
   await assert.rejects(client().getCard(), /account_id is missing/);
   assert.equal(requests.length, 0);
-  answers = [{ json: {} }];
+  responses = [{ json: {} }];
   await client().getCustomerCardByCode({ path: { account_id: 1, code: 'a/b?c' } });
   assert.equal(requests[0].url, '/api/v1/accounts/1/customer_cards/by_code/a%2Fb%3Fc');
 });
 
 test('words a rejection as an error with everything that the service said', async () => {
-  answers = [
+  responses = [
     {
       status: 422,
       headers: { 'x-request-id': 'r-1' },
@@ -173,14 +173,14 @@ test('words a rejection as an error with everything that the service said', asyn
   });
 });
 
-test('understands what is not the answer of the service itself', async () => {
-  answers = [{ status: 400 }, { status: 301, headers: { location: '/' } }];
+test('understands what is not the response of the service itself', async () => {
+  responses = [{ status: 400 }, { status: 301, headers: { location: '/' } }];
   for (const status of [400, 301]) {
     await assert.rejects(client().getCard({ path }), { status, code: 'unknown' });
   }
   assert.equal(requests.length, 2);
   const page = { text: '<h1>Sign in</h1>', headers: { 'content-type': 'text/html' } };
-  answers = [page, { text: '' }, page];
+  responses = [page, { text: '' }, page];
   for (let i = 0; i < 2; i++) {
     await assert.rejects(client().getCard({ path }), { status: 200, code: 'unknown' });
   }
@@ -190,14 +190,14 @@ test('understands what is not the answer of the service itself', async () => {
 });
 
 test('sends a read again as soon as Retry-After is over', async () => {
-  answers = [busy, { ...busy, status: 429 }, { json: { id: 7 } }];
+  responses = [busy, { ...busy, status: 429 }, { json: { id: 7 } }];
   assert.equal((await client().getCard({ path })).id, 7);
   assert.equal(requests.length, 3);
 });
 
-test('sends again after every answer that says nothing was written', async () => {
+test('sends again after every response that says nothing was written', async () => {
   for (const status of [408, 500, 502, 503, 504]) {
-    answers = [{ ...busy, status }, { json: { id: 7 } }];
+    responses = [{ ...busy, status }, { json: { id: 7 } }];
     assert.equal((await client().archiveCard({ path })).id, 7);
   }
   assert.equal(requests.length, 10);
@@ -213,8 +213,8 @@ test('waits longer each time, and never the same', async (context) => {
     return setImmediate(done);
   });
   for (let i = 0; i < 20; i++) {
-    answers = [502, 504, 503].map((status) => ({ status }));
-    await assert.rejects(client({ fetch: answered }).getCard({ path }), { status: 503 });
+    responses = [502, 504, 503].map((status) => ({ status }));
+    await assert.rejects(client({ fetch: fetchResponse }).getCard({ path }), { status: 503 });
   }
   const first = waits.filter((_, i) => i % 2 === 0);
   const second = waits.filter((_, i) => i % 2 === 1);
@@ -223,26 +223,26 @@ test('waits longer each time, and never the same', async (context) => {
   assert.ok(second.every((wait) => wait >= 1 && wait <= 2));
   assert.ok(new Set(first).size > 10);
   waits.length = 0;
-  answers = [{ ...busy, headers: { 'retry-after': '4' } }, { json: {} }];
-  await client({ fetch: answered }).getCard({ path });
+  responses = [{ ...busy, headers: { 'retry-after': '4' } }, { json: {} }];
+  await client({ fetch: fetchResponse }).getCard({ path });
   assert.ok(waits[0] >= 4 && waits[0] <= 5);
 
   /** No connection, and so no timers but those of the client. */
-  async function answered() {
-    const { status = 200, headers, json } = answers.shift();
+  async function fetchResponse() {
+    const { status = 200, headers, json } = responses.shift();
     return new Response(JSON.stringify(json ?? {}), { status, headers });
   }
 });
 
 test('gives up after as many retries as it was given', async () => {
-  answers = [busy, busy];
+  responses = [busy, busy];
   await assert.rejects(client({ retries: 1 }).getCard({ path }), { status: 503, retryAfter: 0 });
   assert.equal(requests.length, 2);
 });
 
 test('does not wait longer than it may', async () => {
   for (const retryAfter of ['61', 'Fri, 01 Jan 2100 00:00:00 GMT']) {
-    answers = [{ ...busy, headers: { 'retry-after': retryAfter } }];
+    responses = [{ ...busy, headers: { 'retry-after': retryAfter } }];
     await assert.rejects(client().getCard({ path }), (error) => error.retryAfter >= 61);
   }
   assert.equal(requests.length, 2);
@@ -250,7 +250,7 @@ test('does not wait longer than it may', async () => {
 
 test('sends a write again with the same key', async () => {
   const inProgress = { ...busy, status: 409, json: { code: 'idempotency_in_progress' } };
-  answers = [busy, inProgress, { json: { id: 7 } }];
+  responses = [busy, inProgress, { json: { id: 7 } }];
   await client().archiveCard({ path });
   const [first, ...others] = requests.map(({ headers }) => headers['idempotency-key']);
   assert.match(first, /^[\da-f-]{36}$/);
@@ -258,26 +258,26 @@ test('sends a write again with the same key', async () => {
 });
 
 test('sends a write without a key once', async () => {
-  answers = [busy];
+  responses = [busy];
   await assert.rejects(client({ idempotent: false }).archiveCard({ path }), { status: 503 });
   assert.equal(requests.length, 1);
   assert.equal(requests[0].headers['idempotency-key'], undefined);
 });
 
 test('sends again what got no response', async () => {
-  answers = [{ drop: true }, { json: { id: 7 } }];
+  responses = [{ drop: true }, { json: { id: 7 } }];
   assert.equal((await client().getCard({ path })).id, 7);
   assert.equal(requests.length, 2);
 });
 
 test('does not wait for ever', async () => {
-  answers = [{ silent: true }];
+  responses = [{ silent: true }];
   const request = client({ timeoutSeconds: 0.1, retries: 0 }).getCard({ path });
   await assert.rejects(request, { name: 'InkpadError', status: 0, code: 'timed_out' });
 });
 
 test('takes any part of a second for a time-out', async () => {
-  answers = [{ json: { id: 7 } }];
+  responses = [{ json: { id: 7 } }];
   assert.equal((await client({ timeoutSeconds: 10 / 3 }).getCard({ path })).id, 7);
 });
 
@@ -288,13 +288,13 @@ test('says that nobody is there', async () => {
 
 test('stops when it is told to', async () => {
   const reason = new Error('enough');
-  answers = [{ silent: true }];
+  responses = [{ silent: true }];
   const stop = new AbortController();
   const request = client().getCard({ path, signal: stop.signal });
   stop.abort(reason);
   await assert.rejects(request, reason);
   await assert.rejects(client().getCard({ path, signal: AbortSignal.abort(reason) }), reason);
-  answers = [{ status: 503 }];
+  responses = [{ status: 503 }];
   const between = new AbortController();
   const waiting = client().getCard({ path, signal: between.signal });
   setTimeout(() => between.abort(reason), 100);
@@ -302,7 +302,7 @@ test('stops when it is told to', async () => {
 });
 
 test('takes a key of the caller', async () => {
-  answers = [{ status: 204 }];
+  responses = [{ status: 204 }];
   assert.equal(await client().deleteReward({ path, idempotencyKey: 'mine' }), undefined);
   assert.equal(requests[0].headers['idempotency-key'], 'mine');
 });
@@ -314,7 +314,7 @@ test('refuses a key that no header can hold', async () => {
 
 test('follows the pages of a list to its end', async () => {
   const link = '</api/v1/accounts/1/cards?scope=all&limit=2&cursor=Mg>; rel="next"';
-  answers = [{ headers: { link }, json: [{ id: 1 }, { id: 2 }] }, { json: [{ id: 3 }] }];
+  responses = [{ headers: { link }, json: [{ id: 1 }, { id: 2 }] }, { json: [{ id: 3 }] }];
   const seen = [];
   const query = { scope: 'all', limit: 2 };
   for await (const card of client().iterate('listCards', { path: { account_id: 1 }, query })) {
@@ -327,7 +327,7 @@ test('follows the pages of a list to its end', async () => {
 test('lists customers by cursor, each exactly once', async () => {
   const link = '</api/v1/accounts/1/customers?cursor=Mg>; rel="next"';
   const pagination = { page: null, pages: null, items: 1, count: 2 };
-  answers = [
+  responses = [
     { headers: { link }, json: { customers: [{ id: 1 }], pagination } },
     { json: { customers: [{ id: 2 }], pagination } },
   ];
@@ -349,7 +349,7 @@ test('returns the headers of a result with it', async () => {
     'ratelimit-remaining': '299',
     'x-unknown-parameters': 'colour',
   };
-  answers = [{ json: { id: 7 }, headers }, { status: 204 }];
+  responses = [{ json: { id: 7 }, headers }, { status: 204 }];
   const response = await client().getCard({ path }).withResponse();
   const { data, status, requestId } = response;
   assert.deepEqual({ data, status, requestId }, { data: { id: 7 }, status: 200, requestId: 'r-1' });
@@ -365,7 +365,7 @@ test('rejects once when the headers of a failure are wanted', async () => {
   const unhandled = [];
   const listen = (reason) => unhandled.push(reason);
   process.on('unhandledRejection', listen);
-  answers = [{ status: 404, headers: { 'x-request-id': 'r-2', 'ratelimit-remaining': '7' } }];
+  responses = [{ status: 404, headers: { 'x-request-id': 'r-2', 'ratelimit-remaining': '7' } }];
   await assert.rejects(client().getCard({ path }).withResponse(), (error) => {
     assert.equal(error.headers.get('ratelimit-remaining'), '7');
     return error.status === 404 && error.requestId === 'r-2';
@@ -376,7 +376,7 @@ test('rejects once when the headers of a failure are wanted', async () => {
 });
 
 test('sends its own User-Agent, and the headers of the client and of the call', async () => {
-  answers = [{ json: {} }, { json: {} }, { json: {} }];
+  responses = [{ json: {} }, { json: {} }, { json: {} }];
   const strict = client({ headers: { prefer: 'handling=strict', 'x-till': '1' } });
   await strict.getCard({ path });
   await strict.getCard({
@@ -393,7 +393,7 @@ test('sends its own User-Agent, and the headers of the client and of the call', 
 });
 
 test('takes the store of the client where a call names none', async () => {
-  answers = [{ json: [] }, { json: {} }, { json: [] }, { json: [] }];
+  responses = [{ json: [] }, { json: {} }, { json: [] }, { json: [] }];
   const own = client({ accountId: 5 });
   await own.listCards();
   await own.getCard({ path: { id: 7 } });
@@ -408,7 +408,7 @@ test('takes the store of the client where a call names none', async () => {
 
 test('has a class for each code of an error', async () => {
   const json = { error: 'too few stamps', code: 'insufficient_stamps', errors: { base: ['few'] } };
-  answers = [
+  responses = [
     { status: 422, json },
     { status: 418, json: { error: 'new', code: 'not_known_yet' } },
     { status: 400, json: { error: 'odd', code: 'constructor' } },
@@ -467,7 +467,7 @@ test('reads a webhook whose signature is right', () => {
 test('comes as CommonJS as well', async () => {
   const require = createRequire(import.meta.url);
   const { createClient: create } = require('@inkpad/client');
-  answers = [{ json: { id: 7 } }];
+  responses = [{ json: { id: 7 } }];
   assert.equal((await create({ baseUrl: origin, token: 't' }).getCard({ path })).id, 7);
   assert.equal(require('@inkpad/client/webhooks').verify(signed(), secret), true);
 });

@@ -43,7 +43,7 @@ export class GeocodingWorker {
     registry: Registry,
   ) {
     this.responseCounter = new Counter({
-      name: 'inkpad_geocoding_answers_total',
+      name: 'inkpad_geocoding_lookups_total',
       help: 'Addresses that were looked up, by geocoder and result (found, not_found, failed)',
       labelNames: ['provider', 'result'],
       registers: [registry],

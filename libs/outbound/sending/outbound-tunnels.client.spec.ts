@@ -93,8 +93,8 @@ describe('a tunnel to a server that the operator has configured', () => {
     const hanging = createTunnels(() => new Promise(() => undefined));
     await expect(hanging.open('mail.example', port, 20)).rejects.toThrow(/not resolved in time/);
     proxy.decide = () => 0;
-    const unanswered = createTunnels(leadTo(PUBLIC)).open('mail.example', port, 20);
-    await expect(unanswered).rejects.toThrow(/opened no tunnel \(ETIMEDOUT\)/);
+    const tunnel = createTunnels(leadTo(PUBLIC)).open('mail.example', port, 20);
+    await expect(tunnel).rejects.toThrow(/opened no tunnel \(ETIMEDOUT\)/);
   });
 
   it('fails with the reason, and without the password of the proxy', async () => {

@@ -48,7 +48,7 @@ describe('QueueMetrics', () => {
     expect(await readAttempts(registry)).toEqual(['done 2', 'failed 2', 'refused 1']);
   });
 
-  it('measures the time since a claim that the database has answered', async () => {
+  it('measures the time since a claim that the database has confirmed', async () => {
     let now = 1_000;
     jest.spyOn(performance, 'now').mockImplementation(() => now);
     let claim: () => Promise<Job<Item>[]> = async () => [];

@@ -62,7 +62,7 @@ export async function startPgBouncer(
   url.hostname = '127.0.0.1';
   url.port = String(port);
   await eventually(
-    () => isAnswering(url.href).catch((error: unknown) => `${String(error)} ${output}`),
+    () => isReady(url.href).catch((error: unknown) => `${String(error)} ${output}`),
     (value) => value === true,
   );
   return {
@@ -78,7 +78,7 @@ export async function startPgBouncer(
   };
 }
 
-async function isAnswering(connectionString: string): Promise<boolean> {
+async function isReady(connectionString: string): Promise<boolean> {
   const client = new pg.Client({ connectionString });
   client.on('error', () => undefined);
   try {

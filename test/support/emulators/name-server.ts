@@ -31,8 +31,8 @@ export class NameServer {
   static async start(zone: Zone): Promise<NameServer> {
     const server = new NameServer(createSocket('udp4'), zone);
     server.socket.on('message', (query, { port }) => {
-      const createResponse = server.answer(query);
-      if (createResponse) server.socket.send(createResponse, port, '127.0.0.1');
+      const response = server.createResponse(query);
+      if (response) server.socket.send(response, port, '127.0.0.1');
     });
     await new Promise<void>((resolve) => server.socket.bind(0, '127.0.0.1', resolve));
     return server;
@@ -59,7 +59,7 @@ export class NameServer {
   }
 
   /** RFC 1035, section 4: a header, the question as received, and the records. */
-  private answer(query: Buffer): Buffer | undefined {
+  private createResponse(query: Buffer): Buffer | undefined {
     const labels: string[] = [];
     let end = 12;
     for (let length = query[end]; length; length = query[end]) {

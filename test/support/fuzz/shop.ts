@@ -48,7 +48,7 @@ const DERIVED = new Set([
 
 let shopCount = 0;
 
-/** A store as its only clients know it: by what they sent and what was answered. */
+/** A store as its only clients know it: by what they sent and received. */
 export class Shop {
   readonly number = ++shopCount;
   readonly marker = `mk${String(this.number).padStart(6, '0')}zz`;

@@ -181,7 +181,7 @@ export class Shops {
         again.status === response.status && isDeepStrictEqual(again.body, response.body);
       this.expect(
         again.headers.get('idempotent-replayed') === 'true' && isSame,
-        'sent twice, answered otherwise',
+        'sent twice, with another response',
       );
     }
   }

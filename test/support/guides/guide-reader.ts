@@ -47,7 +47,7 @@ export class GuideReader {
     private readonly language: Language,
   ) {}
 
-  /** @returns all that was asked and answered */
+  /** @returns all requests with their responses */
   async read(guide: string): Promise<Exchange[]> {
     try {
       return await this.goThrough(guide);

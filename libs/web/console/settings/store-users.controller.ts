@@ -265,7 +265,7 @@ export class StoreUsersController {
 
   /**
    * Asks before owners give up their own role, and for the password before more rights.
-   * @returns undefined when everything is answered
+   * @returns undefined when nothing is left to ask
    */
   private async askForRole(
     form: Form,

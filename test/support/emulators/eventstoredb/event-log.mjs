@@ -395,7 +395,7 @@ export class EventLog {
     this.#file = openSync(path, 'a+');
     const content = readFileSync(path);
     const complete = content.lastIndexOf(0x0a) + 1;
-    // A line that a kill cut off was never answered.
+    // A line that a kill cut off was never confirmed.
     if (complete < content.length) ftruncateSync(this.#file, complete);
     const lines = content.subarray(0, complete).toString('utf8').split('\n');
     for (const line of lines.slice(0, -1)) {

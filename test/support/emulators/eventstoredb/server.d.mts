@@ -34,10 +34,10 @@ export type Faults = {
   notLeader(count: number, leader?: { host?: string; port?: number }): void;
   /** The next reads and subscriptions fail after this many events. */
   cutReads(count: number, afterEvents?: number): void;
-  /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
+  /** Appends are written at once but confirmed late; reads start late. 0 ends the delay. */
   delayResponses(ms: number): void;
   /**
-   * Appends are written at once but answered when the result is called; reads start then. `clear` ends this for later
+   * Appends are written at once but confirmed when the result is called; reads start then. `clear` ends this for later
    * calls alone.
    */
   holdResponses(kind: 'append' | 'read'): () => void;

@@ -81,7 +81,7 @@ export type GoogleWallet = {
   readonly signer: { rotate(): void };
   /** The next REST requests fail. */
   fail(count: number, fault?: GoogleFault): void;
-  /** While held, requests are never answered; afterwards their connections are cut. */
+  /** While held, requests get no response; afterwards their connections are cut. */
   hold(held: boolean): void;
   /** Access tokens given so far are no longer taken. */
   expireTokens(): void;

@@ -138,7 +138,7 @@ class GoogleWallet {
   }
 
   async listenAgain() {
-    const server = createServer((request, response) => void this.#answer(request, response));
+    const server = createServer((request, response) => void this.#respond(request, response));
     server.listen(this.#port, '127.0.0.1');
     await once(server, 'listening');
     this.#port = server.address().port;
@@ -158,7 +158,7 @@ class GoogleWallet {
     return this.signer.envelope(event, wrong);
   }
 
-  async #answer(request, response) {
+  async #respond(request, response) {
     try {
       if (this.#held) {
         this.#silent.push(request.socket);
