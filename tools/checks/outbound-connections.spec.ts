@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 
-/** The files that connect to others, and how they use the outgoing proxy (ADR-0097). */
+/** The files that connect to others, and how they use the outgoing proxy (ADR-0016). */
 const CONNECTING_FILES = {
   'libs/outbound/sending/proxy-tunnel.client.ts': 'connects to the proxy itself',
   'libs/outbound/sending/guarded-agent.client.ts': 'webhooks and web push',

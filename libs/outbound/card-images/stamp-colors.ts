@@ -5,7 +5,7 @@ import { listPresetColors } from './strip-presets.js';
 
 /** WCAG 2.2, success criterion 1.4.11: the minimum contrast of shapes. */
 const VISIBLE = 3;
-/** Below it a mark on a stamp is not seen at all, and the store's colour helps nobody (ADR-0126). */
+/** Below it a mark on a stamp is not seen at all, and the store's colour helps nobody. */
 const DISTINCT = 1.5;
 /** Quieter than a filled stamp, where that is still visible. */
 const QUIET_OPACITY = 0.75;

@@ -17,7 +17,7 @@ type Proxy = NonNullable<Config['outboundProxy']>;
 export type FindAddresses = (host: string) => Promise<string[]>;
 
 /**
- * Opens tunnels through the outgoing proxy to servers that the operator has configured (ADR-0097). The proxy gets their
+ * Opens tunnels through the outgoing proxy to servers that the operator has configured (ADR-0016). The proxy gets their
  * names, so that it can allow names. Addresses that others enter need `createGuardedConnector`.
  */
 export class OutboundTunnels {

@@ -53,7 +53,7 @@ function createEd25519Key(secret: string): KeyObject {
 
 /**
  * Signs id, time and body as in Standard Webhooks: `v1` with a shared secret, `v1a` with a private key. Does not use its
- * library, which takes six times as long (ADR-0022) and knows no private keys.
+ * library, which takes six times as long (ADR-0010) and knows no private keys.
  * @param seconds since 1970
  */
 export function sign(key: KeyObject, id: string, seconds: string, body: Buffer): string {

@@ -25,7 +25,7 @@ const CARDS_OF_HOLDER = `(
   select $1::bigint union all
   ${renderCardsOfHolder('(select own.customer_id from customer_cards own where own.id = $1)')})`;
 
-/** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
+/** Lets whoever has the link of a card stop the messages to its holder, and allow them again. */
 @Controller('passes/:uuid/messages')
 export class MessageStopsController {
   constructor(
