@@ -51,7 +51,7 @@ const COUNT = {
 type Failures = { failures: number; all_failures: number };
 
 /**
- * Lets the members of a store take turns at its counter, each by a PIN (ADR-0111). A PIN is hashed like a password, and
+ * Lets the members of a store take turns at its counter, each by a PIN (ADR-0139). A PIN is hashed like a password, and
  * is not checked any more after ten wrong attempts in a row, or fifty in all.
  */
 @Injectable()

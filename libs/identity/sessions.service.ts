@@ -73,7 +73,7 @@ export type SignedInUser = {
   csrfToken: string;
   name: string;
   email: string;
-  /** The store whose counter is all that the session reaches (ADR-0111); null: everything that the user may. */
+  /** The store whose counter is all that the session reaches (ADR-0139); null: everything that the user may. */
   counterAccountId: number | null;
   isByCompany: boolean;
   /** Whether steps that could give somebody lasting access ask for the password. */

@@ -50,7 +50,7 @@ export function getTranslations(locale: string): Localization {
 /** How a store speaks to its customers. @property addressForm null: as is usual in the language */
 export type CustomerLanguage = { locale: string; addressForm: AddressForm | null };
 
-/** Does the same for texts that customers of a store read: these are in its address form (ADR-0127). */
+/** Does the same for texts that customers of a store read: these are in its address form. */
 export function getCustomerTranslations({ locale, addressForm }: CustomerLanguage): Localization {
   const name = `${new Intl.Locale(locale).language}@${addressForm}`;
   return CATALOGUES.has(name) ? localize(name, locale) : getTranslations(locale);

@@ -70,7 +70,7 @@ const DELETE_RESERVATION = {
 /**
  * Counts messages within the limits of a day before they are handed over: whoever looks only at what was sent sends too
  * much whenever two are on their way. The reservation is in the message's row, so that attempts, other processes and the
- * death of one neither lose nor double it (ADR-0137).
+ * death of one neither lose nor double it (ADR-0089).
  */
 @Injectable()
 export class MessageLimits {

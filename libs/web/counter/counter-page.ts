@@ -58,7 +58,7 @@ export const SHELL_PATHS = [STYLE, CSS, ...SCRIPTS].map(({ path }) => path);
 
 /**
  * Renders a page of the counter. The scanner alone has scripts; it may compile WebAssembly, with which it reads barcodes
- * where the browser cannot (ADR-0112).
+ * where the browser cannot.
  */
 export function renderCounterPage<D extends object>(
   { title, view, data, look = 'plain', colors, back = '', config }: CounterPage<D>,

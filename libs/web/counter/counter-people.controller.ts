@@ -30,7 +30,7 @@ const peopleView = loadView<PeopleView>(import.meta.url, './views/people.eta');
 /** Per IP address. Few, because each attempt may guess a PIN. */
 const PER_ADDRESS = 30;
 
-/** Lets the members of a store take turns at one phone (ADR-0111). */
+/** Lets the members of a store take turns at one phone (ADR-0139). */
 @Controller('counter/:account_id/people')
 export class CounterPeopleController {
   constructor(

@@ -76,7 +76,7 @@ type Loaded = { sdk: Sdk; tools: RegisteredTool[]; output: InputSchema };
 /**
  * Serves the Model Context Protocol (MCP-01 to MCP-21). Each tool calls the API within the process as the caller would,
  * with the caller's token: request guard, limits, roles, audit and errors are the API's own. Stateless: any process
- * serves any request (ADR-0095).
+ * serves any request.
  */
 @Injectable()
 export class McpEndpoint {

@@ -34,7 +34,7 @@ const MAX_FORM_BYTES = 64 * 1024;
 /**
  * Guards every route below /app and /counter. It checks the session, the store of the path and the role before a body is
  * read, and the origin and the CSRF token before a form is accepted. The session of a counter reaches the counter of its
- * store alone, as staff (ADR-0111).
+ * store alone, as staff (ADR-0139).
  */
 @Injectable()
 export class ConsoleGuard {

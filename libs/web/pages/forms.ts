@@ -19,7 +19,7 @@ export type ValuesOf<F extends { read(form: Form): unknown }> = ReturnType<F['re
 const TYPES: Readonly<Record<string, string>> = { integer: 'number', email: 'email', uri: 'url' };
 
 /**
- * Defines a form by fields of a request: what they require and allow follows from their declaration (ADR-0157). A list
+ * Defines a form by fields of a request: what they require and allow follows from their declaration. A list
  * of values is a box for each that may be chosen, named `card_ids:7`.
  * @param names of the fields that the form has
  */

@@ -13,7 +13,7 @@ type RememberedCard = { cardId: number; uuid: string };
 
 /**
  * Remembers in a cookie which cards a browser has signed up for, so that the poster leads it to its own card instead of
- * issuing another one (ADR-0118). The links in it are those that the browser has opened anyway.
+ * issuing another one (ADR-0051). The links in it are those that the browser has opened anyway.
  */
 @Injectable()
 export class RememberedCards {

@@ -98,7 +98,7 @@ export class CardPicturesController {
   }
 }
 
-/** Serves the preview of a saved card to whoever has its link, for an hour (ADR-0114). */
+/** Serves the preview of a saved card to whoever has its link, for an hour. */
 @Controller('card-previews')
 export class CardPreviewsController {
   constructor(

@@ -5,14 +5,17 @@ import { getNowMs } from '#platform/kernel/clock.js';
 import { fingerprint } from '#platform/kernel/sealing.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 
-/** How long a preview can be seen (ADR-0114). */
+/** How long a preview can be seen: it cannot be withdrawn before. */
 const VALID_MS = 60 * 60_000;
 const TOKEN = /^(\d{1,15})-(\d{1,15})-(\d{13})-([A-Za-z0-9_-]{22})$/;
 const MAC_BYTES = 16;
 
 export type PreviewedCard = { accountId: number; cardId: number };
 
-/** Creates and checks links to a preview of a card. A link holds all that it says, so that nothing is stored. */
+/**
+ * Creates and checks links to a preview of a card. A link holds all that it says, so that nothing is stored. A test customer
+ * in its place would count in statistics and quotas, and stay in the history.
+ */
 @Injectable()
 export class PreviewLinks {
   constructor(
