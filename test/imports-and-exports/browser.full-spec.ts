@@ -209,7 +209,7 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
     await page.getByText('2 customers created by it will be erased').waitFor();
     await press(page, 'Undo it');
     await waitForState(page, 'Undone', javaScriptEnabled);
-    await page.getByRole('link', { name: 'All imports' }).click();
+    await page.getByRole('link', { name: 'Import and export' }).click();
     await page.getByText('0 changed').waitFor();
     await page.context().close();
   });
@@ -246,7 +246,7 @@ it('an import that ends after a click on a link does not take the click back', a
       await page.waitForRequest(/imports[/]/);
       await route.continue();
     });
-    await page.getByRole('link', { name: 'All imports' }).click();
+    await page.getByRole('link', { name: 'Import and export' }).click();
     await page.waitForURL('**/transfers');
   } finally {
     await holder.end();
@@ -256,7 +256,7 @@ it('an import that ends after a click on a link does not take the click back', a
 
 /** Waits for a state: the page shows it by itself, or after it is refreshed. */
 async function waitForState(page: Page, state: string, isByItself: boolean): Promise<void> {
-  const tag = page.locator('.head').getByText(state, { exact: true });
+  const tag = page.locator('h1 + .tag').getByText(state, { exact: true });
   if (isByItself) return tag.waitFor();
   await eventually(
     async () => {

@@ -77,6 +77,7 @@ export class HtmlErrorPages implements ErrorPages {
     const page = renderPage({
       kind: isInConsole ? 'console' : 'public',
       title: text.title,
+      breadcrumb: null,
       view,
       data: {
         ...text,

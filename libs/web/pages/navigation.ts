@@ -1,5 +1,6 @@
 import type { Operation } from '#identity/roles.js';
 import type { Translations } from '#translations/translations.js';
+import type { IconName } from './icons.js';
 
 /** Lists the parts of the menu in their order. */
 const GROUPS = ['counter', 'customers', 'cards', 'numbers', 'store'] as const;
@@ -10,6 +11,7 @@ export type NavigationGroup = (typeof GROUPS)[number];
 export type NavigationEntry = {
   path: keyof Translations['console']['navigation'];
   group: NavigationGroup;
+  icon: IconName;
   /** The operation that a role must allow to see the page. */
   operation: Operation;
 };
@@ -20,34 +22,46 @@ export type NavigationLink = {
   title: string;
   about: string;
   group: NavigationGroup;
+  icon: IconName;
   current: boolean;
 };
 
-/** A part of the menu. @property path of its first page @property title of its only page, or its own */
+/** A part of the menu. @property path of its first page, as is the icon @property title of its only page, or its own */
 export type MenuGroup = {
   path: string;
   title: string;
+  icon: IconName;
   current: boolean;
   links: NavigationLink[];
 };
 
+/** The page above another, to which its breadcrumb leads. @property path from the root of the service */
+export type Breadcrumb = { path: string; text: string };
+
+type BreadcrumbFrame = {
+  user: object | null;
+  store: { id: number } | null;
+  links: readonly NavigationLink[];
+  t: Translations;
+};
+
 /** Lists the pages of a store in the order of the menu's parts. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
-  { path: 'counter', group: 'counter', operation: 'counter.use' },
-  { path: 'customers', group: 'customers', operation: 'listCustomers' },
-  { path: 'messages', group: 'customers', operation: 'outbox.read' },
-  { path: 'transfers', group: 'customers', operation: 'listImports' },
-  { path: 'cards', group: 'cards', operation: 'listCards' },
-  { path: 'posters', group: 'cards', operation: 'listPosters' },
-  { path: 'numbers', group: 'numbers', operation: 'getStatistics' },
-  { path: 'history', group: 'numbers', operation: 'listHistory' },
-  { path: 'settings', group: 'store', operation: 'store.settings' },
-  { path: 'brand', group: 'store', operation: 'updateAccount' },
-  { path: 'locations', group: 'store', operation: 'listLocations' },
-  { path: 'users', group: 'store', operation: 'users.read' },
-  { path: 'tokens', group: 'store', operation: 'tokens.read' },
-  { path: 'webhooks', group: 'store', operation: 'listWebhookSubscriptions' },
-  { path: 'audit', group: 'store', operation: 'audit.read' },
+  { path: 'counter', group: 'counter', icon: 'scan-qr-code', operation: 'counter.use' },
+  { path: 'customers', group: 'customers', icon: 'users', operation: 'listCustomers' },
+  { path: 'messages', group: 'customers', icon: 'mail', operation: 'outbox.read' },
+  { path: 'transfers', group: 'customers', icon: 'arrow-down-up', operation: 'listImports' },
+  { path: 'cards', group: 'cards', icon: 'wallet-cards', operation: 'listCards' },
+  { path: 'posters', group: 'cards', icon: 'printer', operation: 'listPosters' },
+  { path: 'numbers', group: 'numbers', icon: 'chart-column', operation: 'getStatistics' },
+  { path: 'history', group: 'numbers', icon: 'rotate-ccw-clock', operation: 'listHistory' },
+  { path: 'settings', group: 'store', icon: 'settings', operation: 'store.settings' },
+  { path: 'brand', group: 'store', icon: 'palette', operation: 'updateAccount' },
+  { path: 'locations', group: 'store', icon: 'map-pin', operation: 'listLocations' },
+  { path: 'users', group: 'store', icon: 'user-cog', operation: 'users.read' },
+  { path: 'tokens', group: 'store', icon: 'key-round', operation: 'tokens.read' },
+  { path: 'webhooks', group: 'store', icon: 'webhook', operation: 'listWebhookSubscriptions' },
+  { path: 'audit', group: 'store', icon: 'scroll-text', operation: 'audit.read' },
 ];
 
 /**
@@ -61,11 +75,11 @@ export function listNavigationLinks(
   at: string,
   t: Translations,
 ): NavigationLink[] {
-  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, group }) => {
+  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, group, icon }) => {
     const { title, about } = t.console.navigation[path];
     const full = `/app/stores/${accountId}/${path}`;
     const current = at === full || at.startsWith(`${full}/`);
-    return { path: full, title, about, group, current };
+    return { path: full, title, about, group, icon, current };
   });
 }
 
@@ -76,6 +90,31 @@ export function groupLinks(links: readonly NavigationLink[], t: Translations): M
     const [first, ...others] = own;
     if (!first) return [];
     const title = others.length === 0 ? first.title : t.console.groups[group];
-    return [{ path: first.path, title, current: own.some(({ current }) => current), links: own }];
+    return [
+      {
+        path: first.path,
+        icon: first.icon,
+        title,
+        current: own.some(({ current }) => current),
+        links: own,
+      },
+    ];
   });
+}
+
+/** Finds the page above a page of the console: its entry of the menu, the overview of the store, or the list of stores. */
+export function findBreadcrumb(
+  { user, store, links, t }: BreadcrumbFrame,
+  at: string,
+): Breadcrumb | null {
+  const stores = { path: '/app', text: t.console.stores };
+  if (user === null || at === stores.path) return null;
+  if (store === null) {
+    const account = { path: '/app/account', text: t.signIn.account.title };
+    return at.startsWith(`${account.path}/`) ? account : stores;
+  }
+  const home = { path: `/app/stores/${store.id}`, text: t.console.overview };
+  if (at === home.path) return null;
+  const entry = links.find(({ current }) => current);
+  return entry && entry.path !== at ? { path: entry.path, text: entry.title } : home;
 }

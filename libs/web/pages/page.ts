@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Config } from '#configuration/config.js';
 import { ACTIONS, ICON, STYLE, type Asset } from './assets.js';
 import { pickReadableColor } from './colors.js';
-import { groupLinks, type MenuGroup } from './navigation.js';
+import { findBreadcrumb, groupLinks, type Breadcrumb, type MenuGroup } from './navigation.js';
 import { loadView, type PageFrame, type View } from './view.js';
 
 /** Holds two colours as `#RRGGBB`, validated before they were stored. */
@@ -18,6 +18,8 @@ export type PageExtras = {
   allow?: Readonly<Record<string, readonly string[]>>;
   /** How wide the page is: `narrow` for one question, `form` for a longer form. */
   width?: 'narrow' | 'form';
+  /** The page above; the default follows from the menu, and null shows none. */
+  breadcrumb?: Breadcrumb | null;
   /** The path of the icon; the default is Inkpad's. */
   icon?: string | undefined;
   /** What a link to the page shows in messages and social networks. */
@@ -55,6 +57,7 @@ type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   nonce: string;
   width: string;
   atHome: boolean;
+  breadcrumb: Breadcrumb | null;
   /** The menu of the store, by parts. */
   groups: MenuGroup[];
   /** The title of the menu's entry that the page belongs to. */
@@ -68,7 +71,8 @@ const errorSummary = loadView(import.meta.url, './views/error-summary.eta');
 const ERRORS_MARK = '<!--errors-->';
 
 export function renderPage<D extends object>(input: PageInput<D>): RenderedPage {
-  const { kind, view, data, frame, styles = [], allow = {}, width = '', at } = input;
+  const { kind, view, data, frame, styles = [], allow = {}, width = '', at = '' } = input;
+  const { breadcrumb = kind === 'console' ? findBreadcrumb(frame, at) : null } = input;
   const body = renderBody(view, data, frame);
   const title = renderTitle(input.title, frame);
   const scripts = [...(frame.parts.hasActions ? [ACTIONS] : []), ...(input.scripts ?? [])];
@@ -91,6 +95,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
       nonce,
       width,
       atHome: frame.store !== null && at === `/app/stores/${frame.store.id}`,
+      breadcrumb,
       groups: groupLinks(frame.links, frame.t),
       here: frame.links.find(({ current }) => current)?.title ?? '',
       onAccount: at === '/app/account',

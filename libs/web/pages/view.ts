@@ -2,6 +2,7 @@ import { createId } from '#platform/kernel/randomness.js';
 import { loadPart, loadTemplate } from '#platform/kernel/templates.js';
 import type { Role } from '#identity/roles.js';
 import { getTranslations, type Translations } from '#translations/translations.js';
+import { ICONS } from './icons.js';
 import type { NavigationLink } from './navigation.js';
 import { PageParts } from './page-parts.js';
 
@@ -23,6 +24,8 @@ export type PageFrame = {
   user: { name: string; email: string } | null;
   /** Null outside the pages of a store. */
   store: { id: number; name: string; role: Role } | null;
+  /** The path of the icons, with the prefix. */
+  icons: string;
   /** The pages of the store that the user may open. */
   links: NavigationLink[];
   /** What the parts of the page add to it. */
@@ -41,6 +44,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
     asksPassword: true,
     user: null,
     store: null,
+    icons: root + ICONS.path,
     links: [],
     parts: new PageParts(),
   };
@@ -50,9 +54,10 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
-const PAGE_PARTS = ['heading', 'banner', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
+const PAGE_PARTS = ['heading', 'banner', 'empty', 'copy', 'share', 'support'];
+const MENU_PARTS = ['menu', 'breadcrumb', 'tabs', 'paging', 'icon'];
 
-for (const name of [...FORM_PARTS, ...PAGE_PARTS])
+for (const name of [...FORM_PARTS, ...PAGE_PARTS, ...MENU_PARTS])
   loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
 /** Loads a view. @param path from the caller's import.meta.url, such as `./views/sign-in.eta` */

@@ -26,7 +26,7 @@ import { AdjustDto, ReverseDto } from '#loyalty/stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { renderName } from './customer-list.controller.js';
+import { linkToCustomer, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
 
@@ -167,6 +167,7 @@ export class CorrectionPagesController {
       view: undoView,
       title: t.title,
       width: 'form',
+      breadcrumb: linkToCustomer(store, customer, translations),
       errors,
       data: {
         about: t.about({ name, what, when: at }),
@@ -194,6 +195,7 @@ export class CorrectionPagesController {
       view: adjustView,
       title: t.title,
       width: 'form',
+      breadcrumb: linkToCustomer(store, customer, translations),
       errors,
       data: {
         about: t.about({ name, card: card.card_name }),

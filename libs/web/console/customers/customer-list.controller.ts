@@ -20,12 +20,13 @@ import {
   PostForm,
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
+import type { Breadcrumb } from '#web/pages/navigation.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import { RewardsService } from '#loyalty/rewards/rewards.service.js';
-import type { Localization } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
 import {
   customerForm,
@@ -35,6 +36,7 @@ import {
   type CustomerFields,
 } from './customer-form.dto.js';
 import {
+  buildCustomerPath,
   describeBalance,
   findLastChange,
   findNearStamps,
@@ -283,6 +285,18 @@ export function listMonths(locale: string): Choices {
     value: String(month + 1),
     text: format.format(Date.UTC(2000, month, 15)),
   }));
+}
+
+/** Creates the breadcrumb of a page below that of a customer. */
+export function linkToCustomer(
+  store: EnteredStore,
+  customer: CustomerJson,
+  { customerPages: { person } }: Translations,
+): Breadcrumb {
+  return {
+    path: buildCustomerPath(store, customer.id),
+    text: renderName(customer, person.erased),
+  };
 }
 
 /** Renders the name of a customer. @param erased the text in place of the name of one who was erased */

@@ -41,7 +41,7 @@ import {
   toCustomerFields,
   type CustomerFields,
 } from './customer-form.dto.js';
-import { formView, listMonths, renderName } from './customer-list.controller.js';
+import { formView, linkToCustomer, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { CustomerView, type CustomerFlashName } from './customer-view.service.js';
 
@@ -51,7 +51,6 @@ type ExplainView = {
   balance: string;
   rewards: { name: string; costs: string; state: string; since: string }[];
   steps: { text: string; change: string; balance: string }[];
-  back: string;
 };
 
 const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta');
@@ -191,6 +190,7 @@ export class CustomerPageController {
     return showPage({
       view: explainView,
       title: t.title,
+      breadcrumb: linkToCustomer(store, customer, translations),
       data: {
         name: renderName(customer, translations.customerPages.person.erased),
         card: card.card_name,
@@ -209,7 +209,6 @@ export class CustomerPageController {
           change: stamps === null ? '' : changes.format(stamps),
           balance: numbers.format(balance),
         })),
-        back: buildCustomerPath(store, customer.id),
       },
     });
   }
@@ -296,6 +295,7 @@ export class CustomerPageController {
       view: formView,
       title: heading,
       width: 'form',
+      breadcrumb: linkToCustomer(store, customer, translations),
       errors,
       inputs: customerForm.toInputs(values),
       data: {

@@ -51,7 +51,6 @@ type PersonView = {
   erasedNotice: string;
   mergedInto: string;
   may: { edit: boolean; merge: boolean; export: boolean; erase: boolean };
-  list: string;
   cards: CardPanel[];
   /** The designs that the customer has no card of. */
   otherCards: { value: string; text: string }[];
@@ -127,7 +126,6 @@ export class CustomerView {
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),
-        list: `/app/stores/${store.id}/customers`,
         cards: panels,
         otherCards: isOpen(customer) ? listOtherDesigns(designs, cards) : [],
         timeline: await this.listTimeline(reader, customer, cards),

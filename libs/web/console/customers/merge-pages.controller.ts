@@ -19,7 +19,7 @@ import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#web/pages/page-results.js';
-import { listCards, renderName } from './customer-list.controller.js';
+import { linkToCustomer, listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
 type Summary = { name: string; contact: string[]; cards: string[] };
@@ -27,7 +27,6 @@ type Summary = { name: string; contact: string[]; cards: string[] };
 type SearchView = {
   title: string;
   base: string;
-  back: string;
   search: string;
   lines: (Summary & { path: string })[];
 };
@@ -92,10 +91,10 @@ export class MergePagesController {
     return showPage({
       view: searchView,
       title: t.merge.title({ name: renderName(customer, t.person.erased) }),
+      breadcrumb: linkToCustomer(store, customer, localization.t),
       data: {
         title: t.merge.title({ name: renderName(customer, t.person.erased) }),
         base,
-        back: buildCustomerPath(store, customer.id),
         search,
         lines: customers
           .filter(
@@ -199,6 +198,7 @@ export class MergePagesController {
       view: previewView,
       title: t.merge.previewTitle,
       width: 'form',
+      breadcrumb: linkToCustomer(store, survivor, translations),
       errors: state.errors ?? errors,
       data: {
         survivor: toSummary(survivor, localization),

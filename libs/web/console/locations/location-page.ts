@@ -25,7 +25,6 @@ export type LocationListData = {
 export type LocationFormData = {
   title: string;
   save: string;
-  back: string;
   flash: string;
   pin: PinData | null;
 };

@@ -265,7 +265,6 @@ export class LocationPagesController {
       data: {
         title: location?.name ?? t.newTitle,
         save: location ? `${base}/${location.id}` : base,
-        back: base,
         flash: findFlashMessage(done, t.done),
         pin: location && (await this.createPin(localization, location, base, state.pin ?? {})),
       },

@@ -46,6 +46,7 @@ import {
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import {
   buildCampaignsPath,
+  linkToCampaigns,
   skipWhenBusy,
   type PreviewView,
   type ReachView,
@@ -56,7 +57,6 @@ type FormData = FormChoices & {
   title: string;
   rule: RuleKind | null;
   action: string;
-  back: string;
   months: { value: string; text: string }[];
   reach: ReachView | null;
   preview: PreviewView;
@@ -153,7 +153,8 @@ export class CampaignFormsController {
     if (rule === undefined) {
       const { create: title } = localization.t.messagePages.rules;
       const data = { base: buildCampaignsPath(store, 'rule'), kinds: RULE_KINDS };
-      return showPage({ view: kindView, title, data, width: 'form' });
+      const breadcrumb = linkToCampaigns(store, 'rule', localization.t);
+      return showPage({ view: kindView, title, breadcrumb, data, width: 'form' });
     }
     const { locale } = await this.stores.get(store.id);
     const { suggestions } = getTranslations(locale).t.messagePages.rules;
@@ -304,15 +305,20 @@ export class CampaignFormsController {
     const { form, rules } = localization.t.messagePages;
     const t = own.rule === null ? form : rules;
     const title = id === null ? t.create : t.edit;
-    const base = buildCampaignsPath(store, own.rule === null ? 'announcement' : 'rule');
+    const list = linkToCampaigns(
+      store,
+      own.rule === null ? 'announcement' : 'rule',
+      localization.t,
+    );
+    const page =
+      id === null ? null : { path: `${list.path}/${id}`, text: values.title || list.text };
     const data: FormData = {
       ...own,
       ...(await this.stores.listChoices(store.id, values, localization)),
       title,
-      action: id === null ? base : `${base}/${id}/edit`,
-      back: id === null ? base : `${base}/${id}`,
+      action: page ? `${page.path}/edit` : list.path,
     };
-    return { view: formView, title, styles: [MESSAGE_STYLE], data };
+    return { view: formView, title, breadcrumb: page ?? list, styles: [MESSAGE_STYLE], data };
   }
 
   /** Counts whom the entered message would reach; null with errors in what decides that. */

@@ -49,6 +49,7 @@ import {
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   buildCampaignsPath,
+  linkToCampaigns,
   createRecipientsView,
   describeRule,
   describeState,
@@ -73,8 +74,6 @@ const MAX_OCCASIONS = 10;
  */
 type CampaignData = {
   base: string;
-  list: string;
-  all: string;
   title: string;
   state: string;
   mood: Mood;
@@ -225,7 +224,6 @@ export class CampaignPageController {
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
-      all: t.all,
       state: enabled ? t.on : t.off,
       mood: enabled ? 'good' : '',
       about: describeRule(rule.trigger, localization),
@@ -335,7 +333,6 @@ export class CampaignPageController {
         state === 'scheduled' && plannedAt ? t.done.scheduled({ when: minute(plannedAt) }) : '',
     };
     return this.render(localization, store, current, place, {
-      all: t.all,
       ...describeState(state, isDue, { ...counts, people: countPeople(counts) }, localization),
       about: describeTime(current, minute, t),
       flash: findFlashMessage(place.done, flashes),
@@ -372,13 +369,13 @@ export class CampaignPageController {
     return showPage({
       view,
       title,
+      breadcrumb: linkToCampaigns(store, kind, localization.t),
       errors,
       styles: [MESSAGE_STYLE],
       ...(own.progress && { scripts: [SCRIPT], allow: { 'connect-src': ["'self'"] } }),
       data: {
         ...own,
         base,
-        list: buildCampaignsPath(store, kind),
         title,
         quiet: await this.stores.describeQuietHours(store.id, localization),
         recipients: recipients && createRecipientsView(recipients, place, localization),

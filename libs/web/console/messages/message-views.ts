@@ -12,7 +12,8 @@ import {
   type MessageRecipient,
   type RecipientState,
 } from '#outbound/campaigns/message-recipient.js';
-import type { Localization } from '#translations/translations.js';
+import type { Localization, Translations } from '#translations/translations.js';
+import type { Breadcrumb } from '#web/pages/navigation.js';
 import { takePage } from '#web/pages/page-query.js';
 import { buildMessagesPath, type Tabs } from '../outbox/message-tabs.js';
 
@@ -85,6 +86,15 @@ const STATE_MOODS: Record<RecipientState, Mood> = {
 /** Builds the path of the pages of a kind, from the root of the service. */
 export function buildCampaignsPath(store: { id: number }, kind: CampaignKind): string {
   return `${buildMessagesPath(store)}/${kind}s`;
+}
+
+/** Creates the breadcrumb of a page about a campaign. */
+export function linkToCampaigns(
+  store: { id: number },
+  kind: CampaignKind,
+  { messagePages: { tabs } }: Translations,
+): Breadcrumb {
+  return { path: buildCampaignsPath(store, kind), text: tabs[`${kind}s`] };
 }
 
 /** Says what became of an announcement. @param counts of its messages */

@@ -1,7 +1,4 @@
-import { loadPart } from '#platform/kernel/templates.js';
 import type { Translations } from '#translations/translations.js';
-
-loadPart('tabs', import.meta.url, './views/tabs.eta');
 
 const TABS = {
   announcements: '/announcements',

@@ -28,7 +28,6 @@ export type MessageData = OutboxLine & {
   canBeSent: boolean;
   /** The path that the form is sent to. */
   send: string;
-  back: string;
   flash: string;
 };
 

@@ -67,6 +67,7 @@ export class OutboxController {
     return showPage({
       view: messageView,
       title: localization.t.outbox.title({ customer: entry.customer }),
+      breadcrumb: { path: base, text: localization.t.messagePages.tabs.links },
       width: 'form',
       data: {
         ...toOutboxLine(entry, base, minute, localization),
@@ -75,7 +76,6 @@ export class OutboxController {
         preview,
         canBeSent,
         send: `${base}/${entry.id}/send`,
-        back: base,
         flash: findFlashMessage(done, { sent: localization.t.outbox.onItsWay }),
       },
     });

@@ -32,7 +32,6 @@ type ImportView = {
   state: string;
   mood: Mood;
   path: string;
-  back: string;
   flash: string;
   /** Whether the page shows the errors of its form. */
   isRejected: boolean;
@@ -97,7 +96,6 @@ export class ImportPages {
         at,
         ...describeImportState(state, t.transfers),
         path: `${base}/imports/${current.id}`,
-        back: base,
         flash,
         isRejected: Boolean(errors),
         error: describeIssues(current.error ?? {}, t),

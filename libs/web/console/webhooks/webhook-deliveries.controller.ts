@@ -39,6 +39,7 @@ import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.j
 import { replayForm } from './webhook-form.dto.js';
 import {
   buildWebhooksPath,
+  linkToWebhook,
   listEventChoices,
   renderAttempts,
   renderEventName,
@@ -52,8 +53,6 @@ type Fields = { status: string; type: string; from: string; to: string };
 
 type ListView = {
   base: string;
-  back: string;
-  about: string;
   fields: Fields;
   isNarrowed: boolean;
   statuses: Choices;
@@ -65,7 +64,6 @@ type ListView = {
 
 type DetailView = WebhookState & {
   base: string;
-  list: string;
   event: string;
   id: string;
   created: string;
@@ -125,8 +123,7 @@ export class WebhookDeliveriesPageController {
       limit: PAGE_SIZE + 1,
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
-    const back = `${buildWebhooksPath(store)}/${webhook.id}`;
-    const base = `${back}/deliveries`;
+    const base = `${buildWebhooksPath(store)}/${webhook.id}/deliveries`;
     const { minute } = createTimeFormats(locale, timeZone);
     const narrowed = Object.entries(fields).filter(([, value]) => value !== '');
     const link = (extra: [string, string][]) =>
@@ -134,10 +131,9 @@ export class WebhookDeliveriesPageController {
     return showPage({
       view: listView,
       title: t.title,
+      breadcrumb: linkToWebhook(store, webhook),
       data: {
         base,
-        back,
-        about: webhook.target_url,
         fields,
         isNarrowed: narrowed.length > 0,
         statuses: STATUSES.map((value) => ({ value, text: t.statuses[value] })),
@@ -240,10 +236,10 @@ export class WebhookDeliveriesPageController {
     return showPage({
       view: detailView,
       title: t.webhookPages.delivery.title,
+      breadcrumb: { path: list, text: t.webhookPages.deliveries.title },
       errors,
       data: {
         base: `${list}/${deliveryId}`,
-        list,
         event: renderEventName(delivery.type, localization),
         id: delivery.event_id,
         created: toTime(delivery.created_at),
@@ -270,6 +266,7 @@ export class WebhookDeliveriesPageController {
       view: replayView,
       title: t.title,
       width: 'form',
+      breadcrumb: linkToWebhook(store, webhook),
       errors,
       inputs: { ...replayForm.toInputs(values), scope: { value: values.scope } },
       data: {

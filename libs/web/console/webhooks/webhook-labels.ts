@@ -1,5 +1,6 @@
 import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
 import type { Localization } from '#translations/translations.js';
+import type { Breadcrumb } from '#web/pages/navigation.js';
 
 export type Choices = { value: string; text: string }[];
 export type WebhookState = { state: string; mood: '' | 'good' | 'bad' };
@@ -12,6 +13,8 @@ type Webhook = {
   last_delivery_status: number | null;
   last_delivery_error: string | null;
 };
+
+type NamedWebhook = { id: number; description: string | null; target_url: string };
 
 type Attempt = {
   attempt: number;
@@ -32,6 +35,16 @@ export type AttemptLine = {
   duration: string;
   excerpt: string | null;
 };
+
+/** Renders the name of a webhook: its description, or its host. */
+export function renderWebhookName({ description, target_url: url }: NamedWebhook): string {
+  return description ?? new URL(url).hostname;
+}
+
+/** Creates the breadcrumb of a page below that of a webhook. */
+export function linkToWebhook(store: { id: number }, webhook: NamedWebhook): Breadcrumb {
+  return { path: `${buildWebhooksPath(store)}/${webhook.id}`, text: renderWebhookName(webhook) };
+}
 
 export function buildWebhooksPath({ id }: { id: number }): string {
   return `/app/stores/${id}/webhooks`;

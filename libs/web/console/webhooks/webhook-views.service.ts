@@ -20,9 +20,11 @@ import { rotationForm, webhookForm, type WebhookFields } from './webhook-form.dt
 import {
   buildWebhooksPath,
   describeWebhookState,
+  linkToWebhook,
   listEventChoices,
   renderEventName,
   renderLast,
+  renderWebhookName,
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
@@ -49,7 +51,6 @@ type SecretView = {
 
 type ShowView = WebhookState & {
   base: string;
-  list: string;
   name: string;
   url: string;
   reason: string;
@@ -119,6 +120,7 @@ export class WebhookViews {
     errors?: FormErrors,
   ): Promise<PageResult> {
     const t = localization.t.webhookPages;
+    const title = renderWebhookName(webhook);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const [cards, locations] = await this.listChoices(store);
     const name = (choices: Choices, ids: number[] | null) =>
@@ -130,12 +132,11 @@ export class WebhookViews {
       : null;
     return showPage({
       view: showView,
-      title: webhook.description ?? new URL(webhook.target_url).hostname,
+      title,
       errors,
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
-        list: buildWebhooksPath(store),
-        name: webhook.description ?? new URL(webhook.target_url).hostname,
+        name: title,
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
         flash: replayed === null ? flash : t.done.replayed({ count: replayed }),
@@ -159,17 +160,18 @@ export class WebhookViews {
   async showForm(
     localization: Localization,
     store: EnteredStore,
-    id: number | null,
+    webhook: WebhookSubscriptionJson | null,
     { errors, values }: Rejectable & { values: WebhookFields },
   ): Promise<PageResult> {
     const t = localization.t.webhookPages.form;
     const [cards, locations] = await this.listChoices(store);
     const base = buildWebhooksPath(store);
-    const heading = id === null ? t.addTitle : t.editTitle;
+    const heading = webhook === null ? t.addTitle : t.editTitle;
     return showPage({
       view: formView,
       title: heading,
       width: 'form',
+      ...(webhook && { breadcrumb: linkToWebhook(store, webhook) }),
       errors,
       inputs: {
         ...webhookForm.toInputs(values),
@@ -178,14 +180,14 @@ export class WebhookViews {
       },
       data: {
         heading,
-        action: id === null ? base : `${base}/${id}/edit`,
-        back: id === null ? base : `${base}/${id}`,
-        submit: id === null ? t.add : localization.t.words.save,
+        action: webhook === null ? base : `${base}/${webhook.id}/edit`,
+        back: webhook === null ? base : `${base}/${webhook.id}`,
+        submit: webhook === null ? t.add : localization.t.words.save,
         events: listEventChoices(localization),
         cards,
         locations,
         signatures:
-          id === null ? SIGNATURES.map((value) => ({ value, text: t.signatures[value] })) : [],
+          webhook === null ? SIGNATURES.map((value) => ({ value, text: t.signatures[value] })) : [],
       },
     });
   }
@@ -201,6 +203,7 @@ export class WebhookViews {
       view: rotateView,
       title: t.rotate.title,
       width: 'form',
+      breadcrumb: linkToWebhook(store, webhook),
       errors,
       inputs: rotationForm.toInputs(values),
       data: {

@@ -47,8 +47,10 @@ import {
 import {
   buildWebhooksPath,
   describeWebhookState,
+  linkToWebhook,
   renderEventCount,
   renderLast,
+  renderWebhookName,
   type WebhookState,
 } from './webhook-labels.js';
 import { WebhookViews, type WebhookFlashName } from './webhook-views.service.js';
@@ -102,7 +104,7 @@ export class WebhooksController {
         base,
         lines: page.map((webhook) => ({
           path: `${base}/${webhook.id}`,
-          name: webhook.description ?? new URL(webhook.target_url).hostname,
+          name: renderWebhookName(webhook),
           url: webhook.target_url,
           events: renderEventCount(webhook, localization),
           last: renderLast(webhook, localization, minute),
@@ -169,7 +171,7 @@ export class WebhooksController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    return this.views.showForm(localization, store, webhook.id, {
+    return this.views.showForm(localization, store, webhook, {
       values: toWebhookFields(webhook),
     });
   }
@@ -193,7 +195,7 @@ export class WebhooksController {
       );
     } catch (error) {
       const errors = describeRejection(error, localizeRequest(request));
-      return this.views.showForm(localizeRequest(request), store, webhook.id, {
+      return this.views.showForm(localizeRequest(request), store, webhook, {
         values,
         errors,
       });
@@ -227,6 +229,7 @@ export class WebhooksController {
       view: enableView,
       title: localization.t.webhookPages.enable.title,
       width: 'form',
+      breadcrumb: linkToWebhook(store, webhook),
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         about: webhook.target_url,
