@@ -6,7 +6,7 @@ export const ROLES = ['owner', 'manager', 'staff'] as const;
 export type Role = (typeof ROLES)[number];
 
 /**
- * Lists the lowest role for each operation; those above it may do it too. The operations of the API have the names of
+ * Lists the lowest role for each operation (ADR-0050); those above it may do it too. The operations of the API have the names of
  * the OpenAPI document; those that only the console has are called `<records>.<verb>`, and a right that an operation checks
  * itself `<operation>.<right>`. The tables of docs/roles.md are generated from it.
  */

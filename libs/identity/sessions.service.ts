@@ -100,7 +100,7 @@ type SessionRow = Omit<SignedInUser, 'csrfToken'> & { hasCodes: boolean };
 
 /**
  * Sessions of people in front of a browser. Only the SHA-256 of a session's token is stored, and each page asks the
- * database, so that a session that is ended is ended everywhere at once.
+ * database, so that a session that is ended is ended everywhere at once (ADR-0049).
  */
 @Injectable()
 export class Sessions {

@@ -230,7 +230,7 @@ function getCards(
   });
 }
 
-/** Plans which cards change hands, and which are added to one of the same template. */
+/** Plans which cards change hands, and which are added to one of the same template (ADR-0035). */
 export function planMerge(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
   const plan: MergedCards = { moved: [], added: [] };
   for (const card of cards.filter(({ customerId }) => customerId === otherId)) {

@@ -12,7 +12,7 @@ import type { CorrectionDetails, CustomerCardEvent } from './customer-card.event
 import { findReceiptValues } from './receipt-numbers.js';
 import { ISSUES } from '#translations/issues.js';
 
-/** The kind of the claim that prevents a second reversal of an event. */
+/** The kind of the claim that prevents a second reversal of an event (ADR-0041). */
 export const REVERSAL = 'reversal';
 
 /** SQL: whether the pass of a customer card is on a phone. */

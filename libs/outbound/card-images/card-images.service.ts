@@ -22,7 +22,7 @@ type DesignRow = { account_id: number; design: StripDesign | LogoDesign; png: Bu
 
 /**
  * Provides the images of cards by the hash of their design. Each is drawn once, then cached in memory and in a table
- * that all processes share.
+ * that all processes share (ADR-0043).
  */
 @Injectable()
 export class CardImages {

@@ -17,7 +17,7 @@ const TRUST_LEASE_MS = 25_000;
 
 export type LeasedQueue = DeliveryQueue<Delivery>;
 
-/** The queues that this process leases, shared by the services that lease, load and send. */
+/** Holds the queues that this process leases (ADR-0017), shared by the services that lease, load and send. */
 @Injectable()
 export class DeliveryQueues {
   readonly slots = new AttemptSlots();

@@ -113,7 +113,7 @@ const FORGET_SPANS = {
              select from es.postponed_events p where p.subscription = $1 and p.account_id = s.account_id)`,
 };
 
-/** What one dispatcher does at intervals, besides following the log. */
+/** Does what one dispatcher does at intervals, besides following the log, such as dropping old days (ADR-0018). */
 @Injectable()
 export class DispatcherMaintenance {
   private readonly log = new Logger('webhook maintenance');

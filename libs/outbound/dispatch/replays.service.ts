@@ -120,7 +120,7 @@ type FeedRow = { subscription_id: number; enqueued: boolean; progress: boolean }
 
 /**
  * Enqueues the deliveries of replays: a slice of one replay of each store in turn, and no more than its subscription can
- * take. One dispatcher at a time does this, apart from everything else.
+ * take (ADR-0025). One dispatcher at a time does this, apart from everything else.
  */
 @Injectable()
 export class Replays {

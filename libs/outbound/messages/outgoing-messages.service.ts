@@ -75,7 +75,7 @@ const RECORD_AGAIN_MS = 60 * 60_000;
 
 /**
  * The messages that are to be sent or recorded, each kind and channel in a queue of its own: neither a slow provider nor a
- * store with many customers delays another kind. Stores are served round robin.
+ * store with many customers delays another kind. Stores are served round robin (ADR-0052).
  */
 @Injectable()
 export class OutgoingMessages extends JobQueue<OutgoingMessage> {

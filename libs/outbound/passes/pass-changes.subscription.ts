@@ -7,7 +7,7 @@ import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
 import { Followers } from '#platform/event-store/log/followers.service.js';
 import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 
-/** Follows the log for changes of passes. */
+/** Follows the log for changes of passes (ADR-0042). */
 @Injectable()
 export class PassChanges {
   private readonly log = new Logger(PASS_CHANGES);

@@ -39,7 +39,7 @@ export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promi
 
 /**
  * Grants the rights of the processes: append to the history and the audit log, read and write everything else, and
- * call the functions that do more with the owner's rights. Run it after each migration.
+ * call the functions that do more with the owner's rights (ADR-0027). Run it after each migration.
  */
 export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<void> {
   const service = findServiceRole(urls);

@@ -9,7 +9,7 @@ type Decorator = Parameters<typeof applyDecorators>[number];
  */
 const deferred: ((swagger: typeof Swagger) => void)[] = [];
 
-/** Defers decorators of @nestjs/swagger until the document is generated. */
+/** Defers decorators of @nestjs/swagger until the document is generated, which an api never does (ADR-0015). */
 export function deferSwaggerDecorators(
   decorators: (swagger: typeof Swagger) => Decorator[],
 ): ReturnType<typeof applyDecorators> {

@@ -77,7 +77,7 @@ export type ErrorPages = {
   ) => void;
 };
 
-/** Turns every error into a response, in one place (ERR-01 to ERR-07). */
+/** Turns every error into a response, in one place (ERR-01 to ERR-07, ADR-0009). */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
   constructor(

@@ -52,7 +52,7 @@ type CountingRedis = Redis & {
 /**
  * Counts in Redis for all processes together. A Redis that is unavailable or hangs delays a request by at most
  * REDIS_TIMEOUT_MS. Only requests in flight at that time wait: from then on this process counts by itself, until
- * Redis is back.
+ * Redis is back (ADR-0014).
  */
 export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly log = new Logger('limits');

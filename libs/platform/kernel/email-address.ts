@@ -16,7 +16,7 @@ const NO_A_LABEL = /(?:^|\.)xn--/;
 /** @property local in NFKC @property domain as A-labels */
 type Mailbox = { local: string; domain: string };
 
-/** Returns the address as it is stored and shown: in NFKC, without what cannot be seen. */
+/** Returns the address as it is stored and shown: in NFKC, without what cannot be seen. Addresses are compared by their key (ADR-0088). */
 export function normalizeEmailAddress(text: string): string {
   const visible = normalizeIdentifier(text);
   return visible.length > MAX_UNITS ? visible : visible.normalize('NFKC');

@@ -65,7 +65,7 @@ type BatchRun = LoadedState & {
 };
 
 /**
- * Runs commands: load, decide, commit, respond. Streams change in no other way. Commands for one stream wait in its lane;
+ * Runs commands: load, decide, commit, respond. Streams change in no other way (ADR-0004). Commands for one stream wait in its lane;
  * those that wait during an append are decided one after another and appended as one batch, and a refused one affects only
  * its own caller. After a race lost to another process, commands start again from the load.
  */

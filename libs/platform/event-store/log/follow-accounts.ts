@@ -61,7 +61,7 @@ type PostponedRow = { seq: number; stream_id: string; revision: number; failures
 
 /**
  * Follows the log for work that is done for each account by itself. An event that fails is postponed, and so are the later
- * ones of its account, which keep their order. All other accounts go on. It is tried again at growing intervals.
+ * ones of its account, which keep their order. All other accounts go on. It is tried again at growing intervals (ADR-0145).
  */
 export async function followAccounts(
   eventStore: EventStore,

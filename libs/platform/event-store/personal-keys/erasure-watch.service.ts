@@ -51,7 +51,7 @@ type Notice = { id: number; subject_ids: number[] };
 /**
  * Keeps every process from using what it read of a person before that person was erased. Every process registers itself
  * every two seconds, on its link, and reads the notices that it has missed. An erasure waits until every process has
- * read it, except those that have been silent for 5 s: by then they no longer trust themselves.
+ * read it, except those that have been silent for 5 s: by then they no longer trust themselves (ADR-0038).
  */
 @Injectable()
 export class ErasureWatch implements OnModuleInit, OnModuleDestroy {

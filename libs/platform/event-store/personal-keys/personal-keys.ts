@@ -62,7 +62,7 @@ export type KeyQuery = (statement: {
 
 /**
  * Seals and opens personal data. Every person has a key of their own, and events contain personal fields only sealed
- * with it. Destroying the key erases the person from the whole history without touching an event.
+ * with it. Destroying the key erases the person from the whole history without touching an event (ADR-0006).
  */
 @Injectable()
 export class PersonalKeys {

@@ -27,7 +27,7 @@ export function findNewerEventError(
   return event.version > knownVersion ? new NewerEventError(event, knownVersion) : undefined;
 }
 
-/** Returns the version in which events of a type are written: one more than there are upcasts. */
+/** Returns the version in which events of a type are written: one more than there are upcasts (ADR-0039). */
 export function getCurrentVersion(aggregate: EventShapes, type: string): number {
   return getUpcasts(aggregate, type).length + 1;
 }
