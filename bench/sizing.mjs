@@ -4,14 +4,14 @@ import { table, whole } from './figures.mjs';
 import { demandOf, simulateCommits, wallsOf } from './scale-model.mjs';
 
 /**
- * As measured by `stamps` and `scale`, but for `flushMs` and `diskBytes`, which are assumed; docs/scale.md says when and
- * where. Each has an option of its name.
+ * As measured by `stamps` and `scale`, but for `flushMs` and `diskBytes`, which are assumed; docs/operating/scale.md says when
+ * and where. Each has an option of its name.
  */
 const FIGURES = {
-  stampNode: 143,
+  stampNode: 174,
   stampPostgres: 90,
-  deliveryNode: 172,
-  deliveryPostgres: 146,
+  deliveryNode: 195,
+  deliveryPostgres: 164,
   planNode: 53,
   flushMs: 1,
   commitGroup: 64,

@@ -256,5 +256,5 @@ Before anybody uses it:
   would send the webhooks and e-mails that were waiting then.
 - Whoever was erased since then is back: inkpad erasure:repeat < your list of erasures
 - What was waiting to be sent then is sent when the dispatcher starts, webhooks under the same webhook-id as before.
-- A folder of checkpoints that covers more than ${log.events.toLocaleString('en')} events contradicts this history (docs/operating.md, Checkpoints).`;
+- A folder of checkpoints that covers more than ${log.events.toLocaleString('en')} events contradicts this history (docs/operating/incidents.md, HistoryContradictsCheckpoint).`;
 }

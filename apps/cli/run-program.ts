@@ -43,7 +43,7 @@ function endWithStarter(): void {
 function describeExpectedError(error: unknown): string | undefined {
   if (error instanceof RejectedError || error instanceof NotFoundError) return error.message;
   if (error instanceof DamagedHistoryError)
-    return `${getErrorMessage(error.cause)} (docs/operating.md, Streams that others have changed)`;
+    return `${getErrorMessage(error.cause)} (docs/operating/incidents.md, Streams that others have changed)`;
   if (isConnectionLoss(error)) return `The connection to the database was lost: ${error.message}.`;
   const refused = findDatabaseError(error);
   if (refused?.code === SQLSTATE.insufficientPrivilege) {

@@ -52,7 +52,7 @@ export class Settings extends PlatformSettings {
   SIGNUPS_PER_ADDRESS = 100;
   @Describe(`
     How much each store may have, for what differs from these: customers=5000,sms_per_day=100. One
-    store can have quotas of its own (docs/operating.md).
+    store can have quotas of its own (docs/operating/configure.md).
   `)
   @Setting(
     parseStoreQuotas,
@@ -223,7 +223,7 @@ export class Settings extends PlatformSettings {
   @Describe(`
     The geocoder for addresses of locations: offline (towns that Inkpad comes with), nominatim,
     photon or pelias (a server with that protocol), or none. Only servers know streets and
-    buildings; see docs/operating.md.
+    buildings; see docs/operating/connect.md.
   `)
   @OneOf(GEOCODERS)
   GEOCODER: (typeof GEOCODERS)[number] = 'offline';
@@ -267,7 +267,7 @@ export class Settings extends PlatformSettings {
   @Url('http:', 'https:')
   GOOGLE_WALLET_URL = 'https://walletobjects.googleapis.com/walletobjects/v1';
   @Describe(`
-    Apple Wallet (docs/operating.md): the certificate of a pass type with its key, and Apple's
+    Apple Wallet (docs/operating/connect.md): the certificate of a pass type with its key, and Apple's
     intermediate that issued it, in PEM, here (with \\n for line ends) or as
     APPLE_PASS_CERT_FILE and so on. Needs a PUBLIC_URL with https://. Unset: the links for Apple
     Wallet lead to the web card.

@@ -16,7 +16,7 @@ import {
   useWebhooks,
 } from '../support/services/webhook-dispatcher.js';
 
-/** Tests the statements of docs/operating.md about PgBouncer. */
+/** Tests the statements of docs/operating/scale.md about PgBouncer. */
 
 const SLOW = 300_000;
 

@@ -12,6 +12,7 @@ import { RUNTIME_VARIABLES } from '../../tools/generate/env-example.js';
 import { isRemovedPackage } from '../../tools/build/prune-image.mjs';
 import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
+import { readManual } from '../support/guides/manual.js';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
@@ -107,7 +108,7 @@ describe('docker-compose.yml', () => {
   );
 
   it('passes on every variable of Node.js and OpenTelemetry that the manual names', () => {
-    const manual = readFileSync('docs/operating.md', 'utf8');
+    const manual = readManual();
     const names = manual.match(/\b(?:NODE|OTEL)_[A-Z_]+[A-Z]\b/g) ?? [];
     const declaredNames = new Set([...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)]);
     const isPrefix = (name: string) => manual.includes(`${name}_…`);
@@ -123,8 +124,8 @@ describe('docker-compose.yml', () => {
     ]);
   });
 
-  it('gives the dispatcher the settings of move-events, which docs/operating.md runs in it', () => {
-    const commands = readFileSync('docs/operating.md', 'utf8').match(
+  it('gives the dispatcher the settings of move-events, which docs/operating/upgrade.md runs in it', () => {
+    const commands = readFileSync('docs/operating/upgrade.md', 'utf8').match(
       /docker compose run .*move-events.*/g,
     );
     expect(commands).toHaveLength(2);

@@ -19,6 +19,7 @@ import {
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
+import { readManual } from '../support/guides/manual.js';
 import { findFreePort, startCommand } from '../support/services/program.js';
 
 type Sbom = { components: { group?: string; name: string; version: string }[] };
@@ -29,7 +30,7 @@ const MISSING = /ERR_MODULE_NOT_FOUND|Cannot find|not installed|not been built|^
 
 /** What the image links to as `inkpad`. */
 const INKPAD = 'node apps/cli/inkpad.cjs';
-const manual = readFileSync('docs/operating.md', 'utf8');
+const manual = readManual();
 const commands = new Set(
   [...manual.matchAll(/(?:npx|dispatcher|migrate) inkpad ([a-z][a-z:-]*)/g)].map(
     ([, name = '']) => name,

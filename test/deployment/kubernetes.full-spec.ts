@@ -17,7 +17,7 @@ const INSTALL_MS = 300_000;
 const KUBE_VERSION = '--kube-version=1.34.0';
 const PUBLIC_URL = '--set=settings.PUBLIC_URL=https://cards.example';
 const ALL_VALUES = '--values=test/deployment/kubernetes/values.yaml';
-/** When a process exits after SIGTERM, whatever hangs (docs/operating.md). */
+/** When a process exits after SIGTERM, whatever hangs (docs/operating/monitor.md). */
 const SHUTDOWN_SECONDS = 15;
 
 type Labels = Record<string, string>;

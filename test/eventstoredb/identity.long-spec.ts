@@ -389,7 +389,7 @@ describe('an EventStoreDB with users', () => {
         return undefined;
       };
       expect(await start(database, createUrl('inkpad:secret'))).toBe(
-        'The event store does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs inkpad event-store-access once (docs/operating.md, Poolers and failover).',
+        'The event store does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs inkpad event-store-access once (docs/operating/configure.md, Access to KurrentDB).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,

@@ -114,10 +114,12 @@ describe('the alert rules and the dashboard', () => {
       .filter(({ exp_alerts: expected }) => expected.length > 0);
     const names = rules.map(({ alert }) => alert);
     expect([...new Set(fired.map(({ alertname }) => alertname))].sort()).toEqual([...names].sort());
-    const headings = [...readFileSync('docs/runbook.md', 'utf8').matchAll(/^## (\w+)$/gm)];
+    const headings = [
+      ...readFileSync('docs/operating/incidents.md', 'utf8').matchAll(/^## (\w+)$/gm),
+    ];
     expect(headings.map(([, name]) => name).sort()).toEqual([...names].sort());
     for (const { alert, annotations } of rules) {
-      expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook_url).toBe(`docs/operating/incidents.md#${alert.toLowerCase()}`);
     }
   });
 

@@ -23,9 +23,9 @@ function findTypes(pattern: RegExp, text: string): string[] {
   return [...text.matchAll(pattern)].map(([, type = '']) => type);
 }
 
-/** The first column of the table in docs/operating.md. */
+/** The first column of the table in docs/operating/protect.md. */
 function findDocumentedTypes(): string[] {
-  const text = readFileSync('docs/operating.md', 'utf8');
+  const text = readFileSync('docs/operating/protect.md', 'utf8');
   const [, table = ''] = /^\| Entries .*\n([^]*?)\n\n/m.exec(text) ?? [];
   return table
     .split('\n')

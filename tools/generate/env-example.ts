@@ -30,7 +30,7 @@ const TAIL = `
 # An administrator of KurrentDB (EventStoreDB), for inkpad event-store-access alone.
 #EVENT_STORE_ADMIN_URL=
 
-# docker compose only (docs/operating.md): passwords of letters and digits, required together with MASTER_KEY.
+# docker compose only (docs/operating/install.md): passwords of letters and digits, required together with MASTER_KEY.
 #POSTGRES_PASSWORD=
 #POSTGRES_APP_PASSWORD=
 #REDIS_PASSWORD=

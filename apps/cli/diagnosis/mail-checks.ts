@@ -28,7 +28,7 @@ export function checkMail(
 ): Check[] {
   const { mail, bounceMailbox } = config;
   if (mail === null) {
-    const text = 'nothing is sent: set SMTP_URL and MAIL_FROM (docs/operating.md, E-mails)';
+    const text = 'nothing is sent: set SMTP_URL and MAIL_FROM (docs/operating/connect.md, E-mails)';
     return [() => Promise.resolve([warning('e-mail', text)])];
   }
   const [from, bounces] = [mail.from, mail.bounceAddress].map((address) =>

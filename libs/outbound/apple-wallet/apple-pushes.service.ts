@@ -119,7 +119,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private pausePushes(error: string): JobOutcome {
     if (!this.pause) {
       this.log.error(
-        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it accepts them again; one push is tried every ${PAUSE_MS / 60_000} minutes. See docs/operating.md, Apple Wallet`,
+        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it accepts them again; one push is tried every ${PAUSE_MS / 60_000} minutes. See docs/operating/connect.md, Apple Wallet`,
       );
     }
     this.refusedGauge.set(1);

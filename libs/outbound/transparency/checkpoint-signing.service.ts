@@ -145,13 +145,13 @@ export class CheckpointSigning {
   private async assertConsistent({ size }: TreeHead, before: StoredCheckpoint): Promise<void> {
     if (before.size > size) {
       throw new ContradictionError(
-        `${before.file} covers ${before.size} events, and the history has only ${size}: events are missing, or a backup was restored (docs/operating.md, Checkpoints)`,
+        `${before.file} covers ${before.size} events, and the history has only ${size}: events are missing, or a backup was restored (docs/operating/incidents.md, HistoryContradictsCheckpoint)`,
       );
     }
     const now = await this.tree.getHead(before.size);
     if (!now.root.equals(before.root)) {
       throw new ContradictionError(
-        `the first ${before.size} events are not those that ${before.file} covers: the history was changed (docs/operating.md, Checkpoints)`,
+        `the first ${before.size} events are not those that ${before.file} covers: the history was changed (docs/operating/incidents.md, HistoryContradictsCheckpoint)`,
       );
     }
   }

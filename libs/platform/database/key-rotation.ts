@@ -92,7 +92,7 @@ async function assertNoneWaitsForRepair(pool: Pool): Promise<void> {
   const [commit] = rows;
   if (!commit) return;
   throw new ConfigError(
-    `A commit of ${commit.createdAt.toISOString()} is incomplete, since ${commit.damage}, and holds values of the previous key. Repair that (docs/operating.md, Streams that others have changed): stop api and dispatcher, and run inkpad move-events --to postgres, which completes the commit. Then run this again.`,
+    `A commit of ${commit.createdAt.toISOString()} is incomplete, since ${commit.damage}, and holds values of the previous key. Repair that (docs/operating/incidents.md, Streams that others have changed): stop api and dispatcher, and run inkpad move-events --to postgres, which completes the commit. Then run this again.`,
   );
 }
 

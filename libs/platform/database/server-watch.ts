@@ -80,7 +80,7 @@ export class ServerWatch implements OnModuleInit {
     this.log.warn(
       jumpMs > 0
         ? `the clock of the database has jumped ${jump} ahead, or this machine was suspended; all times follow`
-        : `the clock of the database has jumped ${jump} back: all times follow, at half speed where it is less than a minute (docs/operating.md, Clocks)`,
+        : `the clock of the database has jumped ${jump} back: all times follow, at half speed where it is less than a minute (docs/operating/incidents.md, ClockIsOff)`,
     );
   }
 
@@ -93,7 +93,7 @@ export class ServerWatch implements OnModuleInit {
     if (!isOff) return this.log.log('the clocks of this machine and the database agree again');
     const direction = offsetMs > 0 ? 'ahead of' : 'behind';
     this.log.warn(
-      `the clock of this machine is ${describeDifference(offsetMs)} ${direction} that of the database, whose time counts: set the wrong one (docs/operating.md, Clocks)`,
+      `the clock of this machine is ${describeDifference(offsetMs)} ${direction} that of the database, whose time counts: set the wrong one (docs/operating/incidents.md, ClockIsOff)`,
     );
   }
 }

@@ -105,7 +105,7 @@ export class PlatformSettings {
   @Secret()
   @Setting(parseMasterKey, 'must be 32 bytes in base64')
   MASTER_KEY?: string;
-  @Describe(`The former key, only while the key is being changed (docs/operating.md).`)
+  @Describe(`The former key, only while the key is being changed (docs/operating/protect.md).`)
   @Secret()
   @Setting(parseMasterKey, 'must be 32 bytes in base64')
   MASTER_KEY_PREVIOUS?: string;
@@ -173,7 +173,7 @@ export class PlatformSettings {
     ISO dates (or times with an offset) from which v1 is deprecated and retired. The first may
     be in the future and is announced on every response right away; the second must be at least
     twelve months later, and twelve months after the first start with these dates
-    (docs/operating.md). From then on v1 returns 410.
+    (docs/operating/upgrade.md). From then on v1 returns 410.
   `)
   @Moment()
   API_V1_DEPRECATION_DATE?: Date;

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 
-/** Maximum duration of a shutdown (docs/operating.md). Operators kill the process some seconds later. */
+/** Maximum duration of a shutdown (docs/operating/monitor.md). Operators kill the process some seconds later. */
 const SHUTDOWN_TIMEOUT_MS = 15_000;
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const satisfies NodeJS.Signals[];

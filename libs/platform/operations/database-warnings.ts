@@ -24,7 +24,7 @@ export class DatabaseWarnings implements OnApplicationBootstrap {
     const { role, mayRewrite } = await canRewriteHistory(this.pool);
     if (!mayRewrite) return;
     this.log.warn(
-      `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run inkpad migrate (docs/operating.md, Database roles).`,
+      `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run inkpad migrate (docs/operating/configure.md, Database roles).`,
     );
   }
 
@@ -36,7 +36,7 @@ export class DatabaseWarnings implements OnApplicationBootstrap {
       .join('; ');
     const names = Object.keys(LOG_SETTINGS).join(', ');
     this.log.warn(
-      `PostgreSQL may write personal data to its log: ${list}. Change the server's settings, or let the role of DATABASE_URL set ${names} itself (docs/operating.md, PostgreSQL's log).`,
+      `PostgreSQL may write personal data to its log: ${list}. Change the server's settings, or let the role of DATABASE_URL set ${names} itself (docs/operating/configure.md, PostgreSQL's log).`,
     );
   }
 }

@@ -86,7 +86,7 @@ function describeAccessError(error: unknown, operation: 'read' | 'append'): stri
   if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
     return 'The event store does not know the database user and password in EVENT_STORE_URL.';
   }
-  return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs inkpad event-store-access once (docs/operating.md, Poolers and failover).`;
+  return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs inkpad event-store-access once (docs/operating/configure.md, Access to KurrentDB).`;
 }
 
 /** Bounds the wait for a response: the client sets no deadline for requests it has sent. @throws NoResponseError */

@@ -126,14 +126,14 @@ export class EventStoreDbIdentity {
 
   private createMissingHistoryError(): ConfigError {
     return new ConfigError(
-      `${this.serverName} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of KurrentDB (EventStoreDB) that belongs to it (docs/operating.md, Restore).`,
+      `${this.serverName} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of KurrentDB (EventStoreDB) that belongs to it (docs/operating/back-up.md, Restore).`,
     );
   }
 
   private createForeignHistoryError({ isEmpty }: OwnDatabase): ConfigError {
     return new ConfigError(
       isEmpty
-        ? `The database is empty, and ${this.serverName} holds a history already: restore the database that belongs to it (docs/operating.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
+        ? `The database is empty, and ${this.serverName} holds a history already: restore the database that belongs to it (docs/operating/back-up.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
         : `${this.serverName} holds the history of another database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those of this one, or DATABASE_URL to the database of that history.`,
     );
   }

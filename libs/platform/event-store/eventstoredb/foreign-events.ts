@@ -23,7 +23,7 @@ const MAX_LINES = 100;
 /** Settings that hide events, which the next scavenge destroys, or deny them. */
 const HARMFUL = ['$tb', '$maxCount', '$maxAge', '$acl'];
 const TAKE_BACK = "set the stream's metadata to {}, or to what it was before";
-const MANUAL = 'docs/operating.md, Streams that others have changed';
+const MANUAL = 'docs/operating/incidents.md, Streams that others have changed';
 
 /**
  * Collects what a process has read of others' doings in streams with names like ours: events that are not ours, and

@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 
-/** The supported versions: those that were tried, and those that speak the same protocol (docs/engines.md). */
+/** The supported versions: those that were tried, and those that speak the same protocol (docs/operating/install.md). */
 const SUPPORTED = {
   EventStoreDB: ['23.10', '24.10'],
   KurrentDB: ['25', '26'],

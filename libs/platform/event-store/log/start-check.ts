@@ -97,7 +97,7 @@ export class StartCheck implements OnModuleInit {
     if (beyond.length === 0) return;
     const names = beyond.map(({ subscription }) => subscription).join(', ');
     throw new ConfigError(
-      `KurrentDB (EventStoreDB) ends before events that were already processed (${names}), as after restoring an older backup of it: restore a newer one, or restore PostgreSQL to the same time (docs/operating.md, Restore).`,
+      `KurrentDB (EventStoreDB) ends before events that were already processed (${names}), as after restoring an older backup of it: restore a newer one, or restore PostgreSQL to the same time (docs/operating/back-up.md, Restore).`,
     );
   }
 
