@@ -125,6 +125,7 @@ describe('the pages about webhooks', () => {
     await show('/new', 'webhook-new');
     await page.getByLabel('URL').fill('http://x');
     await page.getByLabel('Only these:').check();
+    await page.getByText('Advanced').click();
     await page.getByLabel('Your own headers').fill('nonsense');
     await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Add');

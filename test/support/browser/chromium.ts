@@ -67,6 +67,7 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
       const at = [name, size, colorScheme];
       const width = await page.evaluate('document.documentElement.scrollWidth');
       expect([...at, width]).toEqual([...at, viewport.width]);
+      expect([...at, await page.evaluate(COUNT_BARE_LINKS)]).toEqual([...at, 0]);
       const before = content;
       content = await page.evaluate(CONTENT);
       // The other rules have judged the same content in the other colours.
@@ -79,6 +80,9 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
   await page.emulateMedia({ colorScheme: null });
   await page.setViewportSize(SIZES.phone);
 }
+
+/** Counts the links that have the colour of no style sheet, but that of the browser. */
+const COUNT_BARE_LINKS = `[...document.links].filter((link) => ['rgb(0, 0, 238)', 'rgb(158, 158, 255)'].includes(getComputedStyle(link).color)).length`;
 
 /** @param runOnly the rules; by default all that axe enables */
 async function findViolations(page: Page, runOnly?: string[]) {
