@@ -268,6 +268,7 @@ export type MessageArguments = {
   'messagePages.reach.emailLeft': { left: number };
   'messagePages.reach.smsLeft': { left: number; parts: number; total: number };
   'messagePages.preview.sms.size': { left: number; parts: number; used: number };
+  'messagePages.preview.sms.countries': { countries: string };
   'messagePages.detail.sendAtHint': { zone: string };
   'messagePages.detail.quiet': { from: string; to: string };
   'messagePages.detail.askSend': { people: number; reached: number };

@@ -78,7 +78,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
     expect(await page.getByLabel('SMS').isChecked()).toBe(false);
     if (!javaScriptEnabled) await press(page, 'Count and preview');
     const result = page.locator('#message-result');
-    await result.locator('.mock.email').getByText('Closed on Monday').waitFor();
+    await result.locator('.mock-sheet').getByText('Closed on Monday').waitFor();
     expect(await result.locator('.figures').innerText()).toMatch(/3[\s\S]*2[\s\S]*1/);
     expect(await result.locator('.mock.sms').count()).toBe(0);
     await press(page, 'Save');
@@ -132,6 +132,8 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
     await follow(page, 'Add a rule');
     await press(page, 'Continue');
     await page.getByLabel('Headline').fill('One more stamp');
+    if (!javaScriptEnabled) await press(page, 'Preview');
+    await page.locator('#message-result .mock-sheet').getByText('One more stamp').waitFor();
     await press(page, 'Save');
     await page.getByText('The rule is saved, and still off.').waitFor();
     // The history follows in a moment.

@@ -130,9 +130,39 @@ describe('the messages of a store', () => {
     expect(text).toMatch(
       /Each person gets 2 SMS. \d+ characters in the last one, room for \d+ more/,
     );
+    expect(text).toContain('It goes to nobody: the settings of the store name no country.');
     const question = (await browser.get(`${page}/send`)).text;
     expect(question).toContain('Send to 2 of 3 customers?');
     expect(question).toContain('Send to 2 customers</button>');
+  });
+
+  it.each([
+    ['an announcement', 'announcements', ''],
+    ['a rule', 'rules', '&kind=birthday'],
+  ])('show the e-mail of %s before it is saved, as it arrives', async (_, kind, more) => {
+    const { store, browser, pages } = await open();
+    await addCustomer(store, { marketing_consent: true });
+    const form = `${pages}/${kind}/new?${more}`;
+    const response = await browser.submit(form, `${pages}/${kind}`, {
+      step: 'count',
+      kind: 'birthday',
+      title: 'Open again',
+      text: 'From eight.\nSee you!',
+      'channels:email': 'yes',
+    });
+    expect(response.status).toBe(200);
+    for (const part of [
+      'Open again</p>',
+      '<p dir="auto">From eight.</p>',
+      '<p dir="auto">See you!</p>',
+      'Open your card</td>',
+      'because you have a card from',
+      '<u>Stop messages</u>',
+      'src="/img/strip/',
+    ]) {
+      expect(response.text).toContain(part);
+    }
+    expect((await browser.get(`${pages}/${kind}`)).text).not.toContain('Open again');
   });
 
   it('show afterwards what happened, never that they were sent when nobody was reached', async () => {

@@ -20,12 +20,10 @@ export function addMessage(
 ): PassJson {
   if (pass.voided) return pass;
   const isLatest = tag > notificationTag;
-  const day = new Date(`${getLocalDay(timeZone, Date.parse(at))}T12:00:00Z`);
-  const date = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(day);
   const message = {
     key: 'message',
     label: title,
-    value: `${text}\n${date}`,
+    value: renderNotification(text, at, { locale, timeZone }),
     ...(isLatest && { changeMessage: '%@' }),
   };
   const backFields = isLatest
@@ -37,4 +35,15 @@ export function addMessage(
     value: `${page}/messages`,
   };
   return { ...pass, storeCard: { ...pass.storeCard, backFields: [message, ...backFields, stop] } };
+}
+
+/** Renders what an iPhone notifies of, below the name of the store. @param at ISO 8601 */
+export function renderNotification(
+  text: string,
+  at: string,
+  { locale, timeZone }: Pick<MessagePlace, 'locale' | 'timeZone'>,
+): string {
+  const day = new Date(`${getLocalDay(timeZone, Date.parse(at))}T12:00:00Z`);
+  const date = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(day);
+  return `${text}\n${date}`;
 }

@@ -6,7 +6,7 @@ import {
 } from '#outbound/messages/card-message-texts.js';
 import { toPlainText } from '#outbound/messages/gsm-7.js';
 import type { IllustratedMail } from '#outbound/messages/mail.js';
-import { renderStoreMail } from '#outbound/messages/store-mail.js';
+import { renderStoreMail, type StoreMail } from '#outbound/messages/store-mail.js';
 import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 
 /** What a message is rendered from. */
@@ -25,29 +25,35 @@ function getStopLink(link: string): string {
 }
 
 /**
- * Renders a mail in the store's name, as text and as HTML, with the picture of the card that it leads to.
+ * Creates a mail in the store's name, with the picture of the card that it leads to.
  * @param card the card, as the e-mail with its link shows it
  */
-export function renderHolderMail(
+export function createHolderMail(
   { title, text }: Pick<HolderMessage, 'title' | 'text'>,
   card: CardMessageContent,
   pictures: CardPictures | null,
-): Omit<IllustratedMail, 'to'> {
+): StoreMail {
   const { localization, frame } = toMailFrame(card, pictures);
   const t = localization.t.holderMessages;
-  const stopLink = getStopLink(card.link);
   return {
-    ...renderStoreMail({
-      ...frame,
-      subject: toSingleLine(title),
-      title: () => title,
-      opening: text.split('\n').filter((line) => line.trim() !== ''),
-      button: { text: t.open, link: card.link },
-      paragraphs: [],
-      why: t.why,
-      stop: { text: t.stop, link: stopLink },
-    }),
-    unsubscribeUrl: stopLink,
+    ...frame,
+    subject: toSingleLine(title),
+    title: () => title,
+    opening: text.split('\n').filter((line) => line.trim() !== ''),
+    button: { text: t.open, link: card.link },
+    paragraphs: [],
+    why: t.why,
+    stop: { text: t.stop, link: getStopLink(card.link) },
+  };
+}
+
+/** Renders the same as text and as HTML. */
+export function renderHolderMail(
+  ...[message, card, pictures]: Parameters<typeof createHolderMail>
+): Omit<IllustratedMail, 'to'> {
+  return {
+    ...renderStoreMail(createHolderMail(message, card, pictures)),
+    unsubscribeUrl: getStopLink(card.link),
   };
 }
 

@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
-import { account } from '#loyalty/accounts/account.js';
+import { account, type Account } from '#loyalty/accounts/account.js';
 import { toContactDetails } from '#loyalty/accounts/contact-details.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
@@ -34,6 +34,16 @@ const FIND_TEMPLATES = {
          from cards c where c.id = any (array(select unnest($1::bigint[])))`,
 };
 
+const FIND_SAMPLE = {
+  name: 'card_message_sample',
+  text: `select id from cards where account_id = $1 and ($2::bigint is null or id = $2)
+         order by (state ->> 'archivedAt') is not null, id limit 1`,
+};
+/** How much of a sample is filled. */
+const SAMPLE_SHARE = 0.4;
+/** Stands in previews for the card of a store that has none yet. */
+const NO_CARD = { color: '#000000', stampsCount: 4, stampsRequired: 10 };
+
 /** Loads the current data that a message is made from. */
 @Injectable()
 export class CardMessageContents {
@@ -60,28 +70,68 @@ export class CardMessageContents {
     while (card.mergedInto) card = await this.card(card.mergedInto.id);
     const holder = await this.readModels.loadCurrent(customerReadModel, card.customerId);
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
-    const store = await this.readModels.load(account, card.accountId);
-    if (!store) throw new Error(`customer card ${card.id} is of no store`);
+    const store = await this.getStore(card.accountId);
     const { email, emailBounce, phone } = holder.state;
-    const { name, storeName, locale, addressForm, logo } = store.state;
     const template = await this.findTemplate(card.cardId);
     const { stampsCount } = card;
-    const { name: cardName, cardColor: color, stampsRequired } = template.card;
-    const link = `${this.config.publicUrl}/passes/${card.uuid}`;
     return {
       customerId: holder.state.id,
       contact: { email, hasBounced: emailBounce !== undefined, phone },
-      content: {
-        store: storeName ?? name,
-        locale,
-        addressForm,
-        contact: toContactDetails(store.state),
-        link,
-        card: { name: cardName, color, stampsCount, stampsRequired },
-      },
-      pictured: { ...template, stampsCount, logo },
-      smsCountries: listSmsCountries(store.state),
+      content: this.toContent(store, card.uuid, toShownCard(template.card, stampsCount)),
+      pictured: { ...template, stampsCount, logo: store.logo },
+      smsCountries: listSmsCountries(store),
     };
+  }
+
+  /**
+   * Finds the data of a card that nobody holds, for previews.
+   * @param cardId null, or of another store: the first card of the store
+   * @param uuid stands for that of the card of a customer
+   */
+  async findSample(
+    accountId: number,
+    cardId: number | null,
+    uuid: string,
+  ): Promise<Pick<FoundContent, 'content' | 'smsCountries'> & { pictured: PicturedCard | null }> {
+    const store = await this.getStore(accountId);
+    const find = async (id: number | null) => {
+      const values = [accountId, id];
+      const [row] = await query<{ id: number }>(this.pool, { ...FIND_SAMPLE, values });
+      return row?.id;
+    };
+    const id = (await find(cardId)) ?? (await find(null));
+    const template = id === undefined ? null : await this.findTemplate(id);
+    const stampsCount = template ? Math.ceil(template.card.stampsRequired * SAMPLE_SHARE) : 0;
+    const card = template
+      ? toShownCard(template.card, stampsCount)
+      : { ...NO_CARD, name: store.storeName ?? store.name };
+    return {
+      content: this.toContent(store, uuid, card),
+      pictured: template && { ...template, stampsCount, logo: store.logo },
+      smsCountries: listSmsCountries(store),
+    };
+  }
+
+  private toContent(
+    store: Account,
+    uuid: string,
+    card: CardMessageContent['card'],
+  ): CardMessageContent {
+    const { name, storeName, locale, addressForm } = store;
+    return {
+      store: storeName ?? name,
+      locale,
+      addressForm,
+      contact: toContactDetails(store),
+      link: `${this.config.publicUrl}/passes/${uuid}`,
+      card,
+    };
+  }
+
+  private async getStore(id: number): Promise<Account> {
+    const store = await this.readModels.load(account, id);
+    if (!store) throw new Error(`there is no store ${id}`);
+    return store.state;
   }
 
   private async findTemplate(cardId: number): Promise<TemplateRow> {
@@ -95,4 +145,11 @@ export class CardMessageContents {
     if (!loaded) throw new Error(`there is no customer card ${id}`);
     return loaded.state;
   }
+}
+
+function toShownCard(
+  { name, cardColor: color, stampsRequired }: Card,
+  stampsCount: number,
+): CardMessageContent['card'] {
+  return { name, color, stampsCount, stampsRequired };
 }

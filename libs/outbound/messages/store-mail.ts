@@ -58,9 +58,8 @@ const PLACEHOLDER = '\u0000';
 /** Renders an e-mail as text, and as HTML with the same text, pictures and a button. */
 export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
   const { lang, store, subject, summary, button, paragraphs, pictures, opening = [] } = mail;
-  const address = (mail.contact.address ?? '').split('\n').filter((line) => line.trim() !== '');
+  const address = listAddressLines(mail.contact);
   const contact = listContactLines(mail.contact);
-  const foot = [store, ...address, ...contact.map(({ text }) => text)].join('\n');
   const text = [
     mail.title({ store }),
     ...opening,
@@ -69,7 +68,7 @@ export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
     ...paragraphs,
     mail.why({ store }),
     ...(mail.stop ? [`${mail.stop.text}: ${mail.stop.link}`] : []),
-    foot,
+    listFootLines(mail).join('\n'),
   ];
   return {
     fromName: store,
@@ -95,6 +94,19 @@ export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
     pictures:
       pictures === null ? [] : [pictures.logo, pictures.strip].filter((image) => image !== null),
   };
+}
+
+/** Lists the lines at the end of an e-mail: the name of the store, and how to reach it. */
+export function listFootLines({ store, contact }: Pick<StoreMail, 'store' | 'contact'>): string[] {
+  return [
+    store,
+    ...listAddressLines(contact),
+    ...listContactLines(contact).map(({ text }) => text),
+  ];
+}
+
+function listAddressLines({ address }: ContactDetails): string[] {
+  return (address ?? '').split('\n').filter((line) => line.trim() !== '');
 }
 
 /** Lists how to reach the store, with what a tap on each opens. */

@@ -40,6 +40,7 @@ import { CampaignListsController } from './messages/campaign-lists.controller.js
 import { CampaignPageController } from './messages/campaign-page.controller.js';
 import { MessageSettingsPageController } from './messages/message-settings-page.controller.js';
 import { MessageLimits } from '#outbound/messages/message-limits.service.js';
+import { MessagePreviews } from './messages/message-previews.service.js';
 import { MessageStores } from './messages/message-stores.service.js';
 import { NumbersController } from './numbers/numbers.controller.js';
 import { RecordNames } from './numbers/record-names.service.js';
@@ -129,6 +130,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     Timeline,
     AddressPlaces,
     MessageLimits,
+    MessagePreviews,
     MessageStores,
     WebhookViews,
     ImportPages,

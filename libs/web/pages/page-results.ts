@@ -53,6 +53,8 @@ export type Confirmation = {
   passwordErrors?: readonly string[] | null;
   /** From the root of the service. */
   back: string;
+  /** Whether the button warns of a loss, which it does unless this is false. */
+  isLoss?: boolean;
 };
 
 const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
@@ -76,7 +78,7 @@ export function showPage<D extends object>({
 
 /** Asks for confirmation on a page of its own, which works without a script. The focus is on the harmless link. */
 export function askToConfirm(confirmation: Confirmation): PageResult {
-  const data = { fields: {}, passwordErrors: null, ...confirmation };
+  const data = { fields: {}, passwordErrors: null, isLoss: true, ...confirmation };
   return showPage({
     view: confirmView,
     title: confirmation.question,

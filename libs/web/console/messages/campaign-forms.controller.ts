@@ -43,12 +43,12 @@ import {
   type AnnouncementForm,
   type RuleForm,
 } from './message-form.dto.js';
+import { MessagePreviews, type PreviewView } from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import {
   buildCampaignsPath,
   linkToCampaigns,
   skipWhenBusy,
-  type PreviewView,
   type ReachView,
 } from './message-views.js';
 
@@ -86,6 +86,7 @@ export class CampaignFormsController {
     private readonly campaigns: CampaignsService,
     private readonly audiences: Audiences,
     private readonly stores: MessageStores,
+    private readonly previews: MessagePreviews,
     private readonly times: StoreTimes,
     private readonly commands: FormCommands,
   ) {}
@@ -156,7 +157,7 @@ export class CampaignFormsController {
       const breadcrumb = linkToCampaigns(store, 'rule', localization.t);
       return showPage({ view: kindView, title, breadcrumb, data, width: 'form' });
     }
-    const { locale } = await this.stores.get(store.id);
+    const locale = await this.previews.getLocale(store.id);
     const { suggestions } = getTranslations(locale).t.messagePages.rules;
     const suggestion = {
       ...suggestions[rule],
@@ -235,6 +236,9 @@ export class CampaignFormsController {
     { id, rule, form }: { id: number | null; rule: RuleKind; form: Form },
   ): Promise<PageResult> {
     const values = ruleForm.read(form);
+    if (form['step'] === 'count') {
+      return this.showRuleForm(localization, store, { id, rule, values });
+    }
     try {
       const input = readFields(CreateMessageRuleDto, { ...values, kind: rule });
       const command =
@@ -261,7 +265,7 @@ export class CampaignFormsController {
   ): Promise<PageResult> {
     const { anyMonth } = localization.t.messagePages.form;
     const months = [{ value: '', text: anyMonth }, ...listMonths(localization.locale)];
-    const preview = await this.stores.createPreview(store.id, values, localization);
+    const preview = await this.createPreview(store, values, localization);
     const { reach, errors: uncounted } = await this.count(localization, store, values, preview);
     const inputs = announcementForm.toInputs(values);
     return showPage({
@@ -276,8 +280,6 @@ export class CampaignFormsController {
       inputs,
       errors: errors ?? uncounted,
       status: errors ? 422 : 200,
-      scripts: [SCRIPT],
-      allow: { 'connect-src': ["'self'"] },
     });
   }
 
@@ -286,7 +288,7 @@ export class CampaignFormsController {
     store: EnteredStore,
     { id, rule, values, errors }: RuleFormState,
   ): Promise<PageResult> {
-    const preview = await this.stores.createPreview(store.id, values, localization);
+    const preview = await this.createPreview(store, values, localization);
     const own = { id, values, rule, months: [], reach: null, preview };
     const inputs = ruleForm.toInputs(values);
     return showPage({ ...(await this.createForm(localization, store, own)), inputs, errors });
@@ -318,7 +320,25 @@ export class CampaignFormsController {
       title,
       action: page ? `${page.path}/edit` : list.path,
     };
-    return { view: formView, title, breadcrumb: page ?? list, styles: [MESSAGE_STYLE], data };
+    return {
+      view: formView,
+      title,
+      breadcrumb: page ?? list,
+      styles: [MESSAGE_STYLE],
+      scripts: [SCRIPT],
+      allow: { 'connect-src': ["'self'"] },
+      data,
+    };
+  }
+
+  private createPreview(
+    { id }: EnteredStore,
+    values: AnnouncementForm | RuleForm,
+    localization: Localization,
+  ): Promise<PreviewView> {
+    const cardId = Number(values.card_id);
+    const isCard = Number.isSafeInteger(cardId) && cardId > 0;
+    return this.previews.create(id, values, isCard ? cardId : null, localization);
   }
 
   /** Counts whom the entered message would reach; null with errors in what decides that. */

@@ -46,6 +46,7 @@ import {
   type ProgressView,
   type ResultsView,
 } from './campaign-outcome.js';
+import { MessagePreviews, type PreviewView } from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   buildCampaignsPath,
@@ -58,7 +59,6 @@ import {
   skipWhenBusy,
   toPastReachView,
   type Mood,
-  type PreviewView,
   type ReachView,
   type RecipientsView,
 } from './message-views.js';
@@ -111,6 +111,7 @@ export class CampaignPageController {
     private readonly audiences: Audiences,
     private readonly reaches: RuleReaches,
     private readonly stores: MessageStores,
+    private readonly previews: MessagePreviews,
     private readonly times: StoreTimes,
     private readonly commands: FormCommands,
   ) {}
@@ -145,6 +146,7 @@ export class CampaignPageController {
       yes: t.sendYes({ reached }),
       no: t.sendNo,
       back: buildCampaignPath(store, current),
+      isLoss: false,
     });
   }
 
@@ -238,7 +240,7 @@ export class CampaignPageController {
         occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
       reach: reach && toPastReachView(reach, rule.channels, localization),
-      preview: await this.stores.createPreview(store.id, rule, localization),
+      preview: await this.previews.create(store.id, rule, rule.trigger.cardId, localization),
     });
   }
 
@@ -323,7 +325,8 @@ export class CampaignPageController {
     const isOpen = state === 'draft' || (state === 'scheduled' && !isDue);
     const counts = await this.campaigns.count(current);
     const unsent = isOpen ? [] : await this.recipients.countUnsent(current.id);
-    const preview = await this.stores.createPreview(store.id, current, localization);
+    const { cardId } = current.trigger;
+    const preview = await this.previews.create(store.id, current, cardId, localization);
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
     const flashes = {

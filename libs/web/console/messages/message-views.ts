@@ -35,18 +35,6 @@ export type ReachView = {
 /** Whom a channel reaches. @property notes why it does not reach others, or what is to be known */
 type ChannelLine = Figure & { notes: string[] };
 
-/** The data of the part `message-preview`. */
-export type PreviewView = {
-  store: string;
-  title: string;
-  text: string;
-  /** The whole SMS. */
-  sms: string;
-  smsSize: string;
-  smsParts: number;
-  channels: readonly HolderChannel[];
-};
-
 type RecipientLine = {
   customer: string;
   /** The page of the customer; null once they are no longer one. */

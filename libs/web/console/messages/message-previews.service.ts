@@ -1,0 +1,168 @@
+import { Injectable } from '@nestjs/common';
+import { getNow } from '#platform/kernel/clock.js';
+import { Config } from '#configuration/config.js';
+import { renderNotification } from '#outbound/apple-wallet/apple-message.js';
+import { createHolderMail, renderHolderSms } from '#outbound/campaigns/holder-message-texts.js';
+import { CardImages } from '#outbound/card-images/card-images.service.js';
+import { createLogoDesign, toDrawnLogoUrl } from '#outbound/card-images/logo-design.js';
+import {
+  countFilledStamps,
+  createStripDesign,
+  toStripUrl,
+} from '#outbound/card-images/strip-design.js';
+import { CardMessageContents } from '#outbound/messages/card-message-contents.service.js';
+import type { PicturedCard } from '#outbound/messages/card-message-pictures.service.js';
+import { measureSms } from '#outbound/messages/gsm-7.js';
+import { createMailColors } from '#outbound/messages/mail-colors.js';
+import { isChannel, type HolderChannel } from '#outbound/messages/message-channel.js';
+import { listFootLines, type StoreMail } from '#outbound/messages/store-mail.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
+import type { Localization } from '#translations/translations.js';
+
+/** A notification of a phone. @property note what the notification leaves out; blank: nothing */
+type NoticePreview = { title: string; lines: string[]; note: string };
+
+type MailPreview = Pick<StoreMail, 'store' | 'subject' | 'summary' | 'button'> & {
+  title: string;
+  opening: string[];
+  why: string;
+  /** The text of the link that stops such e-mails. */
+  stop: string;
+  foot: string[];
+  /** The paths of its pictures; null: the store has no card, or no logo. */
+  pictures: { logo: string | null; strip: string | null };
+  buttonColor: string;
+  isButtonDark: boolean;
+};
+
+/** @property notes what it costs, and where it goes */
+type SmsPreview = { text: string; parts: number; notes: string[] };
+
+/** The data of the part `message-preview`. */
+export type PreviewView = {
+  channels: readonly HolderChannel[];
+  /** The language in which customers read it. */
+  lang: string;
+  notices: { wallet: NoticePreview[]; web_push: NoticePreview[] };
+  mail: MailPreview;
+  sms: SmsPreview;
+};
+
+/** Stands for the part of a link that differs for each card, and is as long. */
+const SAMPLE_ID = '5f0c2a9e-7b1d-4c36-9a84-e2d7c1b0f358';
+const WHITE = '#FFFFFF';
+
+/** Creates previews of messages, of the parts that are sent. */
+@Injectable()
+export class MessagePreviews {
+  constructor(
+    private readonly contents: CardMessageContents,
+    private readonly images: CardImages,
+    private readonly times: StoreTimes,
+    private readonly config: Config,
+  ) {}
+
+  /** Returns the locale in which customers of a store read messages. */
+  async getLocale(accountId: number): Promise<string> {
+    const { content } = await this.contents.findSample(accountId, null, SAMPLE_ID);
+    return content.locale;
+  }
+
+  /** @param cardId the card that the message is about; null: any */
+  async create(
+    accountId: number,
+    message: { title: string; text: string; channels: readonly string[] },
+    cardId: number | null,
+    { t: { messagePages }, locale }: Localization,
+  ): Promise<PreviewView> {
+    const { preview: t } = messagePages;
+    const title = message.title.trim() || t.headline;
+    const text = message.text.trim() || t.text;
+    const { content, pictured, smsCountries } = await this.contents.findSample(
+      accountId,
+      cardId,
+      SAMPLE_ID,
+    );
+    const mail = createHolderMail({ title, text }, content, null);
+    const { store, summary } = mail;
+    const timeZone = await this.times.getTimeZone(accountId);
+    const date = { locale: content.locale, timeZone };
+    const apple = renderNotification(text, getNow().toISOString(), date).split('\n');
+    const sms = renderHolderSms({ title, text, ...content });
+    return {
+      channels: message.channels.filter(isChannel),
+      lang: mail.lang,
+      notices: {
+        wallet: [
+          { title: store, lines: apple, note: t.onBack },
+          { title, lines: [text], note: t.onAndroid },
+        ],
+        web_push: [
+          { title: store, lines: [title, text, `${summary.name}: ${summary.text}`], note: '' },
+        ],
+      },
+      mail: await this.toMailPreview(mail, accountId, pictured),
+      sms: { text: sms, ...describeSms(sms, smsCountries, t.sms, locale) },
+    };
+  }
+
+  private async toMailPreview(
+    mail: StoreMail,
+    accountId: number,
+    pictured: PicturedCard | null,
+  ): Promise<MailPreview> {
+    const { store, subject, summary, opening = [], button, stop } = mail;
+    const { lightButton } = createMailColors(mail.accent);
+    return {
+      store,
+      subject,
+      summary,
+      opening,
+      button,
+      stop: stop?.text ?? '',
+      title: mail.title({ store }),
+      why: mail.why({ store }),
+      foot: listFootLines(mail),
+      pictures: await this.findPictures(accountId, pictured),
+      buttonColor: lightButton.ground,
+      isButtonDark: lightButton.text === WHITE,
+    };
+  }
+
+  private async findPictures(
+    accountId: number,
+    pictured: PicturedCard | null,
+  ): Promise<MailPreview['pictures']> {
+    if (pictured === null) return { logo: null, strip: null };
+    const { card, rewards, stampsCount, logo } = pictured;
+    const { publicUrl } = this.config;
+    const design = createStripDesign(card, rewards);
+    const hash = await this.images.remember(accountId, design);
+    const strip = toStripUrl(publicUrl, hash, countFilledStamps(stampsCount, design), '2x');
+    if (logo === null) return { logo, strip: new URL(strip).pathname };
+    const banner = await this.images.remember(accountId, createLogoDesign(logo, card.cardColor));
+    return {
+      logo: new URL(toDrawnLogoUrl(publicUrl, banner, 'banner')).pathname,
+      strip: new URL(strip).pathname,
+    };
+  }
+}
+
+function describeSms(
+  sms: string,
+  countries: readonly string[],
+  t: Localization['t']['messagePages']['preview']['sms'],
+  locale: string,
+): { parts: number; notes: string[] } {
+  const { alphabet, ...size } = measureSms(sms);
+  const names = new Intl.DisplayNames(locale, { type: 'region' });
+  const list = new Intl.ListFormat(locale).format(countries.map((code) => names.of(code) ?? code));
+  return {
+    parts: size.parts,
+    notes: [
+      t.size(size),
+      ...(alphabet === 'ucs2' ? [t.unicode] : []),
+      list === '' ? t.noCountry : t.countries({ countries: list }),
+    ],
+  };
+}
