@@ -208,9 +208,16 @@ describe('the messages of a store', () => {
     });
     const id = await write(store, { channels: ['email'] });
     await store.post(`${store.store}/announcements/${id}/send`, {});
-    const text = await untilSent(browser, `${pages}/announcements/${id}`, (one) =>
-      one.includes('quiet hours, '),
+    const page = `${pages}/announcements/${id}`;
+    await untilSent(browser, page, (one) => one.includes('quiet hours, '));
+    // Before, it waited for something else.
+    await service.database.query(
+      `update outgoing_messages set reason = 'email_limit', due_at = now()
+       where announcement_id = $1 and state = 'queued'`,
+      [id],
     );
+    expect((await browser.get(page)).text).not.toContain('quiet hours, ');
+    const text = await untilSent(browser, page, (one) => one.includes('quiet hours, '));
     expect(text).toContain('1 waits for the end of the quiet hours');
     expect(text).toContain('0 of 1 are done');
     expect(text).toContain('Being sent');

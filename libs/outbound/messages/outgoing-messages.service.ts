@@ -105,10 +105,14 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
     super(pool, session, TABLE, MAIL_RETRIES);
   }
 
-  /** Makes the message due at another time, as if it had not been tried. */
+  /**
+   * Makes the message due at another time, as if it had not been tried. Forgets why it waited before, but not why a channel
+   * refused it, which is its outcome if no other one sends it.
+   */
   async wait(job: Job<OutgoingMessage>, dueAt: Date, reason: string | null = null): Promise<void> {
     const text = `update outgoing_messages
-      set due_at = $1, reason = coalesce($2, reason), attempts = attempts - 1, handed_over_at = null, process = null
+      set due_at = $1, attempts = attempts - 1, handed_over_at = null, process = null,
+        reason = case when refused_channels = '{}' then $2 else coalesce($2, reason) end
       where ${LEASED}`;
     await this.change(job, 'wait', text, [dueAt, reason]);
   }
