@@ -144,8 +144,76 @@ describe('the counter in a browser', () => {
     const redeem = page.getByRole('button', { name: 'Redeem Reward at 2 (uses 2 stamps)' });
     await keepPicture(page, 'counter-reward');
     await redeem.click();
-    await page.getByText('Reward at 2: redeemed').waitFor();
+    await page.getByText('Reward at 2 redeemed. Hand it over.').waitFor();
     await keepPicture(page, 'counter-redeemed');
+    expect((await readCard(path)).stamps_count).toBe(0);
+  });
+
+  it('announces a reward that is ready, and counts full cards apart', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store, { rewards: [2] });
+    await store.stamp(path, 12);
+    await type(page, customerCard.code);
+    const result = page.locator('#result');
+    await result.getByRole('button', { name: 'Add another' }).click();
+    await result.getByText('Reward at 2 is ready').waitFor();
+    expect(await result.locator('.count').innerText()).toMatch(/^1 full card \+\s+3 of 10$/);
+    await keepPicture(page, 'counter-full-card');
+    await page.setViewportSize(SIZES.desktop);
+    const redeem = await result.getByRole('button', { name: 'Redeem' }).boundingBox();
+    expect(redeem?.width).toBeLessThanOrEqual(512);
+  });
+
+  it('names a code that it does not know, and leads to the search', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    await type(page, 'zzzz9999');
+    await page.getByRole('heading', { name: 'We don’t know ZZZZ9999.' }).waitFor();
+    await expectAccessiblePage(page, 'counter-unknown');
+    await page.getByRole('link', { name: 'Find the customer' }).click();
+    await page.getByLabel('Name, phone or e-mail').waitFor();
+  });
+
+  it('has the field of the code first and focused while there is no camera, and says there what is no code', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    await page.getByText('No camera was found.').waitFor();
+    await page.waitForFunction('document.activeElement.id === "code"');
+    const [field, camera] = await Promise.all([
+      page.locator('#typed').boundingBox(),
+      page.locator('#view').boundingBox(),
+    ]);
+    expect(field?.y).toBeLessThan(camera?.y ?? 0);
+    await page.keyboard.type('abc');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').getByText('has 8 letters and digits').waitFor();
+    await page.getByText('No camera was found.').waitFor();
+    const { customerCard } = await enrol(store);
+    await type(page, customerCard.code);
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.locator('#say').textContent()).toContain('No camera was found.');
+  });
+
+  it('keeps the outcome when the service does not respond to an undo, which can be repeated', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await type(page, customerCard.code);
+    const undo = page.locator('#result').getByRole('button', { name: 'Undo' });
+    await page.context().route('**/undo', (route) => route.abort());
+    await undo.click();
+    await page.getByText('No response from the service.').waitFor();
+    expect(await page.locator('#result').getByText('Undone').count()).toBe(0);
+    await page.context().unroute('**/undo');
+    await undo.click();
+    await page.locator('#result').getByText('Undone').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(0);
+  });
+
+  it('says that nothing was stamped when the phone cannot store it', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await page.evaluate('queue.add = () => Promise.reject(new Error("full")); undefined');
+    await type(page, customerCard.code);
+    await page.getByText('Nothing was stamped, because this phone could not store it.').waitFor();
     expect((await readCard(path)).stamps_count).toBe(0);
   });
 
@@ -167,7 +235,7 @@ describe('the counter in a browser', () => {
   it('reads what a keyboard scanner types, wherever the focus is', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     const { customerCard, path } = await enrol(store);
-    await page.getByRole('link', { name: 'My last twenty' }).focus();
+    await page.getByRole('link', { name: 'Recent · Undo' }).focus();
     await page.keyboard.type(customerCard.code);
     await page.keyboard.press('Enter');
     await page.locator('#result').getByText('1 of 10').waitFor();
@@ -182,7 +250,7 @@ describe('the counter in a browser', () => {
     await eventually(
       () =>
         page.evaluate<number>('caches.open("counter").then((c) => c.keys()).then((k) => k.length)'),
-      (count) => count >= 7,
+      (count) => count >= 8,
     );
     const cards = [await enrol(store), await enrol(store), await enrol(store)];
     const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
@@ -192,12 +260,16 @@ describe('the counter in a browser', () => {
       await type(page, customerCard.code);
       await page.locator('#result').getByText(customerCard.code).waitFor();
     }
-    await page.getByText('3 waiting').waitFor();
+    await page.getByText('Offline · Still to send: 3 stamps').waitFor();
+    await page.locator('#result').getByText('Not confirmed yet').waitFor();
     await keepPicture(page, 'counter-offline');
-    await page.reload();
-    await page.getByText('3 waiting').waitFor();
+    // Another page of the counter says why it is not there.
+    await page.goto(`${PUBLIC_URL}/counter/${store.accountId}/find`);
+    await page.getByText('That page cannot be reached right now.').waitFor();
+    expect(page.url()).toBe(`${PUBLIC_URL}/counter/${store.accountId}`);
+    await page.getByText('Still to send: 3 stamps').waitFor();
     await type(page, limited.customerCard.code);
-    await page.getByText('4 waiting').waitFor();
+    await page.getByText('Still to send: 4 stamps').waitFor();
     await page.locator('#result').getByText(limited.customerCard.code).waitFor();
     // The stored page stays while somebody looks at an outcome.
     await page.keyboard.press('Escape');
@@ -207,6 +279,7 @@ describe('the counter in a browser', () => {
     const refused = page.locator('#refused');
     // What was refused was sent last; the page that replaces the stored one first shows nothing that waits.
     await refused.getByText('Anna').waitFor();
+    await page.locator('#note').getByText('Sent: 3 stamps').waitFor();
     await page.locator('#waiting').waitFor({ state: 'hidden' });
     for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(1);
     await page.keyboard.press('Escape');
@@ -269,12 +342,14 @@ describe('the counter in a browser', () => {
     const { customerCard, path } = await enrol(store);
     await page.context().route('**/batch', (route) => route.abort());
     await type(page, customerCard.code);
-    await page.getByText('1 waiting').waitFor();
+    await page.getByText('Still to send: 1 stamp').waitFor();
     await page.reload();
-    await page.getByText('1 waiting').waitFor();
+    await page.getByText('Still to send: 1 stamp').waitFor();
     await type(page, customerCard.code);
     const another = page.getByRole('button', { name: 'Add another' });
     await another.waitFor();
+    await page.getByText(/Scanned \d+ seconds? ago, still to send/).waitFor();
+    await keepPicture(page, 'counter-offline-question');
     await page.keyboard.press('Escape');
     await page.context().unroute('**/batch');
     await page.locator('#waiting').waitFor({ state: 'hidden' });
@@ -289,7 +364,7 @@ describe('the counter in a browser', () => {
       await type(page, customerCard.code);
       await page.locator('#result').getByText(customerCard.code).waitFor();
     }
-    await page.getByText('2 waiting').waitFor();
+    await page.getByText('Still to send: 2 stamps').waitFor();
     await page.context().route('**/batch', async (route) => {
       const url = `${service.baseUrl}/counter/${store.accountId}/batch`;
       const response = await route.fetch({ url });
@@ -298,7 +373,7 @@ describe('the counter in a browser', () => {
       await route.fulfill({ response, json: { results: [{ ...lost, status: 503 }, ...others] } });
     });
     await page.context().setOffline(false);
-    await page.getByText('1 waiting').waitFor();
+    await page.getByText('Still to send: 1 stamp').waitFor();
     await page.context().unrouteAll({ behavior: 'wait' });
     await page.locator('#waiting').waitFor({ state: 'hidden' });
     for (const { path } of [first, second]) expect((await readCard(path)).stamps_count).toBe(1);
@@ -331,13 +406,14 @@ describe('the counter in a browser', () => {
     await own.getByText('Your PIN is set.').waitFor();
     const page = await openCounter(mira.email);
     await page.getByRole('link', { name: 'Mira: change person' }).click();
-    await page.getByLabel('Jonas').check();
-    await page.getByLabel('PIN', { exact: true }).fill('407186');
-    await page.getByRole('button', { name: 'Change' }).click();
+    const pin = page.getByLabel('PIN', { exact: true });
+    expect(await pin.getAttribute('inputmode')).toBe('numeric');
+    // Taps the name: the keyboard is at the PIN, which is sent with its sixth digit.
+    await page.getByText('Jonas', { exact: true }).last().click();
     pageErrors.expect(/status of 422/);
+    await page.keyboard.type('407186');
     await page.getByText('The PIN is wrong.').waitFor();
-    await page.getByLabel('PIN', { exact: true }).fill('407185');
-    await page.getByRole('button', { name: 'Change' }).click();
+    await page.keyboard.type('407185');
     await page.getByRole('link', { name: 'Jonas: change person' }).waitFor();
     const { customerCard, path } = await enrol(store);
     await type(page, customerCard.code);
@@ -384,7 +460,9 @@ describe('the counter in a browser', () => {
     await page.getByRole('link', { name: 'Find or add a customer' }).click();
     await page.getByLabel('Name, phone or e-mail').fill('ada@lovelace.example');
     await page.getByRole('button', { name: 'Find' }).click();
-    await page.getByRole('button', { name: 'Add with this card' }).click();
+    await page.getByLabel('Name (optional)').fill('Ada Lovelace');
+    await page.getByRole('button', { name: 'Add the customer' }).click();
+    await page.getByRole('heading', { name: 'Ada Lovelace' }).waitFor();
     const picture = page.getByRole('img', { name: 'QR code with the link to the card' });
     await picture.waitFor();
     const link = await readQrCode(await picture.screenshot());
@@ -400,7 +478,7 @@ describe('the counter in a browser', () => {
     await type(page, customerCard.code);
     await page.locator('#result').getByText('1 of 10').waitFor();
     await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'My last twenty' }).click();
+    await page.getByRole('link', { name: 'Recent · Undo' }).click();
     await page.getByRole('button', { name: 'Undo for Anna: 1 stamp' }).click();
     await page.locator('.lines').getByText('Undone').waitFor();
     expect((await readCard(path)).stamps_count).toBe(0);

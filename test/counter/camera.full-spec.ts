@@ -69,12 +69,12 @@ const expectCard = (page: Page) =>
 /** Closes the outcome, and waits until the same card counts as another scan. */
 async function forgetScan(page: Page): Promise<void> {
   await page.keyboard.press('Escape');
-  await page.evaluate('lastSeen = { code: "", at: 0 }; undefined');
+  await page.evaluate('codes.lastSeen = { code: "", at: 0 }; undefined');
 }
 
 /** Waits until the page says something about the camera. */
 const expectText = (page: Page, text: string) => page.locator('#say').getByText(text).waitFor();
-const retry = (page: Page) => page.getByRole('button', { name: 'Try again' });
+const retry = (page: Page) => page.getByRole('button', { name: 'Turn on the camera' });
 const withTrack = (act: string) =>
   `{ const [track] = document.getElementById('camera').srcObject.getTracks(); ${act} } undefined`;
 
@@ -224,9 +224,9 @@ describe('the camera of the counter', () => {
 
   it('says why it is of no use in the language of the browser', async () => {
     for (const [locale, ended, again] of [
-      ['de-DE', 'Die Kamera ist ausgegangen.', 'Noch einmal versuchen'],
-      ['fr-FR', 'La caméra s’est arrêtée.', 'Réessayer'],
-      ['es-ES', 'La cámara se ha detenido.', 'Intentar de nuevo'],
+      ['de-DE', 'Die Kamera ist ausgegangen.', 'Kamera einschalten'],
+      ['fr-FR', 'La caméra s’est arrêtée.', 'Allumer la caméra'],
+      ['es-ES', 'La cámara se ha detenido.', 'Encender la cámara'],
     ] as const) {
       const page = await openCounter('', { locale });
       await expectCard(page);

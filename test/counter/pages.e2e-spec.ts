@@ -263,7 +263,9 @@ describe('the counter', () => {
     await browser.get(counter());
     const form = { code: ` ${customerCard.code.toLowerCase()}`, external_ref: randomUUID() };
     const first = await browser.post(counter('/stamp'), form);
-    expect(first.location).toMatch(/[/]cards[/]\d+\?done=stamped&event=evt_/);
+    expect(first.location).toMatch(/[/]cards[/]\d+\?event=evt_/);
+    expect((await browser.get(first.location ?? '')).text).toContain('1 stamp added');
+    await browser.get(counter());
     await browser.post(counter('/stamp'), form);
     const question = await browser.post(counter('/stamp'), { code: customerCard.code });
     expect((await browser.get(question.location ?? '')).text).toContain('add another?');
@@ -276,14 +278,20 @@ describe('the counter', () => {
       external_ref: randomUUID(),
     });
     expect(await store.readBalance(path)).toBe(0);
+    const { text } = await browser.get(redeemed.location ?? '');
+    expect(text).toContain('Reward at 2 redeemed. Hand it over.');
     const [, event = ''] = /event=(evt_\w+)/.exec(redeemed.location ?? '') ?? [];
     await browser.get(counter('/recent'));
     const undone = await browser.post(counter('/undo'), { ...at, event_id: event });
-    expect(undone.location).toContain('done=undone');
+    expect(undone.location).toBe(redeemed.location);
+    const after = (await browser.get(undone.location ?? '')).text;
+    expect(after).toContain('Undone');
+    expect(after).not.toContain('Hand it over');
+    await browser.get(counter('/recent'));
     expect((await browser.post(counter('/undo'), { ...at, event_id: event })).status).toBe(303);
     expect(await store.readBalance(path)).toBe(2);
     const unknown = await browser.post(counter('/stamp'), { code: '22222222' });
-    expect([unknown.status, unknown.text.includes('No card of this store')]).toEqual([422, true]);
+    expect([unknown.status, unknown.text.includes('We don’t know 22222222.')]).toEqual([422, true]);
   });
 
   it('has a page for times without a connection that names nobody, not even a form', async () => {
@@ -311,7 +319,7 @@ describe('the counter', () => {
     const path = `${store.store}/cards/${card.id}`;
     await store.send('PATCH', path, { card: { expires_at: '2020-01-01' } });
     await browser.get(counter());
-    const form = { q: 'late@mail.example', card_id: String(card.id) };
+    const form = { contact: 'late@mail.example', card_id: String(card.id) };
     const { text } = await browser.post(counter('/enrol'), form);
     expect(text).toContain('This card has expired: new customers no longer get it.');
     expect(text).not.toContain('Please check the code');
@@ -336,8 +344,10 @@ describe('the counter', () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { card } = await enrol(store);
     const q = 'zoe.brown@mail.example';
-    await browser.get(counter(`/find?q=${q}`));
-    const form = { q, card_id: String(card.id) };
+    const readField = (name: string, { text }: { text: string }) =>
+      new RegExp(`name="${name}"[^>]*value="([^"]*)"`).exec(text)?.[1];
+    expect(readField('contact', await browser.get(counter(`/find?q=${q}`)))).toBe(q);
+    const form = { q, contact: q, card_id: String(card.id) };
     const [first, again] = [
       await browser.post(counter('/enrol'), form),
       await browser.post(counter('/enrol'), form),
@@ -346,13 +356,28 @@ describe('the counter', () => {
     expect(again.location).toBe(first.location);
     expect((await browser.get(first.location ?? '')).text).toContain('data:image/svg+xml;base64,');
     expect((await browser.get(counter('/find?q=zoe.brown'))).text).toContain('>Zoe<');
-    const { text } = await browser.get(counter('/find?q=Nobody'));
-    expect(text).toContain('enter their phone number or e-mail address');
+    expect(readField('name', await browser.get(counter('/find?q=Nobody')))).toBe('Nobody');
     await browser.get(counter());
-    const wrong = await browser.post(counter('/enrol'), { ...form, q: 'zoe@' });
-    expect([wrong.status, wrong.text.includes('Please check it')]).toEqual([422, true]);
-    const changed = await browser.post(counter('/enrol'), { ...form, q: '4915112345678.0' });
-    expect([changed.status, changed.text.includes('Please check it')]).toEqual([422, true]);
+    for (const contact of ['zoe@', '4915112345678.0', '']) {
+      const wrong = await browser.post(counter('/enrol'), { ...form, name: 'Zoe Miles', contact });
+      expect([wrong.status, wrong.text.includes('Please check it')]).toEqual([422, true]);
+      expect(readField('name', wrong)).toBe('Zoe Miles');
+    }
+    const named = { ...form, name: 'Ada King Lovelace', contact: 'ada@mail.example' };
+    const { location } = await browser.post(counter('/enrol'), named);
+    expect((await browser.get(location ?? '')).text).toContain('Ada King Lovelace');
+  });
+
+  it('says when there are more customers than it shows', async () => {
+    const browser = await signIn((await member('staff', 'Mira')).email);
+    const last_name = `Many${randomUUID().slice(0, 8)}`;
+    for (let i = 0; i < 11; i++) {
+      const customer = { first_name: 'Guest', last_name, email: `${randomUUID()}@mail.example` };
+      await store.post(`${store.store}/customers`, { customer });
+    }
+    const { text } = await browser.get(counter(`/find?q=${last_name}`));
+    expect(text).toContain('These are the first 10.');
+    expect(text.match(/<h2>Guest Many/g)).toHaveLength(10);
   });
 });
 

@@ -234,12 +234,12 @@ describe('the counter on a shared phone', () => {
       const next = who === 'the same person' ? mira : jonas;
       await signIn(other, next);
       await unattended(other).getByText('Scanned while nobody was signed in').waitFor();
-      await other.getByText('2 to be confirmed').waitFor();
+      await other.getByText('To be confirmed: 2 stamps').waitFor();
       expect(await findStampers(own.path)).toEqual([]);
       await expectAccessiblePage(other, 'counter-unattended');
       await unattended(other).getByLabel(own.customerCard.code).uncheck();
       await unattended(other).getByRole('button', { name: 'Discard' }).click();
-      await other.getByText('1 to be confirmed').waitFor();
+      await other.getByText('To be confirmed: 1 stamp').waitFor();
       await unattended(other).getByRole('button', { name: 'Count in my name' }).click();
       await expectStampers(own.path, [next.userId]);
       await other.locator('#waiting').waitFor({ state: 'hidden' });
@@ -292,7 +292,7 @@ describe('the counter on a shared phone', () => {
     await signOut(page);
     await page.context().unroute('**/batch');
     await signIn(page, jonas);
-    await page.getByText('1 waiting for somebody else’s turn').waitFor();
+    await page.getByText('Kept for another person: 1 stamp').waitFor();
     expect(await unattended(page).isHidden()).toBe(true);
     await signOut(page);
     expect(await findStampers(path)).toEqual([]);
@@ -313,7 +313,7 @@ describe('the counter on a shared phone', () => {
     await takeOver(page, 'Mira', 'Jonas');
     await page.context().unroute('**/batch');
     await page.reload();
-    await page.getByText('1 waiting for somebody else’s turn').waitFor();
+    await page.getByText('Kept for another person: 1 stamp').waitFor();
     expect(await page.locator('#refused').isHidden()).toBe(true);
     await takeOver(page, 'Jonas', 'Mira');
     await expectStampers(path, [mira.userId]);
@@ -383,8 +383,7 @@ async function setPin({ email }: Staff): Promise<void> {
 async function takeOver(page: Page, from: string, to: string): Promise<void> {
   await page.keyboard.press('Escape');
   await page.getByRole('link', { name: `${from}: change person` }).click();
-  await page.getByLabel(to).last().check();
+  await page.getByText(to, { exact: true }).last().click();
   await page.getByLabel('PIN', { exact: true }).fill(PIN);
-  await page.getByRole('button', { name: 'Change' }).click();
   await page.getByRole('link', { name: `${to}: change person` }).waitFor();
 }

@@ -1,10 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { readNewCustomer } from './counter-customer.js';
+import { isContact, readNewCustomer } from './counter-customer.js';
 
-const read = (text: string) => readNewCustomer(text, 'Guest');
+const read = (contact: string, name = '') => readNewCustomer(name, contact, 'Guest');
 
-describe('a new customer in one field', () => {
-  it('is an e-mail address, whose first word may be the name', () => {
+describe('a new customer', () => {
+  it('has the name that was typed', () => {
+    expect(read('0151 234567', ' Zoë  de la Cruz ')).toEqual({
+      first_name: 'Zoë',
+      last_name: 'de la Cruz',
+      phone: '0151 234567',
+    });
+    expect(read('z@mail.example', 'Zoë')).toEqual({ first_name: 'Zoë', email: 'z@mail.example' });
+  });
+
+  it('is otherwise called as the first word of the address', () => {
     expect(read(' anna.berg@mail.example ')).toEqual({
       first_name: 'Anna',
       email: 'anna.berg@mail.example',
@@ -14,10 +23,13 @@ describe('a new customer in one field', () => {
 
   it.each(['+49 151 2345678', '0151/234 56-78', '(030) 123456', '٠١٥١٢٣٤٥٦'])(
     'is the phone number %s',
-    (phone) => expect(read(phone)).toEqual({ first_name: 'Guest', phone }),
+    (phone) => {
+      expect(isContact(phone)).toBe(true);
+      expect(read(phone)).toEqual({ first_name: 'Guest', phone });
+    },
   );
 
-  it.each(['Anna van der Berg', 'محمد', '12', '', '  '])('is neither of both in %p', (text) => {
-    expect(read(text)).toBeUndefined();
+  it.each(['Anna van der Berg', 'محمد', '12', '', '  '])('cannot be reached by %p', (text) => {
+    expect(isContact(text)).toBe(false);
   });
 });

@@ -2,18 +2,32 @@
 export const MAX_CUSTOMERS = 10;
 
 /** The fields of a new customer, as the API takes them. */
-export type NewCustomer = { first_name: string; email?: string; phone?: string };
+export type NewCustomer = {
+  first_name: string;
+  last_name?: string;
+  email?: string;
+  phone?: string;
+};
+
+/** Tells whether what somebody searched for is a phone number or an e-mail address, and no name. */
+export function isContact(text: string): boolean {
+  return text.includes('@') || /^[+(\p{Nd}][\p{Nd}\s()./+-]{4,}$/u.test(text.trim());
+}
 
 /**
- * Reads one field that is a phone number or an e-mail address.
- * @param guest the name of somebody who has only given a number
- * @returns undefined when it is neither, such as a name: a customer has one of the two
+ * Reads the form for a new customer.
+ * @param name the first name, and what follows it; may be empty
+ * @param contact a phone number or an e-mail address
+ * @param guest the name of somebody whose name nobody knows
  */
-export function readNewCustomer(text: string, guest: string): NewCustomer | undefined {
-  const input = text.trim();
-  if (input.includes('@')) return { first_name: guessName(input, guest), email: input };
-  const isPhone = /^[+(\p{Nd}][\p{Nd}\s()./+-]{4,}$/u.test(input);
-  return isPhone ? { first_name: guest, phone: input } : undefined;
+export function readNewCustomer(name: string, contact: string, guest: string): NewCustomer {
+  const input = contact.trim();
+  const reach = input.includes('@') ? { email: input } : { phone: input };
+  const [, first = '', last = ''] = /^(\S+)\s*(.*)$/su.exec(name.trim()) ?? [];
+  if (first === '') {
+    return { first_name: reach.email === undefined ? guest : guessName(input, guest), ...reach };
+  }
+  return { first_name: first, ...(last !== '' && { last_name: last }), ...reach };
 }
 
 /** Guesses a first name from an address: staff or the guest put it right where it is wrong. */

@@ -20,8 +20,9 @@ import { loadView } from '#web/pages/view.js';
 import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo } from '#web/pages/page-results.js';
-import { MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
+import { isContact, MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
 import { readId } from './counter-operation.js';
+import { describeBalance } from './counter-outcome.js';
 import type { CounterVisit } from './counter-visit.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
 import { ISSUES } from '#translations/issues.js';
@@ -33,10 +34,16 @@ type FindView = {
   q: string;
   error: string;
   customers: { id: number; name: string; contact: string; cards: Choice[]; others: Choice[] }[];
-  /** Whether somebody can be added by what was typed: a number or an address. */
-  canAdd: boolean;
+  /** Whether more customers were found than are shown. */
+  hasMore: boolean;
+  /** The form for somebody new. */
+  name: string;
+  contact: string;
   newCards: Choice[];
 };
+
+/** What somebody has typed, in one of the two forms. */
+type Typed = { q: string; name: string; contact: string };
 
 const findView = loadView<FindView>(import.meta.url, './views/find.eta');
 
@@ -60,10 +67,13 @@ export class CounterCustomersController {
     @Query('q') q: unknown,
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
-    return this.showResults(visit, request, typeof q === 'string' ? q : '', '');
+    const input = typeof q === 'string' ? q : '';
+    const isName = !isContact(input);
+    const typed = { q: input, name: isName ? input : '', contact: isName ? '' : input };
+    return this.showResults(visit, request, typed, '');
   }
 
-  /** Gives a card to a customer on file, or to one who is found or made by what was typed. */
+  /** Gives a card to a customer on file, or to one who is found or made by their number or address. */
   @PostRepeatableForm('createCustomer', 'enrol', 300)
   async enrol(
     @AtCounter() visit: CounterVisit,
@@ -71,7 +81,7 @@ export class CounterCustomersController {
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
     const cardId = readId(form['card_id']);
-    const q = form['q'] ?? '';
+    const { q = '', name = '', contact = '' } = form;
     try {
       const id =
         form['customer_id'] === undefined
@@ -88,7 +98,7 @@ export class CounterCustomersController {
           : isContact
             ? find.badContact
             : listErrors(describeRejection(error, visit.localization));
-      return this.showResults(visit, request, q, text);
+      return this.showResults(visit, request, { q, name, contact }, text);
     }
   }
 
@@ -97,8 +107,9 @@ export class CounterCustomersController {
     form: Form,
     cardId: number,
   ): Promise<number> {
-    const customer = readNewCustomer(form['q'] ?? '', t.counter.find.guest);
-    if (!customer) throw new RejectedError({ phone: [ISSUES.not_phone_number] });
+    const { name = '', contact = '' } = form;
+    if (contact.trim() === '') throw new RejectedError({ phone: [ISSUES.not_phone_number] });
+    const customer = readNewCustomer(name, contact, t.counter.find.guest);
     const input = readBody(CustomerCreationDto, { customer, card_id: cardId });
     const creation = new CreateCustomer(context, toCustomerInput(input), cardId, false);
     const result = await this.commands.execute(new FindOrCreateCustomer(creation));
@@ -124,10 +135,10 @@ export class CounterCustomersController {
   private async showResults(
     { context: { accountId }, path, localization }: CounterVisit,
     request: FastifyRequest,
-    input: string,
+    typed: Typed,
     error: string,
   ): Promise<PageResult> {
-    const q = input.trim().slice(0, 100);
+    const q = typed.q.trim().slice(0, 100);
     const [customers, cards] = await Promise.all([
       q === '' ? [] : this.search(accountId, q),
       this.listCards(accountId),
@@ -141,8 +152,12 @@ export class CounterCustomersController {
         path,
         q,
         error,
-        customers: customers.map((customer) => toResult(customer, cards, localization)),
-        canAdd: readNewCustomer(q, find.guest) !== undefined,
+        customers: customers
+          .slice(0, MAX_CUSTOMERS)
+          .map((customer) => toResult(customer, cards, localization)),
+        hasMore: customers.length > MAX_CUSTOMERS,
+        name: typed.name.trim(),
+        contact: typed.contact.trim(),
         newCards: cards.map(({ id, name }) => ({ id, text: name })),
       },
       back: path,
@@ -154,7 +169,7 @@ export class CounterCustomersController {
     try {
       const query = readQuery(CustomerListQuery, { search: q });
       const filter = toCustomerFilter(query);
-      const page = { page: 1, items: MAX_CUSTOMERS };
+      const page = { page: 1, items: MAX_CUSTOMERS + 1 };
       return (await this.customers.list(accountId, filter, page)).customers;
     } catch (error) {
       if (error instanceof InvalidFieldsError) return [];
@@ -182,14 +197,14 @@ function toResult(
     id,
     name: [first_name, last_name].filter(Boolean).join(' ') || t.counter.outcome.customer,
     contact: [email, phone].filter(Boolean).join(' · '),
-    cards: own.map((card) => ({
-      id: card.id,
-      text: find.open({
-        card: card.card_name,
-        have: card.stamps_count,
-        goal: card.stamps_count + card.stamps_remaining,
-      }),
-    })),
+    cards: own.map((card) => {
+      const goal =
+        cards.find(({ id: cardId }) => cardId === card.card_id)?.stamps_required ??
+        card.stamps_count + card.stamps_remaining;
+      const { full, countText } = describeBalance(card.stamps_count, goal, t.counter);
+      const balance = [full, countText].filter(Boolean).join(' + ');
+      return { id: card.id, text: find.open({ card: card.card_name, balance }) };
+    }),
     others: cards
       .filter((card) => !own.some(({ card_id }) => card_id === card.id))
       .map((card) => ({ id: card.id, text: card.name })),

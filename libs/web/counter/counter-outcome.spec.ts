@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
 import {
   createOutcome,
+  describeAction,
   findProblem,
   type OutcomeInput,
   type ShownCard,
@@ -32,6 +33,7 @@ const INPUT: OutcomeInput = {
   },
   name: 'Anna',
   headline: '1 stamp added',
+  isRedemption: false,
   eventId: 'evt_1',
   secondCode: null,
   recent: null,
@@ -53,8 +55,10 @@ describe('the outcome to a scan', () => {
       id: 7,
       name: 'Anna',
       cardName: 'Coffee card',
+      full: '',
       countText: '6 of 10',
       dots: { filled: 6, total: 10 },
+      ready: 'Espresso is ready',
       more: '3 more to Cake',
     });
   });
@@ -63,7 +67,40 @@ describe('the outcome to a scan', () => {
     const template = { ...INPUT.template, stampsRequired: 25 };
     expect(outcome({ template }).card?.dots).toBeNull();
     const card = { ...CARD, stamps_count: 13 };
-    expect(outcome({ card }).card).toMatchObject({ dots: { filled: 10, total: 10 }, more: '' });
+    expect(outcome({ card }).card).toMatchObject({ dots: { filled: 3, total: 10 }, more: '' });
+  });
+
+  it.each([
+    [10, '', '10 of 10', 10],
+    [13, '1 full card', '3 of 10', 3],
+    [20, '', '2 full cards', 10],
+  ])('counts the full cards of %d stamps apart', (stamps, full, countText, filled) => {
+    const card = { ...CARD, stamps_count: stamps };
+    expect(outcome({ card }).card).toMatchObject({ full, countText, dots: { filled } });
+  });
+
+  it.each([
+    ['en', 'Espresso and Cake are ready'],
+    ['de', 'Espresso und Cake sind bereit'],
+    ['fr', 'Récompenses à offrir : Espresso et Cake'],
+    ['es', 'Premios listos: Espresso y Cake'],
+    ['nl', 'Espresso en Cake liggen klaar'],
+  ])('says in %s which rewards are ready, unless it asks something first', (locale, ready) => {
+    const cake = { id: 5, name: 'Cake', stamps_required: 9 };
+    const card = { ...CARD, available_rewards: [...CARD.available_rewards, cake] };
+    expect(outcome({ card }, locale).card?.ready).toBe(ready);
+    expect(outcome({ card, secondCode: 'K7QX2M9P' }, locale).card?.ready).toBe('');
+  });
+
+  it('says what an event did, as long as it is not undone', () => {
+    const { t } = getTranslations('en');
+    const action = { stamps: 2, reward: null, isReversed: false };
+    expect(describeAction(action, t)).toEqual({ headline: '2 stamps added', isRedemption: false });
+    expect(describeAction({ ...action, reward: 'Cake' }, t)).toEqual({
+      headline: 'Cake redeemed. Hand it over.',
+      isRedemption: true,
+    });
+    expect(describeAction({ ...action, isReversed: true }, t).headline).toBe('Undone');
   });
 
   it('offers what can be redeemed with its cost, one more stamp, and an undo', () => {
@@ -99,13 +136,14 @@ describe('the outcome to a scan', () => {
 
 describe('the text about a rejection', () => {
   it.each([
-    [404, 'not_found', 'unknown'],
-    [422, 'stamp_limit_reached', 'limit'],
-    [422, 'card_unconfirmed', 'unconfirmed'],
-    [403, 'forbidden', 'tooLate'],
-    [422, 'toString', 'invalid'],
-    [503, 'unavailable', 'unavailable'],
-  ])('of %s %s is that of %s', (status, code, problem) => {
-    expect(findProblem({ status, code })).toBe(problem);
+    [404, 'not_found', false, 'unknown'],
+    [404, 'not_found', true, 'reward'],
+    [422, 'stamp_limit_reached', true, 'limit'],
+    [422, 'card_unconfirmed', true, 'unconfirmed'],
+    [403, 'forbidden', true, 'tooLate'],
+    [422, 'toString', true, 'invalid'],
+    [503, 'unavailable', true, 'unavailable'],
+  ])('of %s %s, where the card was found: %s, is that of %s', (status, code, hasCard, problem) => {
+    expect(findProblem({ status, code }, hasCard)).toBe(problem);
   });
 });

@@ -21,9 +21,13 @@ export type CounterCard = {
   id: number;
   name: string;
   cardName: string;
+  /** How many cards are full besides the one that is counted; empty without one. */
+  full: string;
   countText: string;
   /** Null: there are too many. */
   dots: { filled: number; total: number } | null;
+  /** The rewards that can be redeemed now; empty without one. */
+  ready: string;
   /** What is missing to the next reward or a full card; empty when nothing is. */
   more: string;
 };
@@ -42,9 +46,13 @@ export type OutcomeForm = {
 export type OutcomeView = {
   path: string;
   headline: string;
+  /** Whether the headline tells staff to hand over a reward. */
+  isRedemption: boolean;
   card: CounterCard | null;
   question: string;
   problem: string;
+  /** A code that no card has; empty where there is a card. */
+  unknownCode: string;
   forms: OutcomeForm[];
   /** The QR code with the link to the card, as the address of a picture; empty unless the guest is to take it. */
   qr: string;
@@ -62,6 +70,7 @@ export type OutcomeInput = {
   /** Of the customer. */
   name: string;
   headline: string;
+  isRedemption: boolean;
   /** Of the event that may be undone. */
   eventId: string | null;
   /** The code of a second card that nobody has confirmed. */
@@ -74,7 +83,7 @@ export type OutcomeInput = {
 };
 
 export function createOutcome(input: OutcomeInput, localization: Localization): OutcomeView {
-  const { path, card, headline, recent, qr, close } = input;
+  const { path, card, headline, isRedemption, recent, qr, close } = input;
   const { t } = localization;
   const question = recent
     ? describeRecent(recent, localization)
@@ -84,23 +93,74 @@ export function createOutcome(input: OutcomeInput, localization: Localization): 
   return {
     path,
     headline,
+    isRedemption,
     card: toCounterCard(input, localization),
     question,
     problem: '',
+    unknownCode: '',
     forms: listForms(input, card, localization),
     qr,
     close: recent && close !== '' ? t.counter.outcome.no : close,
   };
 }
 
-/** Creates the outcome where there is nothing but a problem. */
-export function createProblemOutcome(path: string, problem: string, close: string): OutcomeView {
-  return { path, headline: '', card: null, question: '', problem, forms: [], qr: '', close };
+/** What an event did. @property reward the name; null of a stamping */
+export type Action = { stamps: number; reward: string | null; isReversed: boolean };
+
+/** Describes what an event did, as it stands now: it may have been undone meanwhile. */
+export function describeAction(
+  { stamps, reward, isReversed }: Action,
+  { stamps: texts, counter: { outcome } }: Localization['t'],
+): Pick<OutcomeInput, 'headline' | 'isRedemption'> {
+  if (isReversed) return { headline: outcome.undone, isRedemption: false };
+  return reward === null
+    ? { headline: texts.added({ count: stamps }), isRedemption: false }
+    : { headline: outcome.redeemed({ reward }), isRedemption: true };
 }
 
-function toCounterCard({ card, template, name }: OutcomeInput, { t }: Localization): CounterCard {
+/** Creates the outcome where there is nothing but a problem. @param code that no card has, or nothing */
+export function createProblemOutcome(
+  { path, close }: Pick<OutcomeView, 'path' | 'close'>,
+  problem: string,
+  code = '',
+): OutcomeView {
+  return {
+    path,
+    headline: '',
+    isRedemption: false,
+    card: null,
+    question: '',
+    problem,
+    unknownCode: code,
+    forms: [],
+    qr: '',
+    close,
+  };
+}
+
+/** Counts full cards apart from the stamps on the next one. @returns `filled`: the dots of that */
+export function describeBalance(
+  have: number,
+  goal: number,
+  { outcome }: Localization['t']['counter'],
+): { full: string; countText: string; filled: number } {
+  if (have <= goal) return { full: '', countText: outcome.of({ have, goal }), filled: have };
+  const full = outcome.full({ cards: Math.floor(have / goal) });
+  const rest = have % goal;
+  return rest === 0
+    ? { full: '', countText: full, filled: goal }
+    : { full, countText: outcome.of({ have: rest, goal }), filled: rest };
+}
+
+function toCounterCard(
+  { card, template, name, recent, secondCode }: OutcomeInput,
+  { t, locale }: Localization,
+): CounterCard {
   const have = card.stamps_count;
   const { stampsRequired: goal } = template;
+  const { filled, ...balance } = describeBalance(have, goal, t.counter);
+  const isAsking = recent !== null || secondCode !== null;
+  const rewards = isAsking ? [] : listRewards(card).map((reward) => reward.name);
   const next = template.rewards.find(
     ({ active, stampsRequired }) => active && stampsRequired > have && stampsRequired <= goal,
   );
@@ -109,8 +169,15 @@ function toCounterCard({ card, template, name }: OutcomeInput, { t }: Localizati
     id: card.id,
     name,
     cardName: card.card_name,
-    countText: outcome.of({ have, goal }),
-    dots: goal <= MAX_DOTS ? { filled: Math.min(have, goal), total: goal } : null,
+    ...balance,
+    dots: goal <= MAX_DOTS ? { filled, total: goal } : null,
+    ready:
+      rewards.length === 0
+        ? ''
+        : outcome.ready({
+            count: rewards.length,
+            rewards: new Intl.ListFormat(locale).format(rewards),
+          }),
     more: next
       ? outcome.toGo({ count: next.stampsRequired - have, reward: next.name })
       : have < goal
@@ -118,6 +185,9 @@ function toCounterCard({ card, template, name }: OutcomeInput, { t }: Localizati
         : '',
   };
 }
+
+/** Lists the rewards that are offered: the dearest of them. */
+const listRewards = (card: ShownCard) => card.available_rewards.slice(-MAX_REWARDS);
 
 function listForms(
   { eventId, secondCode, recent, name, createReceipt }: OutcomeInput,
@@ -164,7 +234,7 @@ function listForms(
     note: outcome.uses({ count: stamps_required }),
     kind: 'redeem',
   });
-  const rewards = card.available_rewards.slice(-MAX_REWARDS).map(redeem);
+  const rewards = listRewards(card).map(redeem);
   return [...rewards, ...(card.status === 'expired' ? [] : [add]), ...undo(t.words.undo)];
 }
 
@@ -193,9 +263,12 @@ const PROBLEMS: Readonly<Record<string, Problem>> = {
   forbidden: 'tooLate',
 };
 
-/** Finds the text about a refused stamping or redemption, for staff. */
-export function findProblem({ status, code }: { status: number; code: string }): Problem {
-  if (status === 404) return 'unknown';
+/** Finds the text about a refused stamping or redemption, for staff. @param hasCard whether the card was found */
+export function findProblem(
+  { status, code }: { status: number; code: string },
+  hasCard: boolean,
+): Problem {
+  if (status === 404) return hasCard ? 'reward' : 'unknown';
   if (status >= 500) return 'unavailable';
   return Object.hasOwn(PROBLEMS, code) ? (PROBLEMS[code] ?? 'invalid') : 'invalid';
 }

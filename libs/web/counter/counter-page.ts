@@ -35,37 +35,42 @@ export type CounterPage<D extends object> = {
   look?: CounterLook;
   colors?: Colors | undefined;
   back?: string;
+  scripts?: readonly Asset[];
   /** What the script of the scanner needs. */
   config?: object;
 };
 
 const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 const CSS = loadAsset(import.meta.url, './assets/counter.css');
-const SCRIPTS: readonly Asset[] = [
+export const SCANNER_SCRIPTS: readonly Asset[] = [
   FORGET_PERSON,
   loadAsset(import.meta.url, './assets/counter-queue.js'),
   loadAsset(import.meta.url, './assets/counter-camera.js'),
   loadAsset(import.meta.url, './assets/counter-view.js'),
   loadAsset(import.meta.url, './assets/counter-screen.js'),
+  loadAsset(import.meta.url, './assets/counter-codes.js'),
   loadAsset(import.meta.url, './assets/counter.js'),
+];
+export const PEOPLE_SCRIPTS: readonly Asset[] = [
+  loadAsset(import.meta.url, './assets/counter-people.js'),
 ];
 /** Runs on a path of the counter, so it is no asset. */
 export const WORKER_SCRIPT =
   FORGET_PERSON.text + readTextFile(import.meta.url, './assets/worker.js');
 
 /** The files without which a page does not work offline. */
-export const SHELL_PATHS = [STYLE, CSS, ...SCRIPTS].map(({ path }) => path);
+export const SHELL_PATHS = [STYLE, CSS, ...SCANNER_SCRIPTS].map(({ path }) => path);
 
 /**
- * Renders a page of the counter. The scanner alone has scripts; it may compile WebAssembly, with which it reads barcodes
- * where the browser cannot.
+ * Renders a page of the counter. A page with scripts may compile WebAssembly, with which the scanner reads barcodes where
+ * the browser cannot.
  */
 export function renderCounterPage<D extends object>(
-  { title, view, data, look = 'plain', colors, back = '', config }: CounterPage<D>,
+  { title, view, data, look = 'plain', colors, back = '', scripts = [], config }: CounterPage<D>,
   frame: PageFrame,
 ): RenderedPage {
   const style = colors ? renderColorStyle('card', colors) : '';
-  const hasScripts = config !== undefined;
+  const hasScripts = scripts.length > 0;
   const nonce = hasScripts ? randomBytes(16).toString('base64') : '';
   const body = renderBody(view, data, frame);
   const html = layout(
@@ -74,11 +79,11 @@ export function renderCounterPage<D extends object>(
       body,
       look,
       styles: [STYLE.path, CSS.path],
-      scripts: hasScripts ? SCRIPTS.map(({ path }) => path) : [],
+      scripts: scripts.map(({ path }) => path),
       nonce,
       colors: style,
       back,
-      config: hasScripts ? escapeJson(config) : '',
+      config: config ? escapeJson(config) : '',
     },
     frame,
   );

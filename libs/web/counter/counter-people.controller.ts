@@ -14,6 +14,7 @@ import { SessionCookies } from '#web/sign-in/session-cookies.service.js';
 import { type PageResult, redirectTo } from '#web/pages/page-results.js';
 import { readId } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
+import { PEOPLE_SCRIPTS } from './counter-page.js';
 import { AtCounter, CounterPages } from './counter-pages.service.js';
 
 type PeopleView = {
@@ -86,6 +87,7 @@ export class CounterPeopleController {
       title: t.counter.people.title,
       status: error === '' ? 200 : 422,
       view: peopleView,
+      scripts: PEOPLE_SCRIPTS,
       data: {
         path,
         people: members

@@ -20,10 +20,10 @@ import { Stores } from '#web/sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#loyalty/stamping/decoy-confirmation.commands.js';
 import { type PageResult, redirectTo, showJson } from '#web/pages/page-results.js';
 import { localizeRequest } from '#web/pages/localize.js';
-import { createProblemOutcome, type OutcomeView } from './counter-outcome.js';
+import { createProblemOutcome, describeAction, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
 import { MAX_OPERATIONS, readFormOperation, readId, readOperations } from './counter-operation.js';
-import { SHELL_PATHS, type CounterPage } from './counter-page.js';
+import { SCANNER_SCRIPTS, SHELL_PATHS, type CounterPage } from './counter-page.js';
 import { CounterService, createReceipt, type CounterResult } from './counter.service.js';
 import type { CounterVisit } from './counter-visit.js';
 import { RecentActions, type RecentLine } from './recent-actions.service.js';
@@ -47,7 +47,7 @@ const recentView = loadView<{
   path: string;
   lines: RecentLine[];
   flash: string;
-  problem: string;
+  isManager: boolean;
 }>(import.meta.url, './views/recent.eta');
 
 /** Per IP address, which all counters of a shop share. */
@@ -143,7 +143,13 @@ export class CounterController {
     const [result] = await this.counter.execute(visit, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
-      const rejection = { problem: result.problem, code: form['code'] ?? '' };
+      const code = (form['code'] ?? '').trim();
+      const { unknown, unknownWhy } = visit.localization.t.counter.outcome;
+      const problem =
+        result.problem_code === 'unknown' && code !== ''
+          ? `${unknown({ code })} ${unknownWhy}`
+          : result.problem;
+      const rejection = { problem, code };
       return this.showScanner(request, { visit, store, user }, rejection);
     }
     return this.leadToCard(visit, result, form['code']);
@@ -182,7 +188,7 @@ export class CounterController {
     return redirectTo(
       form['from'] === 'recent'
         ? `${visit.path}/recent?done=undone`
-        : `${visit.path}/cards/${cardId}?done=undone`,
+        : `${visit.path}/cards/${cardId}?event=${form['event_id'] ?? ''}`,
     );
   }
 
@@ -214,16 +220,16 @@ export class CounterController {
     const { outcome, problems } = localization.t.counter;
     const cardId = parsePathId(id);
     const { done, event, second, problem } = query;
-    const headlines = {
-      stamped: outcome.added({ count: 1 }),
-      redeemed: outcome.handedOver,
-      undone: outcome.undone,
-      confirmed: outcome.confirmed,
-      new: outcome.enrolled,
-    };
+    const eventId = typeof event === 'string' && EVENT_ID.test(event) ? event : null;
+    const action = eventId
+      ? await this.recentActions.findAction(context.accountId, cardId, eventId)
+      : undefined;
+    const headlines = { confirmed: outcome.confirmed, new: outcome.enrolled };
     const { view, colors, name } = await this.counter.show(visit, cardId, {
-      headline: findFlashMessage(done, headlines),
-      eventId: typeof event === 'string' && EVENT_ID.test(event) ? event : null,
+      ...(action
+        ? describeAction(action, localization.t)
+        : { headline: findFlashMessage(done, headlines) }),
+      eventId: action?.isReversed === false ? eventId : null,
       secondCode: await this.counter.findSecondCode(context.accountId, cardId, second),
       recent: done === 'ask' ? await this.recentActions.findStamping(visit, cardId, '') : null,
       qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
@@ -254,7 +260,7 @@ export class CounterController {
         path: visit.path,
         lines: await this.recentActions.list(visit),
         flash: findFlashMessage(done, { undone: t.counter.outcome.undone }),
-        problem: '',
+        isManager: visit.user.isManager,
       },
       back: visit.path,
     });
@@ -265,10 +271,7 @@ export class CounterController {
     const query = new URLSearchParams();
     if (result.status === 409) query.set('done', 'ask');
     else if (result.status !== 200) query.set('problem', result.problem_code);
-    else {
-      query.set('done', result.is_redemption ? 'redeemed' : 'stamped');
-      if (result.event_id !== null) query.set('event', result.event_id);
-    }
+    else if (result.event_id !== null) query.set('event', result.event_id);
     if (result.is_second && code !== undefined) query.set('second', code.trim());
     return redirectTo(`${path}/cards/${result.customer_card_id}?${query.toString()}`);
   }
@@ -295,7 +298,7 @@ export class CounterController {
       status,
       title: localization.t.counter.problems.title,
       view: outcomeView,
-      data: createProblemOutcome(path, problem, close),
+      data: createProblemOutcome({ path, close }, problem),
       back: path,
     });
   }
@@ -311,6 +314,7 @@ export class CounterController {
       title: `${t.counter.title} · ${store.name}`,
       view: scannerView,
       look: 'scanner',
+      scripts: SCANNER_SCRIPTS,
       status: problem === '' ? 200 : 422,
       data: {
         store: store.name,
@@ -336,7 +340,7 @@ export class CounterController {
         session: user && { user_id: user.userId, session_id: user.sessionId },
         csrf: user?.csrfToken ?? '',
         locale,
-        texts: createScannerTexts(t.counter),
+        texts: createScannerTexts(localization),
       },
     };
     return this.counterPages.show(request, page, user === null);

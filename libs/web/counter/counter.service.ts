@@ -16,6 +16,7 @@ import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import {
   createOutcome,
   createProblemOutcome,
+  describeAction,
   findProblem,
   type OutcomeInput,
   type OutcomeView,
@@ -56,10 +57,14 @@ export type CounterResult = {
   is_unattended?: true;
 };
 
-type OutcomeExtras = Pick<OutcomeInput, 'headline' | 'eventId' | 'secondCode' | 'recent' | 'qr'>;
+type OutcomeExtras = Pick<
+  OutcomeInput,
+  'headline' | 'isRedemption' | 'eventId' | 'secondCode' | 'recent' | 'qr'
+>;
 
 const NOTHING: OutcomeExtras = {
   headline: '',
+  isRedemption: false,
   eventId: null,
   secondCode: null,
   recent: null,
@@ -134,8 +139,9 @@ export class CounterService {
       if (error instanceof NotFoundError) return problems.invalid;
       if (!(error instanceof RejectedError)) throw error;
       if (error.code === 'insufficient_stamps') return problems.spent;
-      if (await this.recentActions.isReversed(context.accountId, cardId, eventId)) return '';
-      return problems[findProblem({ status: 422, code: error.code })];
+      const action = await this.recentActions.findAction(context.accountId, cardId, eventId);
+      if (action?.isReversed) return '';
+      return problems[findProblem({ status: 422, code: error.code }, true)];
     }
   }
 
@@ -153,7 +159,7 @@ export class CounterService {
       this.cards.get(accountId, card.card_id),
       this.recentActions.findNames(accountId, [path.id], visit.localization),
     ]);
-    const name = names.get(path.id) ?? '';
+    const name = names.get(path.id)?.name ?? '';
     const { card_color: ground, text_color: text } = look;
     const colors = { ground, text: pickReadableColor(ground, text) };
     const view = createOutcome(
@@ -245,26 +251,27 @@ export class CounterService {
     const { external_ref } = operation;
     const { t } = visit.localization;
     const path = await this.findPath(visit, operation);
-    const problem_code = status === 200 ? '' : findProblem({ status, code: body.code ?? '' });
+    const problem_code =
+      status === 200 ? '' : findProblem({ status, code: body.code ?? '' }, path !== undefined);
     const problem = problem_code === '' ? '' : t.counter.problems[problem_code];
     const is_redemption = operation.operation === 'redeem';
     if (!path) {
-      const view = createProblemOutcome(visit.path, problem, visit.close);
+      const code = problem_code === 'unknown' ? (operation.code ?? '') : '';
+      const view = createProblemOutcome(visit, problem, code.trim().toUpperCase());
       const html = outcomeView(view, this.createFrame(visit));
       const nothing = { event_id: null, name: '', colors: null, customer_card_id: null };
       const result = { external_ref, status, problem, problem_code, html, ...nothing };
       return { ...result, is_redemption, is_second: false };
     }
     const eventId = body.event_id ?? null;
-    const headline =
-      status !== 200
-        ? ''
-        : body.redemption
-          ? t.counter.outcome.redeemed({ reward: body.redemption.reward_name })
-          : t.counter.outcome.added({ count: operation.stamps ?? 1 });
+    const action = {
+      stamps: operation.stamps ?? 1,
+      reward: body.redemption?.reward_name ?? null,
+      isReversed: false,
+    };
     const secondCode =
       path.decoy === 'unconfirmed' && operation.code !== undefined ? operation.code : null;
-    const extras = { headline, eventId, secondCode };
+    const extras = { ...(status === 200 && describeAction(action, t)), eventId, secondCode };
     const { view, colors, name } = await this.show(visit, path.id, extras);
     const html = outcomeView({ ...view, problem }, this.createFrame(visit));
     return {

@@ -7,7 +7,8 @@ import { HistoryService } from '#loyalty/history/history.service.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
-import type { OutcomeInput } from './counter-outcome.js';
+import type { Action, OutcomeInput } from './counter-outcome.js';
+import { formatWhen } from './counter-time.js';
 import type { CounterVisit } from './counter-visit.js';
 
 /** Within this time a second stamping of a card is questions for first: most are the same scan. */
@@ -18,8 +19,9 @@ const STAMPED: ReadonlySet<string | null> = new Set(['api', 'pos', 'app_scan']);
 
 const NAMES = {
   name: 'counter_names',
-  text: `select r.id, n.first_name, n.last_name
-         from customer_cards r left join customer_names n on n.id = r.customer_id
+  text: `select r.id, c.name as card_name, n.first_name, n.last_name
+         from customer_cards r join cards c on c.id = r.card_id
+         left join customer_names n on n.id = r.customer_id
          where r.id = any ($1) and r.account_id = $2`,
 };
 
@@ -29,6 +31,7 @@ type NameRow = { first_name: string | null; last_name: string | null };
 export type RecentLine = {
   cardId: number;
   name: string;
+  cardName: string;
   what: string;
   at: string;
   when: string;
@@ -95,54 +98,67 @@ export class RecentActions {
     const ids = entries.flatMap(({ entry }) => entry.customerCardId ?? []);
     const names = await this.findNames(accountId, ids, localization);
     const { t, locale } = localization;
-    const times = await this.storeTimes.createFormats(accountId, locale);
-    const now = getNow().getTime();
+    const timeZone = await this.storeTimes.getTimeZone(accountId);
+    const now = getNow();
     return entries.map(({ entry, event, isLost, reversedBy }) => {
-      const { rewardName } = event.data as { rewardName?: unknown };
+      const reward = readRewardName(event);
       const cardId = entry.customerCardId ?? 0;
-      const isOpen = user.isManager || now - Date.parse(entry.recordedAt) < UNDO_MS;
+      const isOpen = user.isManager || now.getTime() - Date.parse(entry.recordedAt) < UNDO_MS;
       return {
         cardId,
-        name: names.get(cardId) ?? t.counter.outcome.customer,
+        name: names.get(cardId)?.name ?? t.counter.outcome.customer,
+        cardName: names.get(cardId)?.cardName ?? '',
         what:
           entry.name === 'reward.redeemed'
-            ? t.counter.recent.redeemed({
-                reward:
-                  typeof rewardName === 'string'
-                    ? rewardName
-                    : t.customerPages.timeline.kinds['reward.redeemed'],
-              })
-            : t.counter.recent.stamped({ count: entry.stamps ?? 0 }),
+            ? (reward ?? t.customerPages.timeline.kinds['reward.redeemed'])
+            : t.stamps.count({ count: entry.stamps ?? 0 }),
         at: entry.occurredAt,
-        when: times.minute(new Date(entry.occurredAt)),
+        when: formatWhen(new Date(entry.occurredAt), now, { locale, timeZone }),
         isUndone: reversedBy !== null,
         eventId: isOpen && !isLost ? toPublicEventId(entry.eventId) : null,
       };
     });
   }
 
-  /** Tells whether one of the last events of a card was undone. */
-  async isReversed(accountId: number, cardId: number, eventId: string): Promise<boolean> {
+  /** Finds a stamping or redemption among the last events of a card. */
+  async findAction(
+    accountId: number,
+    cardId: number,
+    eventId: string,
+  ): Promise<Action | undefined> {
     const filter = { ...NO_FILTER, customerCardId: cardId };
     const readPage = await this.history.list(accountId, filter, null);
     const entries = await readPage({ after: null, limit: MAX_LINES });
-    return entries.some(
-      ({ entry, reversedBy }) => reversedBy !== null && toPublicEventId(entry.eventId) === eventId,
-    );
+    const match = entries.find(({ entry }) => toPublicEventId(entry.eventId) === eventId);
+    if (!match) return undefined;
+    const { entry, event, reversedBy } = match;
+    return {
+      stamps: entry.stamps ?? 0,
+      reward: readRewardName(event),
+      isReversed: reversedBy !== null,
+    };
   }
 
-  /** Finds the names of the holders of customer cards, by card. */
+  /** Finds the names of customer cards and of their holders, by card. */
   async findNames(
     accountId: number,
     ids: number[],
     localization: Localization,
-  ): Promise<Map<number, string>> {
-    const rows = await query<NameRow & { id: number }>(this.pool, {
+  ): Promise<Map<number, { name: string; cardName: string }>> {
+    const rows = await query<NameRow & { id: number; card_name: string }>(this.pool, {
       ...NAMES,
       values: [ids, accountId],
     });
-    return new Map(rows.map((row) => [row.id, toName(row, localization)]));
+    return new Map(
+      rows.map((row) => [row.id, { name: toName(row, localization), cardName: row.card_name }]),
+    );
   }
+}
+
+/** Reads the name of the reward from the event of a redemption. @returns null of other events */
+function readRewardName({ data }: { data: object }): string | null {
+  const { rewardName } = data as { rewardName?: unknown };
+  return typeof rewardName === 'string' ? rewardName : null;
 }
 
 /** Returns the name of a customer; nobody knows that of one who was erased. */

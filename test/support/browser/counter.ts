@@ -8,7 +8,7 @@ import { keepShown } from './chromium.js';
 export const PASSWORD = 'correct horse';
 
 /** Runs before the scripts of a page: an outcome stays until it is closed. */
-export const LASTING_OUTCOMES = keepShown(2_000, 10_000);
+export const LASTING_OUTCOMES = keepShown(2_000, 4_000, 10_000);
 
 /** Creates a user who may stamp in a store. */
 export async function createStaff(

@@ -1,16 +1,37 @@
 /** How long an outcome fills the screen, and how long it can then be undone. */
 const OUTCOME_MS = 2000;
 const UNDO_MS = 10000;
+const NOTE_MS = 4000;
+/** Tones by what has happened, each with its frequency and seconds: nobody has to look. */
+const TONES = {
+  good: [[880, 0.1]],
+  ready: [
+    [880, 0.1],
+    [1175, 0.2],
+  ],
+  redeemed: [
+    [659, 0.1],
+    [880, 0.1],
+    [1319, 0.3],
+  ],
+  undone: [[660, 0.12]],
+  saved: [[520, 0.12]],
+  bad: [[220, 0.3]],
+};
 
 /** Shows outcomes over the whole screen, and what waits or was refused. */
 globalThis.CounterScreen = class {
   constructor({ texts, locale, session }, queue) {
     Object.assign(this, { texts, locale, queue });
+    this.plurals = new Intl.PluralRules(locale);
+    this.numbers = new Intl.NumberFormat(locale);
+    /** Why nothing could be sent the last time: the name of a text. Nobody has sent from the page that was stored. */
+    this.link = session ? '' : 'unavailable';
     /** Who is signed in; on the page that was stored, whoever this browser knows of. */
     this.present = session;
     /** Confirms or discards what was scanned while nobody was signed in; set where somebody is. */
     this.onChoice = null;
-    for (const id of ['result', 'waiting', 'unattended', 'refused']) {
+    for (const id of ['result', 'waiting', 'note', 'unattended', 'refused', 'code']) {
       this[id] = document.getElementById(id);
     }
     /** Counts what was shown, so that the timers of a former outcome do nothing to the next one. */
@@ -25,7 +46,7 @@ globalThis.CounterScreen = class {
 
   async showWaiting(live) {
     const all = await this.queue.list('waiting');
-    const format = new Intl.NumberFormat(this.locale);
+    const { texts } = this;
     const userId = this.present?.user_id;
     const unattended = all.filter((entry) => entry.user_id === undefined);
     const own = all.filter(
@@ -33,16 +54,47 @@ globalThis.CounterScreen = class {
         entry.user_id !== undefined && entry.user_id === userId && !live.has(entry.external_ref),
     );
     const others = all.filter((entry) => entry.user_id !== undefined && entry.user_id !== userId);
-    this.waiting.textContent = [
-      [own, this.texts.waiting],
-      [others, this.texts.others],
-      [unattended, this.texts.unattendedCount],
+    const parts = [
+      [own, texts.waiting],
+      [others, texts.others],
+      [unattended, texts.unattendedCount],
     ]
       .filter(([entries]) => entries.length > 0)
-      .map(([entries, text]) => text.replace('{n}', format.format(entries.length)))
-      .join(', ');
-    this.waiting.hidden = this.waiting.textContent === '';
+      .map(([entries, text]) => text.replace('{what}', this.count(entries)));
+    const link = navigator.onLine ? this.link : 'offline';
+    if (own.length > 0 && link) parts.unshift(texts[link]);
+    else if (!navigator.onLine) parts.unshift(parts.length > 0 ? texts.offline : texts.offlineWhy);
+    this.waiting.textContent = parts.join(' · ');
+    this.waiting.hidden = parts.length === 0;
     this.showUnattended(unattended);
+  }
+
+  /** Counts stamps and rewards, such as "2 stamps, 1 reward". */
+  count(entries) {
+    const rewardCount = entries.filter(({ operation }) => operation === 'redeem').length;
+    return [
+      [entries.length - rewardCount, this.texts.stamps],
+      [rewardCount, this.texts.rewards],
+    ]
+      .filter(([count]) => count > 0)
+      .map(([count, forms]) => {
+        const form = forms[this.plurals.select(count)] ?? forms.other;
+        return form.replace('{n}', this.numbers.format(count));
+      })
+      .join(', ');
+  }
+
+  /** Says that entries were sent which had to wait. */
+  showSent(entries) {
+    this.showNote(this.texts.sent.replace('{what}', this.count(entries)), true);
+  }
+
+  showNote(text, isGood = false) {
+    this.note.textContent = text;
+    this.note.classList.toggle('good', isGood);
+    this.note.hidden = false;
+    clearTimeout(this.noteTimer);
+    this.noteTimer = setTimeout(() => (this.note.hidden = true), isGood ? NOTE_MS : UNDO_MS);
   }
 
   /** Asks whoever is signed in which of what was scanned while nobody was signed in is theirs. */
@@ -79,8 +131,7 @@ globalThis.CounterScreen = class {
       if (!isConfirmed) button.className = 'quiet';
       return button;
     });
-    const title = createElement('p', texts.unattended);
-    title.className = 'strong';
+    const title = createElement('p', texts.unattended, 'strong');
     unattended.replaceChildren(
       title,
       createElement('p', texts.unattendedWhy),
@@ -95,8 +146,7 @@ globalThis.CounterScreen = class {
     this.refused.hidden = entries.length === 0;
     this.refused.replaceChildren();
     if (entries.length === 0) return;
-    const title = createElement('p', this.texts.refused);
-    title.className = 'strong';
+    const title = createElement('p', this.texts.refused, 'strong');
     const list = document.createElement('ul');
     list.append(...entries.map(({ text }) => createElement('li', text)));
     const button = createButton(this.texts.dismiss, async () => {
@@ -107,44 +157,66 @@ globalThis.CounterScreen = class {
   }
 
   /** Shows an outcome of the service, which has rendered and escaped it. */
-  showOutcome({ status, html, colors, event_id: eventId }) {
+  showOutcome({ status, html, colors, event_id: eventId }, tone = 'good') {
     const template = document.createElement('template');
     template.innerHTML = html;
-    this.openResult([template.content], colors, status === 409);
+    const kind = status !== 200 && !colors ? 'bad' : '';
+    this.openResult([template.content], { colors, kind, isQuestion: status === 409 });
     if (status === 200) {
-      this.beep(880, 0.1);
+      const isReady = tone === 'good' && this.result.querySelector('.ready') !== null;
+      this.play(isReady ? 'ready' : tone);
       if (navigator.vibrate) navigator.vibrate(60);
       const hasQuestion = this.result.querySelector('.question') !== null;
       this.shrinkLater(hasQuestion ? UNDO_MS : OUTCOME_MS, eventId ? UNDO_MS : OUTCOME_MS);
     } else {
-      this.beep(220, 0.3);
+      this.play('bad');
       if (navigator.vibrate) navigator.vibrate([120, 60, 120]);
       if (status !== 409) this.shrinkLater(UNDO_MS, UNDO_MS);
     }
   }
 
-  showNotice(title, text, code) {
-    const paragraph = createElement('p', [code, text].filter(Boolean).join('. '));
-    this.openResult([createElement('h2', title), paragraph], null);
-    this.shrinkLater(OUTCOME_MS, OUTCOME_MS);
+  /** Says what the page itself knows. @param kind `warn`, `bad` */
+  showNotice(title, text, kind) {
+    this.openResult(createOutcome(title, text), { kind });
+    this.play(kind === 'bad' ? 'bad' : 'saved');
+    const ms = kind === 'bad' ? UNDO_MS : OUTCOME_MS;
+    this.shrinkLater(ms, ms);
   }
 
-  ask(code, onYes) {
-    const text = createElement('p', `${code}: ${this.texts.again}`);
-    text.className = 'question';
-    this.openResult([text, createButton(this.texts.addAnother, onYes, { once: true })], null, true);
+  /** Says in the outcome that one of its buttons has done nothing, so that it can be pressed again. */
+  showProblem(text) {
+    this.shown++;
+    const outcome = this.result.querySelector('.outcome');
+    const problem = outcome.querySelector('.problem') ?? createElement('p', '', 'problem');
+    problem.textContent = text;
+    outcome.prepend(problem);
+    for (const button of this.result.querySelectorAll('button')) button.disabled = false;
+    this.result.classList.remove('small');
+    this.cover(true);
+    this.play('bad');
+  }
+
+  /** Asks before a second stamp of a card whose first one waits here. */
+  ask(code, { occurred_at: at }, onYes) {
+    const seconds = Math.max(1, Math.round((Date.now() - Date.parse(at)) / 1000));
+    const ago = new Intl.RelativeTimeFormat(this.locale).format(-seconds, 'second');
+    const button = createButton(this.texts.addAnother, onYes, { once: true });
+    button.className = 'add';
+    const nodes = createOutcome(code, this.texts.again.replace('{ago}', ago), [button]);
+    nodes[0].lastChild.className = 'question';
+    this.openResult(nodes, { kind: 'warn', isQuestion: true });
   }
 
   /** @param isQuestion whether to close it is to say no */
-  openResult(nodes, colors, isQuestion = false) {
+  openResult(nodes, { colors = null, kind = '', isQuestion = false }) {
     this.shown++;
     this.result.replaceChildren(...nodes);
     const close = createButton(isQuestion ? this.texts.no : this.texts.next, () => {
       this.closeResult();
     });
     close.className = 'next';
-    (this.result.querySelector('.thumb') || this.result).append(close);
-    this.result.className = 'result';
+    this.result.querySelector('.thumb').append(close);
+    this.result.className = `result ${kind}`;
     for (const [name, key] of [
       ['--card', 'ground'],
       ['--on-card', 'text'],
@@ -153,12 +225,25 @@ globalThis.CounterScreen = class {
       else this.result.style.removeProperty(name);
     }
     this.result.hidden = false;
+    this.cover(true);
+  }
+
+  /** Keeps the keyboard out of what an outcome covers; afterwards the next code can be typed at once. */
+  cover(isCovered) {
+    for (const other of this.result.parentElement.children) {
+      other.inert = isCovered && other !== this.result;
+    }
+    if (!isCovered) focusField(this.code);
   }
 
   /** Makes the outcome small, so that the camera is in view again, and takes it away later. */
   shrinkLater(afterMs, goneMs) {
     const at = this.shown;
-    setTimeout(() => at === this.shown && this.result.classList.add('small'), afterMs);
+    setTimeout(() => {
+      if (at !== this.shown) return;
+      this.result.classList.add('small');
+      this.cover(false);
+    }, afterMs);
     setTimeout(() => at === this.shown && this.closeResult(), Math.max(afterMs, goneMs));
   }
 
@@ -166,25 +251,44 @@ globalThis.CounterScreen = class {
     this.shown++;
     this.result.hidden = true;
     this.result.replaceChildren();
+    this.cover(false);
   }
 
-  /** Plays a short tone, which browsers allow once somebody has touched the page. */
-  beep(frequency, seconds) {
+  /** Plays tones one after the other, which browsers allow once somebody has touched the page. */
+  play(name) {
     if (!this.audio || this.audio.state !== 'running') return;
-    const [tone, volume] = [this.audio.createOscillator(), this.audio.createGain()];
-    tone.frequency.value = frequency;
-    volume.gain.setValueAtTime(0.2, this.audio.currentTime);
-    volume.gain.exponentialRampToValueAtTime(0.001, this.audio.currentTime + seconds);
-    tone.connect(volume).connect(this.audio.destination);
-    tone.start();
-    tone.stop(this.audio.currentTime + seconds);
+    let at = this.audio.currentTime;
+    for (const [frequency, seconds] of TONES[name]) {
+      const [tone, volume] = [this.audio.createOscillator(), this.audio.createGain()];
+      tone.frequency.value = frequency;
+      volume.gain.setValueAtTime(0.2, at);
+      volume.gain.exponentialRampToValueAtTime(0.001, at + seconds);
+      tone.connect(volume).connect(this.audio.destination);
+      tone.start(at);
+      at += seconds;
+      tone.stop(at);
+    }
   }
 };
 
-function createElement(name, text) {
+/** Focuses a field where there is a keyboard, unless somebody is elsewhere: on a phone its keyboard would cover the page. */
+function focusField(field) {
+  if (document.activeElement !== document.body || !matchMedia('(pointer: fine)').matches) return;
+  field.focus({ preventScroll: true });
+}
+
+function createElement(name, text, className = '') {
   const created = document.createElement(name);
-  created.textContent = text;
+  Object.assign(created, { textContent: text, className });
   return created;
+}
+
+/** Creates what the service renders for the outcome of a scan, without a card. */
+function createOutcome(title, text, buttons = []) {
+  const [outcome, thumb] = ['outcome', 'thumb'].map((name) => createElement('div', '', name));
+  outcome.append(createElement('h2', title, 'who'), createElement('p', text));
+  thumb.append(...buttons);
+  return [outcome, thumb];
 }
 
 /** @param options of its listener; `once`, so that a second tap does nothing */

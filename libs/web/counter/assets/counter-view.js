@@ -16,7 +16,9 @@ globalThis.CounterView = class {
     this.texts = texts;
     /** Why the camera is of no use: the name of a text, or nothing. */
     this.problem = '';
-    for (const id of ['view', 'say', 'light', 'retry']) this[id] = document.getElementById(id);
+    for (const id of ['view', 'say', 'light', 'retry', 'typed', 'code']) {
+      this[id] = document.getElementById(id);
+    }
     this.camera = new CounterCamera(document.getElementById('camera'), decoder, {
       ...on,
       state: (state) => this.show(CAMERA_STATES[state]),
@@ -57,11 +59,21 @@ globalThis.CounterView = class {
   show(problem) {
     const isOff = problem !== '';
     this.problem = problem;
-    this.say.textContent = this.texts[problem || 'aim'];
+    this.describe();
     this.view.classList.toggle('off', isOff);
+    // Without a camera the field of the code comes first.
+    if (isOff) this.typed.after(this.view);
+    else document.querySelector('.counter-bar').after(this.view);
+    if (isOff) focusField(this.code);
     this.retry.hidden = !isOff;
     this.light.hidden = isOff || !this.camera.hasLight;
     this.light.setAttribute('aria-pressed', 'false');
+  }
+
+  /** Says what the camera does, or why it does nothing. */
+  describe() {
+    const text = this.texts[this.problem || 'aim'];
+    if (this.say.textContent !== text) this.say.textContent = text;
   }
 
   async switchLight() {

@@ -2,24 +2,20 @@
 const config = JSON.parse(document.getElementById('counter-config').textContent);
 const { texts } = config;
 const element = (id) => document.getElementById(id);
-const [say, typed, result] = ['say', 'typed', 'result'].map(element);
+const [say, typed, result, field] = ['say', 'typed', 'result', 'code'].map(element);
 
-/** A card that stays in view, or comes back within this time, is the same scan. */
-const SAME_SCAN_MS = 3000;
 /** While a stamping waits here, the page itself asks before a second one of its card. */
 const RECENT_MS = 120000;
 const REQUEST_MS = 10000;
 const RETRY_MS = 5000;
 const HOUR_MS = 3600000;
 const BATCH_SIZE = 50;
-const CODE = /^[0-9A-Z]{8}$/;
 
 const queue = new CounterQueue(config.accountId);
 const display = new CounterScreen(config, queue);
 let { csrf } = config;
 let isSignedIn = true;
 let sending = null;
-let lastSeen = { code: '', at: 0 };
 /** Results of operations that somebody is looking at, by receipt number. */
 const live = new Map();
 /** False where the browser stores nothing, as some do in private windows: then the form is sent, as without a script. */
@@ -79,8 +75,7 @@ async function enqueue(operation) {
     // The disk is full: nobody may believe that it is saved.
     console.debug(error);
     live.delete(entry.external_ref);
-    display.showNotice(texts.unavailable, '', entry.code);
-    return display.beep(220, 0.3);
+    return display.showNotice(entry.code ?? '', texts.notSaved, 'bad');
   }
   await display.showWaiting(live);
   if (entry.user_id === undefined) {
@@ -96,8 +91,9 @@ async function enqueue(operation) {
 
 /** Stamps the card with a code. */
 async function scan(code) {
-  if (await isWaiting(code)) {
-    return display.ask(code, () =>
+  const first = await findWaiting(code);
+  if (first) {
+    return display.ask(code, first, () =>
       enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: false }),
     );
   }
@@ -105,19 +101,20 @@ async function scan(code) {
 }
 
 /**
- * Finds out whether a stamping of the card waits here since a moment ago: the service does not know it and cannot ask.
+ * Finds the last stamping of the card that waits here since a moment ago: the service does not know it and cannot ask.
  * Browsers call a network without internet a connection, so that does not tell.
  */
-async function isWaiting(code) {
+async function findWaiting(code) {
   const entries = await queue.list('waiting');
   const from = Date.now() - RECENT_MS;
-  return entries.some((entry) => entry.code === code && Date.parse(entry.occurred_at) > from);
+  return entries.findLast((entry) => entry.code === code && Date.parse(entry.occurred_at) > from);
 }
 
 function saveForLater(entry) {
   live.delete(entry.external_ref);
-  display.showNotice(texts.saved, texts.savedWhy, entry.code);
-  display.beep(520, 0.12);
+  const isStamp = entry.operation === 'stamp';
+  const text = isStamp ? texts.savedWhy : texts.savedReward;
+  display.showNotice([texts.saved, entry.code].filter(Boolean).join(': '), text, 'warn');
   void display.showWaiting(live);
 }
 
@@ -131,6 +128,7 @@ function send() {
 
 async function sendAll() {
   if (!config.session) return leaveOfflinePage();
+  const sent = [];
   while (hasStorage && isSignedIn && navigator.onLine) {
     const all = await queue.list('waiting');
     const entries = all
@@ -147,14 +145,18 @@ async function sendAll() {
     if (!response) break;
     for (const outcome of response.results) {
       const entry = entries.find(({ external_ref }) => external_ref === outcome.external_ref);
+      if (outcome.status === 200 && !live.has(entry.external_ref)) sent.push(entry);
       if (outcome.status < 500) await settle(entry, outcome);
     }
-    await display.showWaiting(live);
     // The rest is tried again later. What was executed is not held up by it.
-    if (response.results.some(({ status }) => status >= 500)) return;
+    if (response.results.some(({ status }) => status >= 500)) {
+      display.link = 'unavailable';
+      break;
+    }
   }
   if (!hasStorage) return;
   await display.showWaiting(live);
+  if (sent.length > 0) display.showSent(sent);
 }
 
 async function settle(entry, outcome) {
@@ -164,7 +166,7 @@ async function settle(entry, outcome) {
     await queue.add({ ...entry, user_id: undefined, session_id: undefined });
   } else if (isLive) {
     await queue.remove(entry.external_ref);
-    display.showOutcome(outcome);
+    display.showOutcome(outcome, outcome.is_redemption ? 'redeemed' : 'good');
   } else if (outcome.status === 200) await queue.remove(entry.external_ref);
   else {
     const who = [outcome.name, entry.code].filter(Boolean).join(', ');
@@ -187,7 +189,7 @@ if (config.session) {
 
 /** Replaces the page that was stored by that of whoever is signed in, once nobody looks at an outcome or types. */
 async function leaveOfflinePage() {
-  if (!navigator.onLine || !isSignedIn || !result.hidden || element('code').value !== '') return;
+  if (!navigator.onLine || !isSignedIn || !result.hidden || field.value !== '') return;
   await refreshSession();
 }
 
@@ -204,12 +206,17 @@ async function request(path, body) {
       body: isForm ? body : JSON.stringify(body),
       signal: AbortSignal.timeout(REQUEST_MS),
     });
-    if (response.ok) return await response.json();
+    if (response.ok) {
+      const json = await response.json();
+      display.link = '';
+      return json;
+    }
     if (response.type === 'opaqueredirect') endSession();
     else if (response.status === 403) await refreshSession();
-    else say.textContent = response.status === 429 ? texts.busy : texts.unavailable;
+    else display.link = response.status === 429 ? 'busy' : 'unavailable';
   } catch (error) {
     console.debug(error);
+    display.link = 'unavailable';
   }
   return undefined;
 }
@@ -243,13 +250,9 @@ function endSession() {
   void forgetPerson()
     .then(() => display.showRefused())
     .catch((error) => console.debug(error));
-  const text = document.createElement('p');
-  text.textContent = texts.signIn;
-  const link = document.createElement('a');
-  link.className = 'button';
+  const link = createElement('a', texts.signInLink, 'button confirm');
   link.href = config.path;
-  link.textContent = texts.signInLink;
-  display.openResult([text, link], null);
+  display.openResult(createOutcome(texts.signedOut, texts.signIn, [link]), { kind: 'warn' });
 }
 
 /* The buttons of an outcome */
@@ -270,8 +273,10 @@ result.addEventListener('submit', async (event) => {
     });
   }
   const outcome = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
-  if (outcome) return display.showOutcome({ ...outcome, event_id: null });
-  display.showNotice(texts.unavailable, '', '');
+  if (outcome) {
+    const tone = kind === 'undo' ? 'undone' : 'good';
+    display.showOutcome({ ...outcome, event_id: null }, tone);
+  } else if (isSignedIn) display.showProblem(texts.noResponse);
 });
 result.addEventListener('click', (event) => {
   const link = event.target.closest('[data-kind=close]');
@@ -280,68 +285,28 @@ result.addEventListener('click', (event) => {
   display.closeResult();
 });
 
-/* Codes: typed, from a keyboard scanner, and from the camera */
-
-const toCode = (text) => text.normalize('NFKC').trim().toUpperCase();
-
-/** @returns whether it was the code of a card */
-function read(text) {
-  const code = toCode(text);
-  if (!CODE.test(code)) {
-    say.textContent = texts.noCard;
-    return false;
-  }
-  say.textContent = texts.aim;
+/** Stamps the card with a code. */
+function takeCode(code) {
+  camera.describe();
+  field.value = hasStorage ? '' : code;
   if (hasStorage) void scan(code);
-  else {
-    element('code').value = code;
-    typed.submit();
-  }
-  return true;
+  else typed.submit();
 }
 
-typed.addEventListener('submit', (event) => {
-  event.preventDefault();
-  const field = element('code');
-  if (!read(field.value)) field.select();
-  else if (hasStorage) field.value = '';
-});
-
-let keys = '';
-let keyAt = 0;
-addEventListener('keydown', (event) => {
-  if (event.key === 'Escape') return display.closeResult();
-  // A scanner types into the field of the code as well, and its Enter sends the form.
-  if (event.target.closest('input')) return;
-  if (event.timeStamp - keyAt > 500) keys = '';
-  keyAt = event.timeStamp;
-  if (event.key === 'Enter' && keys.length >= 8) {
-    event.preventDefault();
-    read(keys);
-    keys = '';
-  } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
-    keys += event.key;
-  }
-});
-
-/** Reads the first card in view. @param texts of all barcodes in view, such as that of a bottle beside it */
-function seeCodes(texts) {
-  if (texts.length === 0) return;
-  const now = performance.now();
-  const codes = texts.map(toCode).filter((code) => CODE.test(code));
-  const values = codes.length > 0 ? codes : texts;
-  const isSame = values.includes(lastSeen.code) && now - lastSeen.at < SAME_SCAN_MS;
-  lastSeen = { code: isSame ? lastSeen.code : values[0], at: now };
-  if (isSame) return;
+const codes = new CounterCodes(config, {
+  code: takeCode,
   // A question stays until somebody chooses.
-  if (!result.hidden && result.querySelector('.question') && !result.classList.contains('small')) {
-    lastSeen = { code: '', at: 0 };
-    return;
-  }
-  read(values[0]);
-}
+  isBusy: () =>
+    !result.hidden && result.querySelector('.question') && !result.classList.contains('small'),
+  other: () => (say.textContent = texts.noCard),
+  nothing: () => camera.describe(),
+});
+addEventListener('keydown', (event) => event.key === 'Escape' && display.closeResult());
 
-const camera = new CounterView(config, { codes: seeCodes, decoder: () => void storePage() });
+const camera = new CounterView(config, {
+  codes: (barcodes) => codes.see(barcodes),
+  decoder: () => void storePage(),
+});
 
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState !== 'visible') return camera.stop();
@@ -353,7 +318,12 @@ addEventListener('pageshow', (event) => event.persisted && location.reload());
 
 /* Without a connection */
 
-addEventListener('online', () => void send());
+for (const name of ['online', 'offline']) {
+  addEventListener(name, () => {
+    void display.showWaiting(live);
+    void send();
+  });
+}
 setInterval(() => void send(), RETRY_MS);
 setInterval(() => void display.showRefused(), HOUR_MS);
 
@@ -384,7 +354,15 @@ async function storePage() {
   });
 }
 
+/** Says that the page which somebody has opened is another one, instead of which the worker shows this. */
+function showUnreachable() {
+  if (config.session || !location.pathname.startsWith(`${config.path}/`)) return;
+  history.replaceState(null, '', config.path);
+  display.showNote(texts.unreachable);
+}
+
 void (async () => {
+  showUnreachable();
   void camera.start();
   await present;
   await Promise.all([display.showWaiting(live), display.showRefused()]).catch((error) =>

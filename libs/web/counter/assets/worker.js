@@ -57,11 +57,11 @@ async function showPage(request, url) {
   }
 }
 
-/** Finds the page of the store, or for the start page of an installed counter that of the last store. */
+/** Finds the page of the store that a path is below, or for the start page of an installed counter that of the last store. */
 async function findPage(url) {
   const cache = await caches.open(CACHE);
-  const exact = await cache.match(url.origin + url.pathname, OPTIONS);
-  if (exact) return exact;
+  const [store] = /.*[/]counter[/]\d+/.exec(url.pathname) || [];
+  if (store) return cache.match(url.origin + store, OPTIONS);
   const pages = (await cache.keys()).filter(({ url: one }) => PAGE.test(one));
   const last = pages.at(-1);
   return last && cache.match(last, OPTIONS);
