@@ -70,8 +70,6 @@ const TABLE: JobTable<OutgoingMessage> = {
 
 const BATCHES_AT_ONCE = 2;
 const BATCH_SIZE = 100;
-/** The delay after which a message is recorded that could not be for two days. */
-const RECORD_AGAIN_MS = 60 * 60_000;
 
 /**
  * The messages that are to be sent or recorded, each kind and channel in a queue of its own: neither a slow provider nor a
@@ -222,10 +220,10 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
     await this.change(job, 'end', text, [state, reason, channel]);
   }
 
+  /** Ends a message that failed. One that was sent never comes here: it is recorded, or again once the lease has ended. */
   override async finish(job: Job<OutgoingMessage>, outcome: JobOutcome): Promise<void> {
     if (job.kind === 'mail') return this.deleteMail(job, outcome.kind === 'done');
     const error = outcome.kind === 'done' ? '' : outcome.error;
-    if (job.state === 'sent') return this.postpone(job, RECORD_AGAIN_MS, error);
     await this.end(job, 'failed', job.kind === 'campaign' ? 'refused' : error);
   }
 
