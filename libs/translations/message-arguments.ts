@@ -117,10 +117,12 @@ export type MessageArguments = {
   'cardPages.addAt': { stamp: number };
   'cardPages.editAt': { names: string; stamp: number };
   'cardPages.uses': { count: number };
+  'cardPages.beyondAsk': { required: number };
   'cardPages.auxLabel': { number: number };
   'cardPages.auxValue': { number: number };
   'cardPages.previewOf': { device: string; have: number; need: number };
   'cardPages.changes': { count: number };
+  'cardPages.sure': { count: number };
   'locationPages.editOf': { name: string };
   'locationPages.findOn': { map: string };
   'locationPages.far': { address: string; distance: string };

@@ -242,6 +242,29 @@ describe('the pages of cards', () => {
     expect(good).not.toContain('class="banner bad"');
   });
 
+  it('end a warning of colours with one press, without a script', async () => {
+    const white = { ...CARD_FORM, text_color: '#ffffff', card_color: '#fff1dc' };
+    const fixed = { ...white, show: 'text_hard_to_read' };
+    const { status, text } = await owner.upload(`${list}/new?template=bar`, list, fixed);
+    expect(status).toBe(200);
+    expect(text).toContain('id="warning-text_hard_to_read" hidden');
+    expect(text).toMatch(/name="text_color"[^>]* value="#000000"/);
+    const preview = await owner.upload(`${list}/new?template=bar`, list, { ...white, show: '1' });
+    expect(preview.text).toContain('id="warning-text_hard_to_read">');
+  });
+
+  it('ask before a reward takes more than one card', async () => {
+    const fields = { ...REWARD_FORM, reward_0_stamps: '12' };
+    const page = `${list}/new?template=coffee`;
+    const rejected = await owner.upload(page, list, { ...CARD_FORM, ...fields });
+    expect(rejected.status).toBe(422);
+    expect(rejected.text).toContain('This card is full at 8 stamps.');
+    const id = await createDesign({ ...fields, reward_0_beyond: 'yes' });
+    const saved = await owner.get(`${list}/${id}`);
+    expect(saved.text).toContain('uses 12 stamps, beyond a full card');
+    expect(saved.text).toMatch(/name="reward_0_beyond" value="yes" checked/);
+  });
+
   it('draw previews of any input, and no pictures of other stores', async () => {
     const rubbish = { ...CARD_FORM, stamps_required: '-5', card_color: 'red', stamp_icon: '<b>' };
     const preview = await owner.submit(`${list}/new?template=bar`, `${list}/preview`, rubbish);

@@ -11,6 +11,7 @@ import {
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
 import { pageErrors } from '../support/browser/page-errors.mjs';
 import { quarters } from '../support/fixtures/pictures.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -113,6 +114,66 @@ describe('the designer of cards', () => {
     await page.close();
   });
 
+  it('keeps a preview in view on a phone, and ends a warning beside the colours', async () => {
+    const page = await open('cards/new?template=coffee');
+    await page.getByLabel('Text', { exact: true }).fill('#4e342e');
+    const note = page.locator('#warning-text_hard_to_read');
+    await note.waitFor();
+    const box = await page.locator('.fronts').boundingBox();
+    expect([box?.y, box?.height]).toEqual([0, 180]);
+    await expectAccessiblePage(page, 'card-hard-to-read');
+    await expectNarrowPage(page);
+    await note.getByRole('button', { name: 'Fix it' }).click();
+    await note.waitFor({ state: 'hidden' });
+    expect(await page.getByLabel('Text', { exact: true }).inputValue()).toBe('#ffffff');
+    await page.close({ runBeforeUnload: false });
+  });
+
+  it('asks before it changes the cards of customers, and before it loses work', async () => {
+    const card = await createCard({ name: 'Held' }, [{ name: 'Tea', stamps_required: 10 }]);
+    const customer = { first_name: 'Ada', email: 'held@example.com' };
+    await store.post(`${store.store}/customers`, { customer, card_id: card.id });
+    const page = await open(`cards/${card.id}`);
+    await page.getByLabel('Name of the card').fill('Held by one');
+    const leaving: string[] = [];
+    page.on('dialog', (dialog) => {
+      leaving.push(dialog.type());
+      void dialog.dismiss();
+    });
+    const link = page.locator('p.row').getByRole('link').first();
+    await link.click({ noWaitAfter: true });
+    await eventually(
+      () => leaving,
+      ({ length }) => length === 1,
+    );
+    expect(leaving).toEqual(['beforeunload']);
+    await press(page, 'Save');
+    await page.getByText('1 customer sees this within minutes.').waitFor();
+    await expectAccessiblePage(page, 'card-sure');
+    await press(page, 'Keep editing');
+    expect(await findCard('Held by one')).toBeUndefined();
+    await press(page, 'Save');
+    await page.locator('#sure').getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await findCard('Held by one')).toBeDefined();
+    expect(leaving).toHaveLength(1);
+    await page.close();
+  });
+
+  it('asks about a reward for which one card is not enough', async () => {
+    const page = await open('cards/new?template=coffee');
+    await page.getByLabel('Stamps needed').first().fill('12');
+    await page.locator('.costs').getByText('beyond a full card').waitFor();
+    const meant = page.getByLabel('Yes, customers need more than one full card').first();
+    await press(page, 'Create the card');
+    expect(await meant.evaluate((box) => box.matches(':invalid'))).toBe(true);
+    await expectAccessiblePage(page, 'card-beyond');
+    await meant.check();
+    await press(page, 'Create the card');
+    await page.getByText('The card is ready.').waitFor();
+    await page.close();
+  });
+
   it('cuts a large picture to the part that is shown, and uploads it', async () => {
     const { id } = await createCard({ name: 'Picture' });
     const page = await open(`cards/${id}`);
@@ -196,7 +257,7 @@ describe('the designer of cards', () => {
     });
     expect(body.warnings).toHaveLength(2);
     await page.goto(at(`cards/${card.id}`));
-    await page.getByText('The text is hard to read').waitFor();
+    await page.getByText('The text is hard to read').last().waitFor();
     await expectAccessiblePage(page, 'card-contrast');
     await page.close();
   });
@@ -226,7 +287,7 @@ describe('the designer of cards', () => {
     await page.goto(at('cards/new?template=books'));
     await page.getByLabel('Name of the card').fill('Readers');
     await page.getByRole('link', { name: 'Add a reward at stamp 5' }).click();
-    await page.getByLabel('What they get').last().fill('A bookmark');
+    await page.getByLabel('Reward', { exact: true }).last().fill('A bookmark');
     await page.getByLabel('Stamps needed').last().fill('5');
     await press(page, 'Update the preview');
     await page.locator('.costs').getByText('uses 5 stamps').waitFor();

@@ -1,10 +1,14 @@
 import { isStampIcon } from '#loyalty/cards/card-appearance.js';
 import { findCardWarnings, type CardWarning } from '#loyalty/cards/card-contrast.js';
 import { createStripDesign, type StripDesign } from '#outbound/card-images/strip-design.js';
+import { findColorFix, type ColorFix } from './color-fixes.js';
 import type { DesignForm } from './design-form.js';
 
 /** A reward that may be unfinished: its point is what matters. @property row its place in the form */
 export type DraftReward = { row: number; name: string; stampsRequired: number };
+
+/** What people cannot see or read on a card, and the colours that end it. */
+export type DraftWarning = { warning: CardWarning; fix: ColorFix };
 
 /** What the previews show of a card that is being designed. Every value is valid, whatever was entered so far. */
 export type CardDraft = {
@@ -19,7 +23,7 @@ export type CardDraft = {
   /** Cheapest first. */
   rewards: DraftReward[];
   design: StripDesign;
-  warnings: CardWarning[];
+  warnings: DraftWarning[];
 };
 
 const HEX = /^#[0-9A-F]{6}$/;
@@ -71,7 +75,10 @@ export function createDraft({ fields, rewards }: DesignForm, picture: string | n
       appearance,
       drafted.map((reward) => ({ ...reward, active: true })),
     ),
-    warnings: findCardWarnings(colors),
+    warnings: findCardWarnings(colors).map((warning) => ({
+      warning,
+      fix: findColorFix(warning, colors),
+    })),
   };
 }
 

@@ -11,7 +11,14 @@ const draft = createDraft(
     ...form,
     rewards: [
       ...form.rewards,
-      { id: '', name: 'Espresso', stamps: '5', description: '', isRemoved: false },
+      {
+        id: '',
+        name: 'Espresso',
+        stamps: '5',
+        description: '',
+        isRemoved: false,
+        isBeyondMeant: false,
+      },
     ],
   },
   null,

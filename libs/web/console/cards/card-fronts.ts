@@ -146,24 +146,40 @@ function arrangeAppleFront({
   };
 }
 
-/** Lists the points of the way: one for each stamp, with the names of the rewards there. */
+/** Lists the points of the way: one for each stamp, with the names of the rewards there, and the rewards beyond. */
 export function listPoints(
   { stampsRequired, rewards }: CardDraft,
   { t }: Localization,
-): { stamp: number; label: string; row: number | null; cost: string; title: string }[] {
-  return Array.from({ length: stampsRequired }, (_, index) => {
-    const stamp = index + 1;
+): {
+  stamp: number;
+  label: string;
+  row: number | null;
+  cost: string;
+  title: string;
+  isBeyond: boolean;
+}[] {
+  const beyond = rewards.flatMap(({ stampsRequired: stamp }) =>
+    stamp > stampsRequired ? [stamp] : [],
+  );
+  const stamps = [
+    ...Array.from({ length: stampsRequired }, (_, index) => index + 1),
+    ...new Set(beyond),
+  ];
+  return stamps.map((stamp) => {
     const here = rewards.filter((reward) => reward.stampsRequired === stamp);
     const title = here.map(({ name }) => name || t.cardPages.rewards).join(', ');
+    const isBeyond = stamp > stampsRequired;
+    const cost = t.cardPages.uses({ count: stamp });
     return {
       stamp,
       row: here[0]?.row ?? null,
       title,
-      cost: t.cardPages.uses({ count: stamp }),
+      cost: isBeyond ? `${cost}, ${t.cardPages.beyond}` : cost,
       label:
         here.length > 0
           ? t.cardPages.editAt({ stamp, names: title })
           : t.cardPages.addAt({ stamp }),
+      isBeyond,
     };
   });
 }

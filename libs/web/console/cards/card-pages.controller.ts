@@ -22,7 +22,12 @@ import {
   PostUpload,
 } from '#web/pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#web/pages/page.js';
-import { listErrors, describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import {
+  listErrors,
+  describeRejection,
+  type FormErrors,
+  type Rejectable,
+} from '#web/pages/form-errors.js';
 import { parseCursor, parsePositiveInteger } from '#web/pages/page-query.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { CardDesigns, ChangedMeanwhileError, PartlySavedError } from './card-designs.service.js';
@@ -31,7 +36,7 @@ import { CardLists } from './card-lists.service.js';
 import { createDraft } from './card-draft.js';
 import { isTemplate } from './card-templates.js';
 import { cardForm, createDesignForm, readDesignForm, toDesignForm } from './design-form.dto.js';
-import type { DesignForm } from './design-form.js';
+import { isBeyondCard, type DesignForm } from './design-form.js';
 import { parseDesign } from './parsed-design.dto.js';
 import { createDesignView, DESIGN_SCRIPT, designView, type DesignState } from './design-view.js';
 import { createFronts, listPoints } from './card-fronts.js';
@@ -95,10 +100,15 @@ export class CardPagesController {
   ): Promise<PageResult> {
     const form = readDesignForm(body);
     if (body['show'] !== undefined)
-      return this.showDesign(localizeRequest(request), store, { form });
+      return this.showDesign(localizeRequest(request), store, {
+        form: fixColors(form, body['show']),
+      });
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: null });
+      const beyond = askBeyond(localizeRequest(request), form);
+      if (beyond)
+        return await this.showDesign(localizeRequest(request), store, { form, errors: beyond });
       const picture = findUploadedFile(request, 'picture');
       const id = await this.designs.create({ context, design, picture });
       return redirectTo(`${buildPath(store)}/${id}?done=created`);
@@ -149,7 +159,7 @@ export class CardPagesController {
     const form = readDesignForm(body);
     if (body['show'] !== undefined) {
       return this.showDesign(localizeRequest(request), store, {
-        form,
+        form: fixColors(form, body['show']),
         designed,
         openedUpdatedAt: body['opened_updated_at'],
       });
@@ -157,6 +167,12 @@ export class CardPagesController {
     try {
       const { timeZone } = await this.designs.getStore(store.id);
       const design = parseDesign(form, { timeZone, previous: designed.card });
+      const beyond = askBeyond(localizeRequest(request), form);
+      if (beyond) {
+        const openedUpdatedAt = body['opened_updated_at'];
+        const state = { form, designed, openedUpdatedAt, errors: beyond };
+        return await this.showDesign(localizeRequest(request), store, state);
+      }
       const picture = findUploadedFile(request, 'picture');
       await this.designs.update({ context, design, picture }, designed, body['opened_updated_at']);
       return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
@@ -336,4 +352,21 @@ export class CardPagesController {
 
 function buildPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/cards`;
+}
+
+/** Ends the warning of this name, where the form has it. */
+function fixColors(form: DesignForm, name: string): DesignForm {
+  const { fix } = createDraft(form, null).warnings.find(({ warning }) => warning === name) ?? {};
+  return { ...form, fields: { ...form.fields, ...fix } };
+}
+
+/** Asks about rewards for which one card is not enough, unless the form says that they are meant. */
+function askBeyond({ t }: Localization, { fields, rewards }: DesignForm): FormErrors | null {
+  const required = Number(fields.stamps_required);
+  const questions = rewards.flatMap((row, index) =>
+    isBeyondCard(row, fields.stamps_required) && !row.isBeyondMeant
+      ? [[`reward_${index}_stamps`, [t.cardPages.beyondAsk({ required })]]]
+      : [],
+  );
+  return questions.length === 0 ? null : { fields: Object.fromEntries(questions), text: '' };
 }

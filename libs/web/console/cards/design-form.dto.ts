@@ -44,6 +44,7 @@ export function readDesignForm(form: Form): DesignForm {
       stamps: read(`reward_${row}_stamps`),
       description: read(`reward_${row}_description`),
       isRemoved: form[`reward_${row}_removed`] !== undefined,
+      isBeyondMeant: form[`reward_${row}_beyond`] !== undefined,
     });
   }
   const fields = {
@@ -77,6 +78,7 @@ export function toDesignForm(card: Card, rewards: readonly Reward[], timeZone: s
       stamps: String(stampsRequired),
       description: description ?? '',
       isRemoved: false,
+      isBeyondMeant: stampsRequired > card.stampsRequired,
     })),
   };
 }

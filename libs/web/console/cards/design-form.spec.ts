@@ -36,7 +36,7 @@ describe('parseDesign', () => {
   });
 
   it('leaves out empty rows, and removes the rewards of emptied and of removed ones', () => {
-    const row = { name: '', stamps: '', description: '', isRemoved: false };
+    const row = { name: '', stamps: '', description: '', isRemoved: false, isBeyondMeant: false };
     const form = {
       ...coffee(),
       rewards: [
@@ -55,7 +55,16 @@ describe('parseDesign', () => {
     const form = coffee();
     Object.assign(form.fields, { name: '', card_color: 'red', max_stamps_per_day: '0' });
     Object.assign(form.fields, { aux_label_1: '', aux_value_1: '', aux_label_2: 'Open' });
-    form.rewards = [{ id: '', name: 'x', stamps: 'many', description: '', isRemoved: false }];
+    form.rewards = [
+      {
+        id: '',
+        name: 'x',
+        stamps: 'many',
+        description: '',
+        isRemoved: false,
+        isBeyondMeant: false,
+      },
+    ];
     let error: unknown;
     try {
       parseDesign(form, BERLIN);

@@ -11,13 +11,14 @@ export type DesignFields = { [K in keyof Fields]: Entered<Fields[K]['value']> } 
   string
 > & { strip_color_same: boolean };
 
-/** A reward as entered. @property id empty: it is new */
+/** A reward as entered. @property id empty: it is new @property isBeyondMeant it needs more than one card on purpose */
 export type RewardRow = {
   id: string;
   name: string;
   stamps: string;
   description: string;
   isRemoved: boolean;
+  isBeyondMeant: boolean;
 };
 
 export type DesignForm = { fields: DesignFields; rewards: RewardRow[] };
@@ -30,6 +31,7 @@ export const NEW_ROW: RewardRow = {
   stamps: '',
   description: '',
   isRemoved: false,
+  isBeyondMeant: false,
 };
 
 /** Adds an empty row to enter another reward without a script. */
@@ -41,6 +43,11 @@ export function withEmptyRow(rewards: RewardRow[]): RewardRow[] {
 /** Tells whether nothing was entered in a row. */
 export function isEmptyRow({ name, stamps, description }: RewardRow): boolean {
   return name === '' && stamps === '' && description === '';
+}
+
+/** Tells whether a reward needs more stamps than one card has. */
+export function isBeyondCard({ stamps, isRemoved }: RewardRow, required: string): boolean {
+  return !isRemoved && Number(required) > 0 && Number(stamps) > Number(required);
 }
 
 /** Returns the last day on which a card is valid: one that expires at midnight is valid the day before. */

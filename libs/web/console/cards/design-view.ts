@@ -1,11 +1,12 @@
 import type { Localization, Translations } from '#translations/translations.js';
+import { CARD_WARNINGS } from '#loyalty/cards/card-contrast.js';
 import { BARCODE_FORMATS } from '#loyalty/cards/barcode.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#loyalty/cards/card-appearance.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
 import type { DesignedCard } from './designed-card.js';
-import { withEmptyRow, type DesignForm } from './design-form.js';
+import { isBeyondCard, withEmptyRow, type DesignForm } from './design-form.js';
 import type { FrontsView } from './fronts-view.js';
 import { CARD_STYLE } from './list-view.js';
 import { ICON_STYLE } from './stamp-icon-style.js';
@@ -61,8 +62,13 @@ export function createDesignView(
     isCreated: done === 'created',
     openedUpdatedAt,
     preview,
+    warnings: CARD_WARNINGS.map((warning) => ({
+      warning,
+      isShown: preview.warnings.some((one) => one.warning === warning),
+    })),
     fields: form.fields,
     rewards: listRows(form, localization),
+    sure: holderCount === 0 ? null : t.sure({ count: holderCount }),
     changes:
       id === undefined ? '' : holderCount === 0 ? t.changesNone : t.changes({ count: holderCount }),
   };
@@ -79,11 +85,17 @@ function listPresets(current: string, t: Texts): { value: string; text: string }
     : [...presets, { value: current, text: current }];
 }
 
-function listRows({ rewards }: DesignForm, { t }: Localization) {
-  return withEmptyRow(rewards).map((row, index) => ({
-    ...row,
-    index,
-    legend: t.cardPages.reward({ number: index + 1 }),
-    anchor: row.id === '' && row.name === '' && row.stamps === '' ? 'new' : String(index),
-  }));
+function listRows({ fields, rewards }: DesignForm, { t }: Localization) {
+  return withEmptyRow(rewards).map((row, index) => {
+    const isNew = row.id === '' && row.name === '' && row.stamps === '';
+    return {
+      ...row,
+      index,
+      legend: t.cardPages.reward({ number: index + 1 }),
+      anchor: isNew ? 'new' : String(index),
+      isBeyond: isBeyondCard(row, fields.stamps_required),
+      // With a script it stands there only once somebody adds a reward.
+      isSpare: isNew && index > 0,
+    };
+  });
 }

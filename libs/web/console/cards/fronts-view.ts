@@ -1,6 +1,6 @@
 import { loadPart, loadTemplate } from '#platform/kernel/templates.js';
 import type { Translations } from '#translations/translations.js';
-import type { CardWarning } from '#loyalty/cards/card-contrast.js';
+import type { DraftWarning } from './card-draft.js';
 import type { Fronts, listPoints } from './card-fronts.js';
 
 /** The data of views/fronts.eta, which is a part of pages and a fragment of its own. */
@@ -9,7 +9,7 @@ export type FrontsView = {
   root: string;
   fronts: Fronts;
   t: Translations['cardPages'];
-  warnings: CardWarning[];
+  warnings: DraftWarning[];
   /** Null where rewards cannot be changed. */
   points: ReturnType<typeof listPoints> | null;
 };

@@ -32,7 +32,16 @@ async function update() {
       signal: request.signal,
     });
     if (!response.ok) throw new Error(`status ${response.status}`);
-    fronts.innerHTML = await response.text();
+    const html = await response.text();
+    // The list starts anew, and shall show the device that was swiped to.
+    const left = fronts.querySelector('.fronts').scrollLeft;
+    fronts.innerHTML = html;
+    fronts.querySelector('.fronts').scrollLeft = left;
+    for (const note of document.querySelectorAll('[id^=warning-]')) {
+      const warning = findWarning(note.id.slice('warning-'.length));
+      note.hidden = !warning;
+      note.firstElementChild.textContent = warning?.textContent ?? '';
+    }
     failed.hidden = true;
   } catch {
     // A newer request has replaced this one, or it failed.
@@ -42,9 +51,27 @@ async function update() {
   }
 }
 
+let isChanged = false;
+let isSending = false;
+
 function updateSoon() {
+  isChanged = true;
+  askBeyond();
   clearTimeout(timer);
   timer = setTimeout(update, WAIT_MS);
+}
+
+const findWarning = (name) => fronts.querySelector(`[data-warning="${name}"]`);
+
+for (const button of form.querySelectorAll('[id^=warning-] button')) {
+  button.addEventListener('click', (event) => {
+    event.preventDefault();
+    const fix = JSON.parse(findWarning(button.value)?.dataset.fix ?? '{}');
+    for (const [name, value] of Object.entries(fix)) form.elements[name].value = value;
+    form.elements.card_color.focus();
+    isChanged = true;
+    void update();
+  });
 }
 
 form.addEventListener('input', updateSoon);
@@ -54,7 +81,10 @@ form.addEventListener('change', updateSoon);
 function getEmptyRow() {
   const last = rows.lastElementChild;
   const inputs = [...last.querySelectorAll('input:not([type=checkbox]), textarea')];
-  if (inputs.every(({ value }) => value === '')) return last;
+  if (inputs.every(({ value }) => value === '')) {
+    last.classList.remove('spare');
+    return last;
+  }
   const index = rows.children.length;
   const row = last.cloneNode(true);
   row.id = 'reward-new';
@@ -62,7 +92,7 @@ function getEmptyRow() {
   row.querySelector('legend').textContent = last
     .querySelector('legend')
     .textContent.replace(/\d+/, index + 1);
-  row.querySelectorAll('.check, .error').forEach((element) => element.remove());
+  row.querySelectorAll('fieldset > .check, .error').forEach((element) => element.remove());
   row.querySelectorAll('.wrong').forEach((element) => element.classList.remove('wrong'));
   row.querySelectorAll('details').forEach((element) => element.removeAttribute('open'));
   row.querySelectorAll('input, textarea, label').forEach((element) => {
@@ -72,7 +102,8 @@ function getEmptyRow() {
     }
     element.removeAttribute('aria-invalid');
     element.removeAttribute('aria-describedby');
-    if ('value' in element && element.tagName !== 'LABEL') element.value = '';
+    if (element.type === 'checkbox') element.checked = false;
+    else if ('value' in element && element.tagName !== 'LABEL') element.value = '';
   });
   rows.append(row);
   return row;
@@ -83,10 +114,10 @@ const getInput = (row, part) => row.querySelector(`[name$="_${part}"]`);
 addReward.addEventListener('click', () => getInput(getEmptyRow(), 'name').focus());
 
 fronts.addEventListener('click', (event) => {
-  const point = event.target.closest('[data-stamp]');
+  const point = event.target.closest('.points a');
   if (!point) return;
   event.preventDefault();
-  const stamp = point.dataset.stamp;
+  const stamp = point.textContent;
   const existing = [...rows.children].find((row) => getInput(row, 'stamps').value === stamp);
   const row = existing ?? getEmptyRow();
   if (!existing) {
@@ -94,6 +125,43 @@ fronts.addEventListener('click', (event) => {
     updateSoon();
   }
   getInput(row, 'name').focus();
+});
+
+/** Asks about rewards for which one card is not enough, as the server does. */
+function askBeyond() {
+  const full = Number(form.elements.stamps_required.value);
+  for (const row of rows.children) {
+    const isRemoved = getInput(row, 'removed')?.checked;
+    const isBeyond = !isRemoved && full > 0 && Number(getInput(row, 'stamps').value) > full;
+    row.querySelector('.beyond').hidden = !isBeyond;
+    getInput(row, 'beyond').required = isBeyond;
+  }
+}
+askBeyond();
+
+// Work is lost neither by leaving, nor shown to many without a question.
+const sure = document.getElementById('sure');
+let isSure = false;
+form.addEventListener('submit', (event) => {
+  if (sure && !isSure) {
+    event.preventDefault();
+    sure.returnValue = '';
+    sure.showModal();
+    return;
+  }
+  isSending = true;
+});
+sure?.addEventListener('close', () => {
+  if (sure.returnValue !== 'save') return;
+  isSure = true;
+  form.requestSubmit();
+});
+addEventListener('beforeunload', (event) => {
+  if (isChanged && !isSending) event.preventDefault();
+});
+addEventListener('pageshow', () => {
+  isSending = false;
+  isSure = false;
 });
 
 // The picture
