@@ -137,7 +137,6 @@ export type MessageArguments = {
   'customerPages.form.editTitle': { name: string };
   'customerPages.person.stampsOf': { have: number; need: number };
   'customerPages.person.stamps': { count: number };
-  'customerPages.person.ready': { rewards: string };
   'customerPages.person.erasedNotice': { day: string };
   'customerPages.person.bounced': { day: string; reason: string };
   'customerPages.timeline.at': { location: string };

@@ -75,7 +75,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     expect(main).toContain('9 December 1906');
   });
 
-  it('have a stamping undone and their stamps corrected', async () => {
+  it('have a stamping undone, their stamps corrected, and are served', async () => {
     const person = await newPerson();
     await person.stamp(3);
     await find(page, person.name);
@@ -83,7 +83,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await press(page, 'Undo it');
     await page.getByText('Undone.').waitFor();
     expect(await page.locator('main').textContent()).toContain('0 of 10 stamps');
-    await follow(page, /^Correct stamps/);
+    await follow(page, /^Adjust stamps/);
     await page.getByLabel('Number of stamps').fill('6');
     await page.getByLabel('Reason').fill('Brought along from the paper card');
     await press(page, 'Correct');
@@ -91,10 +91,14 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     const main = (await page.locator('main').textContent()) ?? '';
     expect(main).toContain('6 of 10 stamps');
     expect(main).toContain('Brought along from the paper card');
-    expect(main).toContain('Ready to redeem: Espresso');
+    await page.getByRole('button', { name: /^Add a stamp/ }).click();
+    await page.getByText('The stamp is on the card.').waitFor();
+    await page.getByRole('button', { name: /^Redeem Espresso/ }).click();
+    await page.getByText('Redeemed. Hand it over.').waitFor();
+    expect(await page.locator('main').textContent()).toContain('2 of 10 stamps');
     await follow(page, /^Explain/);
     await page.getByText('Step by step').waitFor();
-    expect(await page.locator('main').textContent()).toContain('Ready to redeem');
+    expect(await page.locator('main').textContent()).toContain('Redeemed');
   });
 
   it('are merged, separated and erased', async () => {

@@ -161,6 +161,34 @@ describe('the customers of the console', () => {
     expect(form).toContain('This service sends no e-mails or SMS.');
   });
 
+  it('are stamped and redeem on their page, once for each form', async () => {
+    const enrolled = await enrol(store, { rewards: [['Cake <i>', 2]] });
+    await enrolled.stamp(1);
+    const page = getPerson(enrolled.customer.id);
+    const card = `${page}/cards/${enrolled.customerCard.id}`;
+    const before = (await owner.get(page)).text;
+    expect([before.includes('Add a stamp'), before.includes('/redeem"')]).toEqual([true, false]);
+    const staff = await signInAs('staff');
+    const stamped = await submitOnce(staff, page, `${card}/stamp`, {});
+    expect(stamped.map(({ location }) => location)).toEqual(
+      stamped.map(() => `${page}?done=stamped`),
+    );
+    expect((await readCard(enrolled)).stamps_count).toBe(2);
+    expect((await staff.get(page)).text).toContain('Redeem Cake &lt;i&gt; (uses 2 stamps)');
+    const reward_id = String(enrolled.rewards[0]?.id);
+    const redeemed = await submitOnce(staff, page, `${card}/redeem`, { reward_id });
+    expect(redeemed.map(({ location }) => location)).toEqual(
+      redeemed.map(() => `${page}?done=redeemed`),
+    );
+    const { text } = await staff.get(`${page}?done=redeemed`);
+    expect([text.includes('Hand it over'), text.includes('/redeem"')]).toEqual([true, false]);
+    const late = await staff.submit(page, `${card}/redeem`, { reward_id, form_key: 'late' });
+    expect([late.status, late.text.includes('There are not enough')]).toEqual([422, true]);
+    const cardPath = `${store.store}/cards/${enrolled.card.id}`;
+    await store.send('PATCH', cardPath, { card: { expires_at: '2020-01-01' } });
+    expect((await staff.get(page)).text).not.toContain('Add a stamp');
+  });
+
   it('have their balance explained and corrected for a reason, once', async () => {
     const enrolled = await enrol(store, { rewards: [['Cake <i>', 5]] });
     await enrolled.stamp(2);
@@ -288,7 +316,14 @@ describe('the customers of the console', () => {
       expect([path, (await stranger.get(page + path)).status]).toEqual([path, 404]);
       expect([path, (await stranger.get(moved)).status]).toEqual([path, 404]);
     }
-    const forms = { '/edit': 404, '/cards': 404, [`/${card}/adjust`]: 404, '/erase': 404 };
+    const forms = {
+      [`/${card}/stamp`]: 404,
+      [`/${card}/redeem`]: 404,
+      '/edit': 404,
+      '/cards': 404,
+      [`/${card}/adjust`]: 404,
+      '/erase': 404,
+    };
     for (const [path, status] of Object.entries({ ...forms, [`/${card}${event}`]: 404 })) {
       const fields = { first_name: 'Theirs', stamps: '1', reason: 'twice', card_id: '1' };
       const moved = `${theirs}/${enrolled.customer.id}${path}`;

@@ -21,6 +21,7 @@ import {
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import type { CardPath } from '#loyalty/stamping/card-holder.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#loyalty/stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
@@ -45,7 +46,7 @@ type AdjustView = CorrectionView & {
   values: { direction: string; stamps: string; reason: string };
 };
 
-type CardParameters = { id: string; customer_card_id: string };
+export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
 const undoView = loadView<UndoView>(import.meta.url, './views/undo.eta');
@@ -208,13 +209,10 @@ export class CorrectionPagesController {
   }
 }
 
-function parseCardParameters(path: CardParameters): { customerId: number; id: number } {
+export function parseCardParameters(path: CardParameters): CardPath {
   return { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
 }
 
-function buildCardPath(
-  store: EnteredStore,
-  { customerId, id }: { customerId: number; id: number },
-): string {
+function buildCardPath(store: EnteredStore, { customerId, id }: CardPath): string {
   return `${buildCustomerPath(store, customerId)}/cards/${id}`;
 }

@@ -30,10 +30,16 @@ import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { describeRejection, type FormErrors } from '#web/pages/form-errors.js';
-import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
+import type { CardPath } from '#loyalty/stamping/card-holder.js';
+import {
+  EnrolCustomer,
+  RedeemReward,
+  StampCustomerCard,
+} from '#loyalty/stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#web/pages/page-results.js';
+import { parseCardParameters, type CardParameters } from './correction-pages.controller.js';
 import {
   customerForm,
   findChangedFields,
@@ -52,6 +58,17 @@ type ExplainView = {
   rewards: { name: string; costs: string; state: string; since: string }[];
   steps: { text: string; change: string; balance: string }[];
 };
+
+/** What staff do here counts as done at the counter: the form, and no receipt number, lets it happen once. */
+const BY_STAFF = {
+  locationId: null,
+  staffRef: null,
+  externalRef: null,
+  silent: false,
+  personal: null,
+  source: 'app_scan',
+  occurredAt: undefined,
+} as const;
 
 const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta');
 
@@ -137,16 +154,52 @@ export class CustomerPageController {
     return this.redirect(store, id, 'enrolled');
   }
 
+  @PostForm('stampCustomerCard', 'cards/:customer_card_id/stamp')
+  async stamp(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: CardParameters,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const ids = await this.findCard(store, path);
+    try {
+      const action = { ...BY_STAFF, stamps: 1 };
+      await this.commands.execute(new StampCustomerCard(context, ids, action));
+    } catch (error) {
+      return this.showRejection(localization, { store, user, id: ids.customerId, error });
+    }
+    return this.redirect(store, ids.customerId, 'stamped');
+  }
+
+  @PostForm('redeemReward', 'cards/:customer_card_id/redeem')
+  async redeem(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: CardParameters,
+    @Body() form: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const ids = await this.findCard(store, path);
+    try {
+      const action = { ...BY_STAFF, rewardId: parsePathId(form['reward_id'] ?? '') };
+      await this.commands.execute(new RedeemReward(context, ids, action));
+    } catch (error) {
+      return this.showRejection(localization, { store, user, id: ids.customerId, error });
+    }
+    return this.redirect(store, ids.customerId, 'redeemed');
+  }
+
   @PostForm('customers.send_link', 'cards/:customer_card_id/send_link')
   async sendLink(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() user: SignedInUser,
-    @Param() path: { id: string; customer_card_id: string },
+    @Param() path: CardParameters,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
-    await this.customerCards.get(store.id, ids);
+    const ids = await this.findCard(store, path);
     try {
       await this.commands.execute(new RequestCardLinks(context, ids));
     } catch (error) {
@@ -175,11 +228,10 @@ export class CustomerPageController {
   @GetPage('explainCustomerCard', 'cards/:customer_card_id/explain')
   async explain(
     @CurrentStore() store: EnteredStore,
-    @Param() path: { id: string; customer_card_id: string },
+    @Param() path: CardParameters,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
-    const card = await this.customerCards.get(store.id, ids);
+    const card = await this.customerCards.get(store.id, parseCardParameters(path));
     const customer = await this.customers.get(store.id, card.customer_id);
     const { t: translations, locale } = localization;
     const t = translations.customerPages.explain;
@@ -258,6 +310,12 @@ export class CustomerPageController {
   ): Promise<PageResult> {
     await this.commands.execute(new EraseCustomer(context, parsePathId(path)));
     return redirectTo(`/app/stores/${store.id}/customers?done=erased`);
+  }
+
+  /** Finds who holds the card: that of the path may have been merged into another. @throws NotFoundError */
+  private async findCard(store: EnteredStore, path: CardParameters): Promise<CardPath> {
+    const card = await this.customerCards.get(store.id, parseCardParameters(path));
+    return { customerId: card.customer_id, id: card.id };
   }
 
   private redirect(store: EnteredStore, id: number, done: CustomerFlashName): PageResult {

@@ -29,14 +29,17 @@ type CardPanel = {
   count: number;
   full: number;
   state: '' | 'full' | 'expired';
-  rewards: string;
+  /** The path of the form that redeems one of the rewards, which the balance covers. */
+  redeem: string;
+  rewards: { id: number; text: string }[];
+  stamp: string;
   code: string;
   isInstalled: boolean;
   page: string;
   adjust: string;
   explain: string;
   sendLink: string;
-  /** Of the page, in place of `sendLink` where no message reaches the customer; null: not offered. */
+  /** The link to the page, with its QR code; null: not offered. */
   handover: { link: string; path: string; side: number } | null;
 };
 
@@ -223,7 +226,7 @@ function toCardPanel(
     base,
     customer,
     store,
-    localization: { t: translations, locale },
+    localization: { t: translations },
     config,
   }: {
     base: string;
@@ -241,7 +244,10 @@ function toCardPanel(
     (config.sms !== null && customer.phone !== null);
   const link = `${config.publicUrl}/passes/${card.uuid}`;
   const { status, available_rewards: rewards } = card;
-  const names = new Intl.ListFormat(locale, { type: 'conjunction' });
+  const { outcome } = translations.counter;
+  const offer = (operation: Operation, action: string) =>
+    canChange && isAllowed(store.role, operation) ? `${path}/${action}` : '';
+  const isOpenCard = status !== 'expired';
   return {
     id: card.id,
     name: card.card_name,
@@ -249,20 +255,19 @@ function toCardPanel(
     count: card.stamps_count,
     full: card.stamps_count + card.stamps_remaining,
     state: status === 'expired' ? 'expired' : card.stamps_remaining === 0 ? 'full' : '',
-    rewards:
-      status === 'expired' || rewards.length === 0
-        ? ''
-        : t.ready({ rewards: names.format(rewards.map(({ name }) => name)) }),
+    redeem: isOpenCard ? offer('redeemReward', 'redeem') : '',
+    rewards: rewards.map(({ id, name, stamps_required: count }) => ({
+      id,
+      text: `${outcome.redeem({ reward: name })} (${outcome.uses({ count })})`,
+    })),
+    stamp: isOpenCard ? offer('stampCustomerCard', 'stamp') : '',
     code: card.code,
     isInstalled: card.pass_installed,
     page: canChange ? `/passes/${card.uuid}` : '',
-    adjust: canChange && isAllowed(store.role, 'adjustCustomerCard') ? `${path}/adjust` : '',
+    adjust: offer('adjustCustomerCard', 'adjust'),
     explain: `${path}/explain`,
-    sendLink:
-      canChange && isReachable && isAllowed(store.role, 'customers.send_link')
-        ? `${path}/send_link`
-        : '',
-    handover: canChange && !isReachable ? { link, ...findDarkModules(link, 'M') } : null,
+    sendLink: isReachable ? offer('customers.send_link', 'send_link') : '',
+    handover: canChange ? { link, ...findDarkModules(link, 'M') } : null,
   };
 }
 
