@@ -50,14 +50,14 @@ const RESERVE = {
     with before as (
       select b.id, b.counted_at is not null and b.counted_at > now() - interval '1 day' as counted
       from unnest($5::bigint[], $6::timestamptz[]) x (id, lease)
-      join outgoing_messages b on b.id = x.id and b.due_at = x.lease and b.state = 'queued'
+      join outgoing_messages b on b.id = x.id and b.id = any ($5) and b.due_at = x.lease and b.state = 'queued'
       for update of b),
     allowed as (
       select id, counted from before order by counted desc, id
       limit greatest(0, $3 - ${renderMessageCount('$1', '$2')} + (select count(*) from before where counted)))
     update outgoing_messages m
     set counted_at = now(), handed_over_at = case when $4 then now() else m.handed_over_at end
-    from allowed a where m.id = a.id
+    from allowed a where m.id = a.id and m.id = any ($5)
     returning m.id, a.counted as "wasCounted"`,
 };
 

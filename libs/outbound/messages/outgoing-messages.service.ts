@@ -92,7 +92,7 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
       await this.pool.query({
         name: 'outgoing_messages_mark_recorded',
         text: `update outgoing_messages m set due_at = null, process = null
-          from unnest($1::bigint[], $2::timestamptz[]) x (id, lease) where m.id = x.id and m.due_at = x.lease`,
+          from unnest($1::bigint[], $2::timestamptz[]) x (id, lease) where m.id = x.id and m.id = any ($1) and m.due_at = x.lease`,
         values: [jobs.map(({ id }) => id), jobs.map(({ leaseUntil }) => leaseUntil)],
       });
       return jobs.map(() => ({ status: 'fulfilled', value: undefined }));
@@ -184,7 +184,7 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
           due_at = case when m.kind = 'campaign' then m.due_at end,
           process = case when m.kind = 'campaign' then m.process end
         from unnest($1::bigint[], $2::timestamptz[], $3::bigint[], $4::text[]) x (id, lease, customer_card_id, provider_id)
-        where m.id = x.id and m.due_at = x.lease
+        where m.id = x.id and m.id = any ($1) and m.due_at = x.lease
         returning m.id`,
       values: [
         messages.map(({ job }) => job.id),

@@ -140,7 +140,9 @@ export class JobQueue<Item extends object> {
 
 /**
  * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `roundRobinBy` served
- * last.
+ * last. A table that has just been filled has no statistics: written as joins, the statement would read all that is due
+ * once for each job. So jobs that round robin has chosen are found one by one (no index helps with `is not distinct from`),
+ * and locked jobs by where they are.
  */
 function createClaim<Item>({
   name,
@@ -151,23 +153,24 @@ function createClaim<Item>({
 }: JobTable<Item>): string {
   const keys = key.map((property) => columns[property]);
   const queue = partition.map((column, i) => `q.${column} = $${i + 3} and`).join(' ');
-  const lockedKeys = keys.map((column, i) => `q.${column} as key_${i}`).join(', ');
   const properties = Object.entries<string>(columns).map(([to, from]) => `${from} as "${to}"`);
   const due =
     roundRobinBy === undefined
       ? `due as (
-      select ${lockedKeys} from ${name} q where ${queue} q.due_at <= now()
+      select q.ctid from ${name} q where ${queue} q.due_at <= now()
       order by q.due_at limit $1 for update skip locked
     )`
       : `${createRoundRobin({ name, keys, roundRobinBy, queue, last: `$${partition.length + 3}` })}, due as (
-      select ${lockedKeys} from ${name} q join round_robin using (${keys.join(', ')})
-      where ${queue} q.due_at <= now() for update of q skip locked
+      select q.ctid from round_robin r cross join lateral (
+        select q.ctid from ${name} q
+        where ${keys.map((column) => `q.${column} = r.${column}`).join(' and ')} and q.due_at is not distinct from r.due_at
+        for update skip locked) q
     )`;
   return `
     with recursive ${due}
     update ${name} q set attempts = q.attempts + 1, process = $2,
       due_at = now() + interval '${LEASE_SECONDS} seconds'
-    from due where ${keys.map((column, i) => `q.${column} = key_${i}`).join(' and ')}
+    where q.ctid = any (array(select ctid from due))
     returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${roundRobinBy ?? 0} as "servedValue"`;
 }
 
@@ -200,7 +203,7 @@ function createRoundRobin({
         select d.*
         from (select * from later union all select * from earlier) w
         cross join lateral (
-          select ${keys.map((column) => `q.${column}`).join(', ')}, q.${roundRobinBy} as taker,
+          select ${keys.map((column) => `q.${column}`).join(', ')}, q.due_at, q.${roundRobinBy} as taker,
             row_number() over (order by q.due_at) as rank
           from ${name} q
           where ${queue} q.${roundRobinBy} = w.${roundRobinBy} and q.due_at <= now()
