@@ -17,8 +17,8 @@ import {
   TimestampProperty,
 } from '#platform/http/response-fields.js';
 import { STRIP_PRESETS } from './card-appearance.js';
-import type { AuxiliaryField, CardMessages } from './card.events.js';
-import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageIssue } from './card-messages.js';
+import type { AuxiliaryField, CardTexts } from './card.events.js';
+import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageIssue } from './card-texts.js';
 
 const MAX_AUXILIARY_FIELDS = 2;
 const PRESET = /^[a-z0-9_-]{1,64}$/;
@@ -74,7 +74,7 @@ export const expiryField = defineKind<string>((options) => {
 }, TimestampProperty);
 
 /** Declares a text that a store writes itself for a notification. @param purpose begins the description */
-export function messageField(name: keyof CardMessages, purpose: string, example: string) {
+export function messageField(name: keyof CardTexts, purpose: string, example: string) {
   const check = Check((text: string) => findMessageIssue(text, name));
   const placeholders = PLACEHOLDERS[name].map((placeholder) => `{${placeholder}}`).join(', ');
   return defineKind<string>(

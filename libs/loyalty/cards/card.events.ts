@@ -8,7 +8,7 @@ export type BarcodeFormat = 'qr' | 'aztec' | 'pdf417' | 'code128';
  * The texts that a store may write itself for what its customers are notified of (CARD-61). Null: the text of the
  * store's language.
  */
-export type CardMessages = {
+export type CardTexts = {
   stampMessage: string | null;
   rewardMessage: string | null;
   redemptionMessage: string | null;
@@ -39,7 +39,7 @@ export type CardAttributes = {
   maxStampsPerDay: number | null;
   minSecondsBetweenStamps: number | null;
   barcodeFormat: BarcodeFormat;
-} & CardMessages;
+} & CardTexts;
 
 export type CardCreated = {
   type: 'CardCreated';
@@ -62,7 +62,7 @@ export type CardEvent =
   | CardUnarchived
   | CardStripImageSet;
 
-type CardCreatedOfVersion1 = Omit<CardCreated['data'], keyof CardMessages | 'barcodeFormat'>;
+type CardCreatedOfVersion1 = Omit<CardCreated['data'], keyof CardTexts | 'barcodeFormat'>;
 
 export const cardEvents = {
   CardCreated: {

@@ -36,10 +36,10 @@ export function endAdding<C extends Unlocks>(card: C): C {
 
 /** Unlocks a reward. One that the card has already by a merge is only announced, for what the merge has brought. */
 export function unlockReward<C extends Unlocks>(card: C, reward: UnlockedReward): C {
-  const isBrought = card.unlocked.some(({ rewardId }) => rewardId === reward.rewardId);
+  const wasUnlockedBefore = card.unlocked.some(({ rewardId }) => rewardId === reward.rewardId);
   const unlocked = mergeUnlocked(card.unlocked, [reward]);
   const isAdding = card.absorptions?.at(-1)?.isBeingAdded === true;
-  if (isBrought) return { ...card, unlocked };
+  if (wasUnlockedBefore) return { ...card, unlocked };
   return mapAbsorptions({ ...card, unlocked }, (entry) => {
     if (!isAdding) return { ...entry, unlocked: mergeUnlocked(entry.unlocked, [reward]) };
     return entry.isBeingAdded

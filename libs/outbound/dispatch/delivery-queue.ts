@@ -60,7 +60,7 @@ const LATENCY_WEIGHT = 0.2;
  */
 export class DeliveryQueue<D extends QueuedDelivery> {
   operation: QueueOperation | undefined;
-  /** It waits for its turn to send. */
+  /** It waits for a slot to send in. */
   isReady = false;
   target: Target | undefined;
   enqueuedCount = -1;
@@ -81,7 +81,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   /** In the order of their ids, which is that of the events. */
   private firstAttempts: D[] = [];
   private retries: D[] = [];
-  private turnCount = 0;
+  private choiceCount = 0;
   private inFlight = 0;
   /** Attempts made, or given up, and those in flight. */
   private unrecordedCount = 0;
@@ -244,7 +244,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   startNext(): D | undefined {
     if (!this.canSend || this.inFlight >= this.concurrency) return undefined;
     const delivery =
-      this.turnCount++ % 2 === 0
+      this.choiceCount++ % 2 === 0
         ? (this.retries.shift() ?? this.takeFirstAttempt())
         : (this.takeFirstAttempt() ?? this.retries.shift());
     if (!delivery) return undefined;

@@ -1,6 +1,6 @@
 import { getCustomerTranslations, type Localization } from '#translations/translations.js';
-import type { CardMessages } from '#loyalty/cards/card.events.js';
-import { fillMessage, hasNumber, type Placeholder } from '#loyalty/cards/card-messages.js';
+import type { CardTexts } from '#loyalty/cards/card.events.js';
+import { fillMessage, hasNumber, type Placeholder } from '#loyalty/cards/card-texts.js';
 import type { PassContent } from './pass-content.js';
 import type { NotificationText, PassNotification } from './pass-notification.js';
 
@@ -11,7 +11,7 @@ const OWN_MESSAGES = {
   stamped: 'stampMessage',
   unlocked: 'rewardMessage',
   redeemed: 'redemptionMessage',
-} as const satisfies Record<PassNotification['kind'], keyof CardMessages>;
+} as const satisfies Record<PassNotification['kind'], keyof CardTexts>;
 
 /** Writes what the holder of a card is notified of: in the store's own words, or else what matters to the holder. */
 export function writeNotification(

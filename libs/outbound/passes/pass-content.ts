@@ -3,7 +3,7 @@ import { toCanonicalJson } from '#platform/event-store/port/canonical-json.js';
 import type { AddressForm } from '#translations/address-form.js';
 import type { ContactDetails } from '#loyalty/accounts/account.events.js';
 import type { Card } from '#loyalty/cards/card.js';
-import type { CardMessages } from '#loyalty/cards/card.events.js';
+import type { CardTexts } from '#loyalty/cards/card.events.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import { priceRewards, findTarget, type Milestone } from '#loyalty/stamping/unlocked-rewards.js';
 
@@ -28,7 +28,7 @@ export type PassAppearance = Omit<
   | 'maxStampsPerRequest'
   | 'maxStampsPerDay'
   | 'minSecondsBetweenStamps'
-  | keyof CardMessages
+  | keyof CardTexts
   | 'archivedAt'
   | 'createdAt'
   | 'updatedAt'
@@ -61,7 +61,7 @@ export type PassContent = {
   timeZone: string;
   card: PassAppearance;
   /** The texts of notifications, which a pass itself does not show. */
-  messages: CardMessages;
+  messages: CardTexts;
   /** Null when the card does not show the member, or the customer was erased. */
   memberName: string | null;
   stampsCount: number;

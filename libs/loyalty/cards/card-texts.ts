@@ -1,4 +1,4 @@
-import type { CardMessages } from './card.events.js';
+import type { CardTexts } from './card.events.js';
 import { ISSUES } from '#translations/issues.js';
 import type { Issue } from '#platform/kernel/issues.js';
 
@@ -10,14 +10,14 @@ export const PLACEHOLDERS = {
   stampMessage: ['stamps', 'missing', 'reward', 'card', 'store'],
   rewardMessage: ['stamps', 'reward', 'card', 'store'],
   redemptionMessage: ['stamps', 'reward', 'card', 'store'],
-} as const satisfies Record<keyof CardMessages, readonly string[]>;
+} as const satisfies Record<keyof CardTexts, readonly string[]>;
 
-export type Placeholder = (typeof PLACEHOLDERS)[keyof CardMessages][number];
+export type Placeholder = (typeof PLACEHOLDERS)[keyof CardTexts][number];
 
 const IN_BRACES = /\{([^{}]*)\}/g;
 
 /** Finds what is in braces and no placeholder of this text. @returns undefined when the text is in order */
-export function findMessageIssue(text: string, name: keyof CardMessages): Issue | undefined {
+export function findMessageIssue(text: string, name: keyof CardTexts): Issue | undefined {
   const placeholders: readonly string[] = PLACEHOLDERS[name];
   const inBraces = [...text.matchAll(IN_BRACES)].map(([, inner = '']) => inner);
   if (inBraces.every((inner) => placeholders.includes(inner))) return undefined;
