@@ -114,7 +114,6 @@ export type MessageArguments = {
   'cardPages.rewardCount': { count: number };
   'cardPages.pictureOf': { name: string };
   'cardPages.reward': { number: number };
-  'cardPages.addAt': { stamp: number };
   'cardPages.editAt': { names: string; stamp: number };
   'cardPages.uses': { count: number };
   'cardPages.beyondAsk': { required: number };

@@ -95,10 +95,16 @@ describe('the designer of cards', () => {
     await page.close();
   });
 
+  const tapStamp = (page: Page, stamp: number) =>
+    page
+      .getByRole('list', { name: 'Tap a stamp to add a reward there.' })
+      .getByRole('link', { name: `${stamp}`, exact: true })
+      .click();
+
   it('adds a reward at a point of the way in two taps', async () => {
     const { id } = await createCard({ name: 'Points' });
     const page = await open(`cards/${id}`);
-    await page.getByRole('link', { name: 'Add a reward at stamp 5' }).click();
+    await tapStamp(page, 5);
     await page.keyboard.type('Free espresso');
     await page.locator('.costs').getByText('uses 5 stamps').waitFor();
     await press(page, 'Add a reward');
@@ -286,7 +292,7 @@ describe('the designer of cards', () => {
     const page = await signIn(plain, false);
     await page.goto(at('cards/new?template=books'));
     await page.getByLabel('Name of the card').fill('Readers');
-    await page.getByRole('link', { name: 'Add a reward at stamp 5' }).click();
+    await tapStamp(page, 5);
     await page.getByLabel('Reward', { exact: true }).last().fill('A bookmark');
     await page.getByLabel('Stamps needed').last().fill('5');
     await press(page, 'Update the preview');

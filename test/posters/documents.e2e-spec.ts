@@ -174,7 +174,7 @@ describe('the documents of posters', () => {
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const page = await show();
     expect(page).toContain('<html lang="de">');
-    expect(page).toContain('<h1>&lt;b&gt;Kaffee&lt;/b&gt; &amp; Kuchen</h1>');
+    expect(page).toContain('<h1 dir="auto">&lt;b&gt;Kaffee&lt;/b&gt; &amp; Kuchen</h1>');
     expect(page).not.toContain('<b>');
     const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
       (link ?? '').replaceAll('&amp;', '&'),

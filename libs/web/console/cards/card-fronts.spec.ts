@@ -45,8 +45,13 @@ describe('listPoints', () => {
   it('names the rewards at each stamp, with what they take', () => {
     const points = listPoints(draft, english);
     expect(points).toHaveLength(10);
-    expect(points[4]).toMatchObject({ row: 1, title: 'Espresso', cost: 'uses 5 stamps' });
-    expect(points[0]).toMatchObject({ row: null, label: 'Add a reward at stamp 1' });
+    expect(points[4]).toMatchObject({
+      row: 1,
+      label: 'Stamp 5: Espresso',
+      title: 'Espresso',
+      cost: 'uses 5 stamps',
+    });
+    expect(points[0]).toMatchObject({ row: null, label: null });
   });
 });
 

@@ -152,7 +152,8 @@ export function listPoints(
   { t }: Localization,
 ): {
   stamp: number;
-  label: string;
+  /** Null where there is no reward: the list says what its numbers do, once instead of up to 50 times. */
+  label: string | null;
   row: number | null;
   cost: string;
   title: string;
@@ -175,10 +176,7 @@ export function listPoints(
       row: here[0]?.row ?? null,
       title,
       cost: isBeyond ? `${cost}, ${t.cardPages.beyond}` : cost,
-      label:
-        here.length > 0
-          ? t.cardPages.editAt({ stamp, names: title })
-          : t.cardPages.addAt({ stamp }),
+      label: here.length > 0 ? t.cardPages.editAt({ stamp, names: title }) : null,
       isBeyond,
     };
   });
