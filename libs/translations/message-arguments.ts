@@ -138,7 +138,6 @@ export type MessageArguments = {
   'customerPages.person.stamps': { count: number };
   'customerPages.person.erasedNotice': { day: string };
   'customerPages.person.bounced': { day: string; reason: string };
-  'customerPages.timeline.at': { location: string };
   'customerPages.timeline.receipt': { number: string };
   'customerPages.timeline.undone': { when: string };
   'customerPages.timeline.balanceAfter': { count: number };
@@ -154,6 +153,7 @@ export type MessageArguments = {
   'customerPages.timeline.names.changed': { fields: string };
   'customerPages.timeline.names.withName': { name: string; what: string };
   'customerPages.timeline.names.messaged': { channel: string; title: string };
+  'customerPages.timeline.balanceOf': { have: number; need: number };
   'customerPages.undo.about': { name: string; what: string; when: string };
   'customerPages.adjust.about': { card: string; name: string };
   'customerPages.adjust.now': { count: number };

@@ -79,7 +79,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     const person = await newPerson();
     await person.stamp(3);
     await find(page, person.name);
-    await follow(page, /^Undo 3 stamps added/);
+    await follow(page, /^Undo \+3 stamps/);
     await press(page, 'Undo it');
     await page.getByText('Undone.').waitFor();
     expect(await page.locator('main').textContent()).toContain('0 of 10 stamps');
@@ -149,7 +149,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await page.getByLabel('Card', { exact: true }).selectOption({ label: person.card.name });
     await page.getByLabel('What').selectOption('stamp.earned');
     await press(page, 'Show');
-    await page.locator('.timeline .strong', { hasText: '4 stamps added' }).waitFor();
+    await page.locator('.timeline .strong', { hasText: '+4 stamps' }).waitFor();
     expect(await page.locator('.timeline > li').count()).toBe(1);
   });
 });

@@ -215,7 +215,7 @@ describe('the customers of the console', () => {
     await enrolled.stamp(2);
     const page = getPerson(enrolled.customer.id);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
-    expect((await owner.get(undo)).text).toContain('2 stamps added');
+    expect((await owner.get(undo)).text).toContain('+2 stamps');
     const unexplained = await owner.submit(undo, undo, { reason: 'other', other: '' });
     expect(unexplained.status).toBe(422);
     const sent = await submitOnce(owner, undo, undo, { reason: 'wrong_card', other: '' });
@@ -283,7 +283,7 @@ describe('the customers of the console', () => {
     const page = getPerson(enrolled.customer.id);
     const card = `${page}/cards/${enrolled.customerCard.id}`;
     const { text } = await staff.get(page);
-    expect(text).toContain('1 stamp added');
+    expect(text).toContain('+1 stamp');
     for (const path of ['/adjust', '/merge', '/export', '/erase', '/undo', 'history']) {
       expect([path, text.includes(`${path}"`)]).toEqual([path, false]);
     }
@@ -350,20 +350,38 @@ describe('the history of the console', () => {
     await enrolled.stamp(2, { location_id: location.id, staff_ref: 'Kim', note: 'From a friend' });
     const history = `/app/stores/${store.accountId}/history`;
     const { text } = await owner.get(history);
-    for (const part of ['2 stamps added', 'Greta Historic', 'at Old Town', 'Kim', 'till']) {
+    for (const part of ['+2 stamps', 'Greta Historic', 'Old Town', 'Kim', 'till']) {
       expect(text).toContain(part);
     }
     expect(text).toContain('From a friend');
     const find = async (query: string) => (await owner.get(`${history}?${query}`)).text;
     const about = `customer_id=${enrolled.customer.id}`;
     expect(await find(about)).toContain('Only about Greta Historic');
-    expect(await find(`${about}&type=customer.created`)).not.toContain('2 stamps added');
-    expect(await find(`card_id=${enrolled.card.id}`)).toContain('2 stamps added');
-    expect(await find(`location_id=${location.id}`)).toContain('2 stamps added');
-    expect(await find('actor=system:0')).not.toContain('2 stamps added');
+    expect(await find(`${about}&type=customer.created`)).not.toContain('+2 stamps');
+    expect(await find(`card_id=${enrolled.card.id}`)).toContain('+2 stamps');
+    expect(await find(`location_id=${location.id}`)).toContain('+2 stamps');
+    expect(await find('actor=system:0')).not.toContain('+2 stamps');
     expect(await find('to=2020-01-01')).toContain('Nothing found');
     expect(await find('type=%00%27&after=9999999999999999-1')).toContain('Nothing found');
-    expect(await find('from=2020-01-01&to=nonsense&after=x')).toContain('2 stamps added');
+    expect(await find('from=2020-01-01&to=nonsense&after=x')).toContain('+2 stamps');
+  });
+
+  it('says which card, and shows receipts of tills only', async () => {
+    const enrolled = await enrol(store, { card: { name: 'Ice', stamps_required: 10 } });
+    await enrolled.stamp(2, { external_ref: 'R-1042' });
+    const counter = `/counter/${store.accountId}`;
+    await owner.submit(counter, `${counter}/stamp`, {
+      code: enrolled.customerCard.code,
+      again: 'yes',
+    });
+    const { text } = await owner.get(getPerson(enrolled.customer.id));
+    expect(text).toMatch(/\+1 stamp<\/span> · <bdi>Ice<\/bdi> <span class="soft">– then 3 of 10/);
+    expect(text).toContain('Counter · ');
+    expect(text).toContain('Receipt R-1042');
+    expect(text).not.toContain('Receipt counter-');
+    await store.post(`${store.store}/cards/${enrolled.card.id}/archive`, {});
+    const { text: history } = await owner.get(`/app/stores/${store.accountId}/history`);
+    expect(history).toContain('Card archived: Ice');
   });
 
   it('has pages that lead to everything once', async () => {

@@ -67,7 +67,7 @@ const RETRY_TIMEOUT_MS = 10_000;
 /** Sets no limit: the cap only prevents an enrolment while the customer is being merged. */
 const UNLIMITED = 2 ** 31;
 
-/** Says how a stamping or redemption came: by the API, by a point-of-sale system, or at the counter page. */
+/** Says how a stamping or redemption came: by the API, by a point-of-sale system, or by staff on a page. */
 export type ActionSource = 'api' | 'pos' | 'app_scan';
 
 type CardAction = ActionDetails & { source: ActionSource; occurredAt: Date | undefined };
@@ -238,7 +238,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           this.pipeline.handleCommand({
             readModel: customerCardReadModel,
             id: at.id,
-            context: { ...context, channel: toChannel(action.source) },
+            context: { ...context, channel: toChannel(context, action.source) },
             load: (loaded) => loadCardTemplate(this.templates, loaded, at, action),
             decide: (card, { template }, now) => ({
               events: stamp(
@@ -264,9 +264,9 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   }
 }
 
-/** Returns the channel of an action: those at the counter page are of the channel for staff. */
-function toChannel(source: ActionSource): Channel {
-  return source === 'app_scan' ? 'staff' : source;
+/** Returns the channel of an action: that of its page, such as the counter, or else its source. */
+function toChannel({ channel }: CommandContext, source: ActionSource): Channel {
+  return source === 'app_scan' ? channel : source;
 }
 
 /** Renders the response to a change of a card: the card right after it, and the id of its event. */
@@ -320,7 +320,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
         return this.pipeline.handleCommand({
           readModel: customerCardReadModel,
           id: path.id,
-          context: { ...context, channel: toChannel(source) },
+          context: { ...context, channel: toChannel(context, source) },
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) => ({
             events: redeem(

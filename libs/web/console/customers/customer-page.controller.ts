@@ -59,7 +59,7 @@ type ExplainView = {
   steps: { text: string; change: string; balance: string }[];
 };
 
-/** What staff do here counts as done at the counter: the form, and no receipt number, lets it happen once. */
+/** Says that staff did it on a page, without a receipt number: the form lets it happen once. */
 const BY_STAFF = {
   locationId: null,
   staffRef: null,

@@ -9,14 +9,18 @@ import { ExplanationService } from '#loyalty/history/explanation.service.js';
 import { findNote, type DetailedEntry } from '#loyalty/history/history-entry.dto.js';
 import { NO_FILTER, toCursorKey, type HistoryFilter } from '#loyalty/history/history-query.js';
 import { HistoryService } from '#loyalty/history/history.service.js';
+import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { isAllowed } from '#identity/roles.js';
+import type { IconName } from '#web/pages/icons.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
 import { takePage } from '#web/pages/page-query.js';
 import {
   describeAuthor,
+  describeBalanceAfter,
   describeEntry,
+  findIcon,
   isUndoable,
   findText,
   type TimelineEntry,
@@ -28,15 +32,20 @@ const OWN_REVERSAL_MS = 10 * 60_000;
 /** A line of a timeline. Paths are from the root of the service. */
 export type TimelineLine = {
   at: string;
+  icon: IconName;
   what: string;
+  /** The name of the card that it happened to; empty where `what` has it. */
+  card: string;
   /** The customer whom it is about; empty where the page is about one. */
   customer: string;
   customerPath: string;
-  change: string;
   balance: string;
+  /** The counter, if it was there. */
+  place: string;
   location: string;
   who: string;
   note: string;
+  /** The number that a till gave it. */
   receipt: string;
   /** Whether it was undone, or undoes another entry. */
   state: string;
@@ -58,6 +67,7 @@ export class Timeline {
     private readonly history: HistoryService,
     private readonly explanations: ExplanationService,
     private readonly names: ActorNames,
+    private readonly templates: TemplatesService,
     private readonly times: StoreTimes,
   ) {}
 
@@ -105,8 +115,10 @@ export class Timeline {
     entry: DetailedEntry,
   ): Promise<{ what: string; at: string }> {
     const { minute } = await this.times.createFormats(store.id, locale);
+    const what = describeEntry(toTimelineEntry(entry, null), t.customerPages.timeline);
+    const card = (await this.findCards([entry])).get(entry.entry.cardId ?? 0);
     return {
-      what: describeEntry(toTimelineEntry(entry), t.customerPages.timeline),
+      what: card === undefined ? what : `${what} · ${card.template.name}`,
       at: minute(new Date(entry.entry.occurredAt)),
     };
   }
@@ -121,40 +133,51 @@ export class Timeline {
       type: 'customer',
       id: showsCustomers ? (entry.customerId ?? 0) : 0,
     }));
-    const [locations, names, { minute }] = await Promise.all([
+    const [cards, locations, names, { minute }] = await Promise.all([
+      this.findCards(entries),
       this.explanations.findLocationNames(entries.flatMap(({ entry }) => entry.locationId ?? [])),
       showsCustomers ? this.names.findNames(customers) : [],
       this.times.createFormats(store.id, localization.locale),
     ]);
     return entries.map((detailed, i) => {
       const { entry } = detailed;
+      const { name, cardId, locationId } = entry;
+      const card = cards.get(cardId ?? 0)?.template;
+      const location = locations.get(locationId ?? 0) ?? '';
+      const isOfCard = name.startsWith('card.');
+      const isOfLocation = name.startsWith('location.');
+      const subject = isOfCard ? (card?.name ?? null) : isOfLocation ? location : null;
       return {
-        ...renderLine(reader, detailed, minute),
+        ...renderLine(reader, detailed, { minute, subject, full: card?.stampsRequired ?? 0 }),
+        card: isOfCard ? '' : (card?.name ?? ''),
         customer:
           showsCustomers && entry.customerId !== null
             ? (names[i] ?? localization.t.customerPages.person.erased)
             : '',
         customerPath:
           entry.customerId === null ? '' : `/app/stores/${store.id}/customers/${entry.customerId}`,
-        // What happened to a location itself names it already.
-        location: entry.name.startsWith('location.')
-          ? ''
-          : (locations.get(entry.locationId ?? 0) ?? ''),
+        location: isOfLocation ? '' : location,
       };
     });
   }
+
+  private findCards(entries: DetailedEntry[]) {
+    return this.templates.load([...new Set(entries.flatMap(({ entry }) => entry.cardId ?? []))]);
+  }
 }
 
+/** What a line needs besides its entry. @property full the stamps that fill the card */
+type LineContext = { minute: (time: Date) => string; subject: string | null; full: number };
+
 function renderLine(
-  { store, userId, localization: { t: translations, locale } }: TimelineReader,
+  { store, userId, localization: { t: translations } }: TimelineReader,
   detailed: DetailedEntry,
-  minute: (time: Date) => string,
-): Omit<TimelineLine, 'customer' | 'customerPath' | 'location'> {
+  { minute, subject, full }: LineContext,
+): Omit<TimelineLine, 'customer' | 'customerPath' | 'card' | 'location'> {
   const t = translations.customerPages.timeline;
-  const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
   const { entry, event, isLost, actorName, reversedAt } = detailed;
   const { actor } = event.meta;
-  const timelineEntry = toTimelineEntry(detailed);
+  const timelineEntry = toTimelineEntry(detailed, subject);
   const { customerId, customerCardId, balance } = entry;
   const base = `/app/stores/${store.id}/customers/${customerId}`;
   const card = customerCardId === null ? '' : `${base}/cards/${customerCardId}`;
@@ -165,16 +188,20 @@ function renderLine(
   const mayUndo = isAllowed(store.role, 'reverseCardEvent.any') || isOwn;
   const mayCorrect = isAllowed(store.role, 'adjustCustomerCard') && entry.stamps !== null;
   const canUndo = card !== '' && mayUndo && !isLost && isUndoable(timelineEntry);
+  const isAtCounter = entry.channel === 'staff';
   const otherId: unknown = Reflect.get(event.data, 'fromCustomerId');
   const isMerge = entry.name === 'customer.merged' && typeof otherId === 'number';
   return {
     at: minute(new Date(entry.occurredAt)),
     what: describeEntry(timelineEntry, t),
-    change: entry.stamps === null ? '' : changes.format(entry.stamps),
-    balance: entry.stamps === null || balance === null ? '' : t.balanceAfter({ count: balance }),
+    icon: findIcon(timelineEntry),
+    balance:
+      entry.stamps === null || balance === null ? '' : describeBalanceAfter(balance, full, t),
+    place: isAtCounter ? translations.counter.title : '',
     who: describeAuthor({ type: actor.type, name: actorName }, findText(event.data, 'staffRef'), t),
     note: findNote(event) ?? '',
-    receipt: findText(event.data, 'externalRef') ?? '',
+    // The counter makes up its own, which nobody can look up.
+    receipt: isAtCounter ? '' : (findText(event.data, 'externalRef') ?? ''),
     state: isLost
       ? t.lost
       : reversedAt !== null
@@ -190,17 +217,16 @@ function renderLine(
   };
 }
 
-export function toTimelineEntry({
-  entry,
-  event,
-  isLost,
-  reversedBy,
-}: DetailedEntry): TimelineEntry {
+function toTimelineEntry(
+  { entry, event, isLost, reversedBy }: DetailedEntry,
+  subject: string | null,
+): TimelineEntry {
   return {
     name: entry.name,
     stamps: entry.stamps,
     source: entry.source,
     data: isLost ? null : event.data,
+    subject,
     isReversal: entry.reverses !== null,
     isReversed: reversedBy !== null,
   };

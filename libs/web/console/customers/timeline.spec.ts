@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
 import { readModels } from '../../../../apps/read-models.js';
-import { describeAuthor, describeEntry, isUndoable, type TimelineEntry } from './timeline.js';
+import {
+  describeAuthor,
+  describeBalanceAfter,
+  describeEntry,
+  findIcon,
+  isUndoable,
+  type TimelineEntry,
+} from './timeline.js';
 
 const { timeline: t } = getTranslations('en').t.customerPages;
 
@@ -11,6 +18,7 @@ const entry = (overrides: Partial<TimelineEntry>): TimelineEntry => ({
   stamps: 2,
   source: 'api',
   data: DETAILS,
+  subject: null,
   isReversal: false,
   isReversed: false,
   ...overrides,
@@ -25,12 +33,12 @@ it('every event has a label, and every label an event', () => {
 
 describe('an entry of the timeline', () => {
   it.each([
-    [entry({}), '2 stamps added'],
-    [entry({ stamps: 1, source: 'welcome_bonus' }), '1 stamp as a welcome'],
-    [entry({ source: 'adjustment' }), 'Correction: 2 stamps added'],
-    [entry({ source: 'adjustment', data: byMerge }), '2 stamps added by a merge'],
-    [entry({ name: 'stamp.removed', stamps: -3 }), 'Correction: 3 stamps taken off'],
-    [entry({ data: null }), '2 stamps added'],
+    [entry({}), '+2 stamps'],
+    [entry({ stamps: 1, source: 'welcome_bonus' }), '+1 stamp as a welcome'],
+    [entry({ source: 'adjustment' }), 'Correction: +2 stamps'],
+    [entry({ source: 'adjustment', data: byMerge }), '+2 stamps by a merge'],
+    [entry({ name: 'stamp.removed', stamps: -3 }), 'Correction: −3 stamps'],
+    [entry({ data: null }), '+2 stamps'],
     [entry({ name: 'reward.redeemed', stamps: -5, data: null }), 'Reward redeemed'],
     [entry({ name: 'customer.messaged', stamps: null, data: null }), 'Message to the customer'],
     [
@@ -71,9 +79,29 @@ describe('an entry of the timeline', () => {
       'Card designed: Coffee',
     ],
     [entry({ name: 'card.archived', stamps: null, data: {} }), 'Card archived'],
+    [
+      entry({ name: 'card.archived', stamps: null, data: {}, subject: 'Ice' }),
+      'Card archived: Ice',
+    ],
     [entry({ name: 'something.new', stamps: null, data: {} }), 'something.new'],
   ])('is described in the words of a shop: %#', (event, text) => {
     expect(describeEntry(event, t)).toBe(text);
+  });
+
+  it.each([
+    [entry({}), 'stamp'],
+    [entry({ source: 'adjustment' }), 'pencil'],
+    [entry({ name: 'stamp.removed' }), 'pencil'],
+    [entry({ name: 'stamp.removed', isReversal: true }), 'undo-2'],
+    [entry({ name: 'reward.redeemed' }), 'gift'],
+    [entry({ name: 'account.updated', source: null }), 'settings'],
+  ])('has an icon of its kind: %#', (event, icon) => {
+    expect(findIcon(event)).toBe(icon);
+  });
+
+  it('says how full the card was after it', () => {
+    expect(describeBalanceAfter(5, 10, t)).toBe('then 5 of 10');
+    expect(describeBalanceAfter(13, 10, t)).toBe('then 13 stamps');
   });
 
   it.each([

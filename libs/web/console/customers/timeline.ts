@@ -1,6 +1,7 @@
 import type { CustomerMessaged } from '#loyalty/customers/customer.events.js';
 import { isMovedByMerge } from '#loyalty/stamping/customer-card.js';
 import type { Translations } from '#translations/translations.js';
+import type { IconName } from '#web/pages/icons.js';
 
 type Texts = Translations['customerPages']['timeline'];
 
@@ -12,6 +13,8 @@ export type TimelineEntry = {
   source: string | null;
   /** The data of the event, in the shape that its type has now; null when the event is lost. */
   data: object | null;
+  /** The name of the card or location that the event is one of; its data may lack it. */
+  subject: string | null;
   isReversal: boolean;
   isReversed: boolean;
 };
@@ -20,6 +23,17 @@ export type TimelineActor = { type: string; name: string | null };
 
 /** The events that a reversal can undo. */
 const REVERSIBLE = new Set(['stamp.earned', 'stamp.removed', 'reward.redeemed']);
+const ICONS: readonly (readonly [prefix: string, icon: IconName])[] = [
+  ['stamp.removed', 'pencil'],
+  ['stamp.', 'stamp'],
+  ['reward.', 'gift'],
+  ['customer_card.', 'wallet-cards'],
+  ['card.', 'wallet-cards'],
+  ['customer.messaged', 'mail'],
+  ['customer.', 'users'],
+  ['location.', 'map-pin'],
+  ['poster.', 'printer'],
+];
 /** The fields of an event about a customer, by the names that a reader knows. */
 const CUSTOMER_FIELDS: Readonly<Record<string, keyof Texts['fields']>> = {
   firstName: 'first_name',
@@ -35,7 +49,7 @@ const CUSTOMER_FIELDS: Readonly<Record<string, keyof Texts['fields']>> = {
 
 /** Describes what happened in the words of a shop. */
 export function describeEntry(entry: TimelineEntry, t: Texts): string {
-  const { name, stamps, source, data } = entry;
+  const { name, stamps, source, data, subject } = entry;
   const count = Math.abs(stamps ?? 0);
   if (name === 'stamp.earned') {
     if (source === 'welcome_bonus') return t.names.welcome({ count });
@@ -47,7 +61,7 @@ export function describeEntry(entry: TimelineEntry, t: Texts): string {
   }
   const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
   if (data === null) return kind;
-  const title = findText(data, 'rewardName') ?? findText(data, 'name');
+  const title = findText(data, 'rewardName') ?? findText(data, 'name') ?? subject;
   switch (name) {
     case 'reward.unlocked':
       return t.names.unlocked({ reward: title ?? '' });
@@ -60,6 +74,21 @@ export function describeEntry(entry: TimelineEntry, t: Texts): string {
     default:
       return title === null ? kind : t.names.withName({ what: kind, name: title });
   }
+}
+
+/** Describes the balance that an entry left. @param full the stamps that fill the card */
+export function describeBalanceAfter(balance: number, full: number, t: Texts): string {
+  return balance > full
+    ? t.balanceAfter({ count: balance })
+    : t.balanceOf({ have: balance, need: full });
+}
+
+/** Finds the icon that tells kinds of entries apart at a glance. */
+export function findIcon({ name, source, isReversal }: TimelineEntry): IconName {
+  if (isReversal) return 'undo-2';
+  if (source === 'adjustment') return 'pencil';
+  const [, icon] = ICONS.find(([prefix]) => name.startsWith(prefix)) ?? [];
+  return icon ?? 'settings';
 }
 
 /** Describes a message of the store. Its title is gone once the customer is erased. */
