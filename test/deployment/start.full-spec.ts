@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -27,6 +28,21 @@ describe('npm start', () => {
     const isUnsupported = process.versions.node.startsWith('20.');
     expect(starter.output().includes('Node.js 24 is recommended')).toBe(isUnsupported);
     expect(await requestWithToken()).toBe(200);
+  });
+
+  it('responds to the requests of README.md as it says', () => {
+    const [, section = ''] = fs.readFileSync('README.md', 'utf8').split('## Build on it');
+    const [, script = ''] = /```sh\n([^`]+)```/.exec(section) ?? [];
+    const requests = script
+      .replace('http://localhost:3000', `http://localhost:${installation.port}`)
+      .replace('ink_…', token)
+      .replaceAll('curl -s', 'curl -sS --fail-with-body');
+    const { status, stdout, stderr } = spawnSync('bash', ['-e', '-c', requests], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('"name":"Free coffee"');
+    expect(stdout).toMatch(/"balance":0,"rewards":\[\{[^}]*"state":"redeemed"/);
   });
 
   it('listens on 127.0.0.1 only while webhooks may go to this machine, and says so', async () => {
