@@ -2,6 +2,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getEmailKey } from '#platform/kernel/email-address.js';
 import { query } from '#platform/database/connection.js';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -39,7 +40,7 @@ export function createFirstStore(): Promise<FirstStore> {
       (
         await bus.execute(
           new CreateAccount(by, {
-            name: 'My store',
+            name: UNNAMED_STORE,
             storeName: null,
             personal: true,
             timeZone: 'UTC',

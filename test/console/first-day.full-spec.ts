@@ -70,7 +70,6 @@ async function takeStep(page: Page, title: string): Promise<void> {
 
 async function designCard(page: Page): Promise<void> {
   await takeStep(page, 'Create your first card');
-  await follow(page, 'New card');
   await follow(page, /Café/);
   await page.getByLabel('Name of the card').fill('Corner card');
   await press(page, 'Create the card');
@@ -108,7 +107,6 @@ async function joinTeam(link: string): Promise<void> {
 /** @returns what a phone reads on the poster */
 async function makePoster(page: Page): Promise<string> {
   await takeStep(page, 'Print a poster');
-  await follow(page, 'Make a poster');
   await page.getByLabel('Headline').fill('Collect stamps, get a coffee');
   await press(page, 'Make the poster');
   await page.getByText('The poster is ready to print.').waitFor();

@@ -5,6 +5,7 @@ import { Pool } from 'pg';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import { isAllowed, ROLES, type Operation, type Role } from '#identity/roles.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { TokenUses } from '#identity/token-uses.service.js';
@@ -530,6 +531,42 @@ describe('the console', () => {
     expect(savedText).toContain('go to numbers in Germany');
     expect((await owner.post(`${page}/settings`, form)).status).toBe(303);
     expect((await owner.get(`${page}/settings`)).text).not.toContain('value="AT, CH"');
+  });
+
+  it('asks for the name of a store that nobody has named yet, before its first poster', async () => {
+    const unnamed = await service.newStore();
+    await unnamed.send('PATCH', unnamed.store, { account: { name: UNNAMED_STORE } });
+    const browser = await signIn(unnamed.email);
+    const base = `/app/stores/${unnamed.accountId}`;
+    expect((await browser.get(base)).text).toContain(`href="${base}/settings/name"`);
+    const poster = await browser.get(`${base}/posters/new`);
+    expect(poster.location).toBe(`${base}/settings/name?next=poster`);
+    const { text } = await browser.get(`${base}/settings/name?next=poster`, {
+      'accept-language': 'de-AT, en;q=0.5',
+    });
+    expect(text).toContain('Geschäft benennen');
+    expect(text).toContain('<option value="de" selected>');
+    expect(text).toContain('<option value="AT" selected>');
+    expect(text).not.toContain(`value="${UNNAMED_STORE}"`);
+    const save = (name: string) =>
+      browser.post(`${base}/settings/name?next=poster`, {
+        name,
+        locale: 'de',
+        country: 'AT',
+        time_zone: 'Europe/Vienna',
+      });
+    expect((await save('')).status).toBe(422);
+    expect((await save('Bäckerei')).location).toBe(`${base}/posters/new`);
+    expect((await unnamed.get(unnamed.store)).body).toMatchObject({
+      name: 'Bäckerei',
+      locale: 'de',
+      country: 'AT',
+      time_zone: 'Europe/Vienna',
+    });
+    expect((await browser.get(base)).text).not.toContain('settings/name');
+    expect((await browser.get(`${base}/posters/new`)).status).toBe(200);
+    const afterwards = await browser.get(`${base}/settings/name`);
+    expect(afterwards.location).toBe(`${base}/settings`);
   });
 
   it('lets owners create another store, and refuses managers with 403', async () => {

@@ -303,7 +303,7 @@ describe('signing up', () => {
     expect(body.customers.map(({ phone }) => phone)).toEqual(['+4915112345678']);
   });
 
-  it('JOIN-28 Where the store has no `country`, the form asks for a number that begins with its country code', async () => {
+  it('JOIN-28 Where the store has no `country`, a phone number is read as one of the country of its `time_zone`', async () => {
     const poster = await newPoster(store, { require_phone: true });
     const signUp = (phone: string) => send(poster, { first_name: 'Ada', email: newEmail(), phone });
     const { status, text } = await signUp('0151 / 123 456 78');
@@ -312,6 +312,9 @@ describe('signing up', () => {
       'Please begin with the country code, such as +44.',
     ]);
     expect((await signUp('0049 151 / 28 282 828')).status).toBe(303);
+    await set(store, { timeZone: 'Europe/Berlin' });
+    expect((await signUp('0151 / 123 456 78')).status).toBe(303);
+    await set(store, { timeZone: 'UTC' });
   });
 
   it('JOIN-29 A phone number that is not possible is a 422 with the request to check its digits, in the language of the page', async () => {

@@ -30,6 +30,9 @@ export type Account = { id: number; accountId: number } & AccountAttributes &
     updatedAt: string;
   };
 
+/** The name of a store that nobody has named yet. */
+export const UNNAMED_STORE = 'My store';
+
 /**
  * Abbreviations that Intl accepts besides IANA names. They are ambiguous: BST would be Dhaka, not London.
  */

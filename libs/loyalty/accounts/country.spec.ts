@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { listCountries, parseCountry } from './country.js';
+import { findCountryOfTimeZone, listCountries, parseCountry } from './country.js';
 
 describe('parseCountry', () => {
   it.each([
@@ -18,6 +18,18 @@ describe('parseCountry', () => {
       expect(parseCountry(text)).toBeUndefined();
     },
   );
+});
+
+describe('findCountryOfTimeZone', () => {
+  it.each([
+    ['Europe/Berlin', 'DE'],
+    ['Europe/London', 'GB'],
+    ['America/Chicago', 'US'],
+    ['Asia/Kolkata', 'IN'],
+    ['UTC', null],
+  ])('finds for %s the country %s', (timeZone, country) => {
+    expect(findCountryOfTimeZone(timeZone)).toBe(country);
+  });
 });
 
 describe('listCountries', () => {

@@ -21,6 +21,24 @@ export function findCountryOfLocale(locale: string): string | null {
   return parseCountry(new Intl.Locale(locale).region ?? '') ?? null;
 }
 
+/** Has what Node.js 20 calls `timeZones`, and later versions `getTimeZones`. */
+type Region = Intl.Locale & { timeZones?: string[]; getTimeZones?: () => string[] | undefined };
+
+let countriesByTimeZone: ReadonlyMap<string, string> | undefined;
+
+/** Returns the country that a time zone lies in, such as DE for Europe/Berlin; null if it lies in none, such as UTC. */
+export function findCountryOfTimeZone(timeZone: string): string | null {
+  countriesByTimeZone ??= new Map([...COUNTRIES].flatMap(listTimeZonesOfCountry));
+  const { timeZone: name } = new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions();
+  return countriesByTimeZone.get(name) ?? null;
+}
+
+function listTimeZonesOfCountry(region: string): [timeZone: string, region: string][] {
+  const locale: Region = new Intl.Locale('und', { region });
+  const zones = locale.getTimeZones?.() ?? locale.timeZones ?? [];
+  return zones.map((zone) => [zone, region]);
+}
+
 /** Lists all countries with their names in a language, in the order of these. */
 export function listCountries(locale: string): { code: string; name: string }[] {
   const names = new Intl.DisplayNames(locale, { type: 'region' });

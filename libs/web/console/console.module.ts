@@ -52,6 +52,7 @@ import { AuditPageController } from './settings/audit-page.controller.js';
 import { InvitationController } from './settings/invitation.controller.js';
 import { NewStoreController } from './settings/new-store.controller.js';
 import { SecondFactorRuleController } from './settings/second-factor-rule.controller.js';
+import { StoreNameController } from './settings/store-name.controller.js';
 import { StoreSettingsController } from './settings/store-settings.controller.js';
 import { StoreTokensController } from './settings/store-tokens.controller.js';
 import { StoreUsersController } from './settings/store-users.controller.js';
@@ -95,6 +96,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     SecondFactorRuleController,
     StoreUsersController,
     StoreTokensController,
+    StoreNameController,
     StoreSettingsController,
     AuditPageController,
     InvitationController,

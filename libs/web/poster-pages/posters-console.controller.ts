@@ -6,6 +6,7 @@ import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { isAllowed } from '#identity/roles.js';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from '#loyalty/posters/poster.commands.js';
 import { PostersService } from '#loyalty/posters/posters.service.js';
 import {
@@ -76,6 +77,10 @@ export class PostersConsoleController {
     @Query('card') card: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
+    // Guests read the name of the store on the poster, and after that on their card.
+    if (store.name === UNNAMED_STORE && isAllowed(store.role, 'store.settings')) {
+      return redirectTo(`/app/stores/${store.id}/settings/name?next=poster`);
+    }
     const values = posterForm.toValues({ card_id: card, require_email: true });
     return this.showForm(localization, store, { values });
   }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#platform/database/connection.js';
 import type { Account } from '#loyalty/accounts/account.js';
+import { findCountryOfTimeZone } from '#loyalty/accounts/country.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Poster } from '#loyalty/posters/poster.js';
@@ -48,7 +49,7 @@ export class SignupPosters {
         timeZone,
         locale,
         addressForm,
-        country,
+        country: country ?? findCountryOfTimeZone(timeZone),
         consentTexts,
         logo,
         smsCountries: listSmsCountries(account),

@@ -2,28 +2,29 @@ import type { Translations } from '#translations/translations.js';
 
 export type StepName = keyof Translations['overview']['steps'];
 
-/** The steps in which a store is set up, each with the page that it is done on. */
-const STEPS: [StepName, string][] = [
-  ['card', 'cards'],
-  ['reward', 'cards'],
-  ['logo', 'brand'],
-  ['location', 'locations'],
-  ['poster', 'posters'],
-  ['team', 'users'],
-  ['customer', 'customers'],
+/** The steps in which a store is set up, each with the page of the menu that it is done on, and what follows its path. */
+const STEPS: [name: StepName, page: string, below: string][] = [
+  ['name', 'settings', '/name'],
+  ['card', 'cards', '/new'],
+  ['reward', 'cards', ''],
+  ['logo', 'brand', ''],
+  ['location', 'locations', '/new'],
+  ['poster', 'posters', '/new'],
+  ['team', 'users', ''],
+  ['customer', 'customers', '/new'],
 ];
 
-/** @property page of the store, where it is done */
-export type Step = { title: string; text: string; page: string; isDone: boolean };
+/** @property page of the menu, where it is done @property below what follows the path of the page */
+export type Step = { title: string; text: string; page: string; below: string; isDone: boolean };
 
 /** Lists the steps that there are, those that are left first. */
 export function listSteps(
   done: Partial<Record<StepName, boolean>>,
   t: Translations['overview'],
 ): Step[] {
-  const steps = STEPS.flatMap(([name, page]): Step[] => {
+  const steps = STEPS.flatMap(([name, page, below]): Step[] => {
     const isDone = done[name];
-    return isDone === undefined ? [] : [{ ...t.steps[name], page, isDone }];
+    return isDone === undefined ? [] : [{ ...t.steps[name], page, below, isDone }];
   });
   return [...steps.filter(({ isDone }) => !isDone), ...steps.filter(({ isDone }) => isDone)];
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
 import { IS_HELD } from '#outbound/messages/card-message.js';
 import type { StepName } from './steps.js';
@@ -49,14 +50,13 @@ export class StoreSetup {
   /** Finds which steps are done. A step that this service does not have is left out. */
   async findSteps(userId: number, accountId: number): Promise<Partial<Record<StepName, boolean>>> {
     const [rows, store] = await Promise.all([
-      query<Record<Exclude<StepName, 'logo'>, boolean>>(this.pool, {
+      query<Record<Exclude<StepName, 'name' | 'logo'>, boolean>>(this.pool, {
         ...PARTS,
         values: [accountId],
       }),
       this.accounts.get(userId, accountId),
     ]);
-    const { logo_url: logo } = store as { logo_url?: string | null };
-    return { ...rows[0], ...(logo !== undefined && { logo: logo !== null }) };
+    return { ...rows[0], name: store.name !== UNNAMED_STORE, logo: store.logo_url !== null };
   }
 
   /** Counts what waits for somebody. */

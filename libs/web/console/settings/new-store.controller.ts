@@ -9,7 +9,7 @@ import { NewStoreDto, toNewAccount } from '#web/admin-api/admin-store.dto.js';
 import { Quotas } from '#loyalty/accounts/quotas.service.js';
 import { Members } from '#identity/members.service.js';
 import type { StoreProfile } from '#identity/store-profiles.service.js';
-import { loadAsset, type Asset } from '#web/pages/assets.js';
+import type { Asset } from '#web/pages/assets.js';
 import {
   ConsoleWriter,
   CurrentUser,
@@ -24,6 +24,7 @@ import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
+import { BROWSER_REGION_SCRIPT } from './browser-region.js';
 import {
   listLanguages,
   listCountryChoices,
@@ -39,9 +40,6 @@ type NewStoreView = {
 };
 
 const storeForm = defineForm(NewStoreDto, ['name', 'store_name', 'time_zone', 'locale', 'country']);
-
-/** Chooses the time zone of the browser. */
-const SCRIPT = loadAsset(import.meta.url, './assets/new-store.js');
 
 const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
@@ -62,7 +60,7 @@ export class NewStoreController {
   ): Promise<PageResult> {
     const { timeZone, country } = await this.getNewestStore(user, localization);
     const values = storeForm.toValues({ timeZone, country, locale: localization.locale });
-    return this.send(localization, values, { scripts: [SCRIPT] });
+    return this.send(localization, values, { scripts: [BROWSER_REGION_SCRIPT] });
   }
 
   @Post()
