@@ -12,6 +12,8 @@ export type MessageArguments = {
   'card.costs': { count: number };
   'card.redeemedNow': { reward: string };
   'card.about': { store: string };
+  'card.joinedAs': { name: string };
+  'card.joinedKeep': { way: string };
   'card.toGo': { count: number };
   'card.barcode': { code: string };
   'card.qrCode': { code: string };

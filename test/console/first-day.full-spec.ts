@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import { keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
 import { CONSOLE_URL } from '../support/browser/console-pages.js';
 import { LASTING_OUTCOMES } from '../support/browser/counter.js';
@@ -32,7 +33,8 @@ let work: Promise<unknown>;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-first-day-'));
   service = await startService({ PUBLIC_URL: CONSOLE_URL });
-  store = await service.newStore({ timeZone: 'Europe/Berlin', country: 'DE' });
+  store = await service.newStore();
+  await store.send('PATCH', store.store, { account: { name: UNNAMED_STORE } });
   work = runStatistics(service, stopping.signal);
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
 });
@@ -49,7 +51,11 @@ const press = (page: Page, name: string) => page.getByRole('button', { name, exa
 const overview = () => `${CONSOLE_URL}/app/stores/${store.accountId}`;
 
 async function openPhone(at: Browser, url: string): Promise<Page> {
-  const context = await at.newContext({ viewport: SIZES.phone, locale: 'en-GB' });
+  const context = await at.newContext({
+    viewport: SIZES.phone,
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+  });
   await context.addInitScript({ content: LASTING_OUTCOMES });
   const page = await context.newPage();
   await page.goto(url);
@@ -66,6 +72,14 @@ async function signIn(page: Page, email: string, password: string): Promise<void
 async function takeStep(page: Page, title: string): Promise<void> {
   await page.goto(overview());
   await follow(page, `Go ${title}`);
+}
+
+async function nameShop(page: Page): Promise<void> {
+  await takeStep(page, 'Name your shop');
+  await keepPicture(page, 'first-day-name');
+  await page.getByLabel('Name').fill('Corner Café');
+  await press(page, 'Save');
+  await page.getByText('1 of').waitFor();
 }
 
 async function designCard(page: Page): Promise<void> {
@@ -124,7 +138,7 @@ async function signUp(url: string): Promise<Page> {
   await page.getByLabel('First name').fill('Anna');
   await page.getByLabel('E-mail').fill('anna@guest.example');
   await press(page, 'Get the card');
-  await page.getByText('Welcome!').waitFor();
+  await page.getByText('You’re in, Anna!').waitFor();
   await keepPicture(page, 'first-day-card');
   return page;
 }
@@ -145,7 +159,6 @@ async function serveGuest(code: string): Promise<void> {
     await follow(page, 'Owner: change person');
     await page.getByLabel(MIRA.name).check();
     await page.getByLabel('PIN', { exact: true }).fill(MIRA.pin);
-    await press(page, 'Change');
     const result = page.locator('#result');
     await result.getByText('1 of 10').waitFor();
     await keepPicture(page, 'first-day-scan');
@@ -155,7 +168,7 @@ async function serveGuest(code: string): Promise<void> {
     }
     await keepPicture(page, 'first-day-full');
     await press(page, 'Redeem Free coffee (uses 10 stamps)');
-    await result.getByText('Free coffee: redeemed').waitFor();
+    await result.getByText('Free coffee redeemed. Hand it over.').waitFor();
     await result.getByText('0 of 10').waitFor();
   } finally {
     await withCamera.close();
@@ -173,6 +186,9 @@ it('a shop designs its first card, welcomes its first guest and gives out its fi
   const owner = await openPhone(browser, `${CONSOLE_URL}/app`);
   await signIn(owner, store.email, PASSWORD);
   await owner.getByText('0 of').waitFor();
+  await nameShop(owner);
+  const named = { name: 'Corner Café', country: 'DE', time_zone: 'Europe/Berlin' };
+  expect((await store.get(store.store)).body).toMatchObject(named);
   await designCard(owner);
   await joinTeam(await inviteMira(owner));
   const signUpUrl = await makePoster(owner);

@@ -3,6 +3,7 @@ import { toPhoneLink } from '#loyalty/accounts/contact-details.js';
 import { isExpired } from '#loyalty/cards/card.js';
 import type { PassContent, PassReward } from '#outbound/passes/pass-content.js';
 import { findBars } from './code128-bars.js';
+import type { Device } from './device.js';
 import { findDarkModules } from './qr-modules.js';
 
 /** An official button as pictures, with their paths. @property dark for dark mode, if the vendor has one */
@@ -24,6 +25,7 @@ export type CardViewInput = {
    */
   joined: { isLinkSent: boolean } | null;
   now: Date;
+  device: Device;
   /** The wallets that are configured and that the visitor's device can have. */
   wallets: { apple: boolean; google: boolean };
   /** The vendors' official buttons, where the operator has them. */
@@ -72,10 +74,7 @@ export function createCardView(input: CardViewInput) {
     // The logo has the name of the store in it.
     header: card.headerText ?? (brand === null ? storeName : null),
     offline: t.offline({ when: new Intl.DateTimeFormat(locale, asOf).format(now) }),
-    joined: joined && {
-      title: t.joined,
-      text: joined.isLinkSent ? t.joinedWhy : t.joinedWithoutLink,
-    },
+    joined: joined && welcome(input, joined.isLinkSent, localization),
     expired:
       expiresAt !== null && isExpired(content, now)
         ? t.expired({ day: formatDay(expiresAt, content, localization) })
@@ -98,6 +97,23 @@ export function createCardView(input: CardViewInput) {
     rewards: { title: t.rewards, list: listRewards(content, isEnded, localization) },
     buttons: isEnded ? null : listButtons(input, localization),
     contact: listContact(content, localization),
+  };
+}
+
+/** Welcomes a customer who has just signed up: first with how to keep the card, in what their device is offered. */
+function welcome(
+  { content: { memberName }, wallets, device, isInstalled }: CardViewInput,
+  isLinkSent: boolean,
+  { t: { card: t } }: Localization,
+): { title: string; text: string; notes: string[] } {
+  const page = device === 'apple' ? 'home' : 'page';
+  const wallet = wallets.apple ? 'apple' : wallets.google ? 'google' : page;
+  return {
+    title: memberName === null ? t.joined : t.joinedAs({ name: memberName }),
+    text: isInstalled
+      ? ''
+      : t.joinedKeep({ way: wallets.apple && wallets.google ? 'wallets' : wallet }),
+    notes: [isLinkSent ? t.joinedWhy : t.joinedWithoutLink, t.joinedBefore],
   };
 }
 

@@ -1,7 +1,8 @@
 import { Controller, Get, Header, Param, Res, Req } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { detectDevice, PassLinks } from './pass-links.service.js';
+import { detectDevice } from './device.js';
+import { PassLinks } from './pass-links.service.js';
 import { WebCards } from './web-cards.service.js';
 
 const PACKAGE_TYPE = 'application/vnd.apple.pkpass';

@@ -5,18 +5,6 @@ import { getLastModifiedMs } from '#outbound/apple-wallet/passkit.js';
 import { GoogleLinks } from '#outbound/google-wallet/google-links.service.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 
-export type Device = 'apple' | 'android' | 'other';
-
-/**
- * Detects which wallet a browser's device can have. A wrong guess only hides a button or leads to the web card: iPads
- * with desktop mode look like Macs, and both open passes.
- */
-export function detectDevice(userAgent: string | undefined): Device {
-  if (userAgent === undefined) return 'other';
-  if (/Android/i.test(userAgent)) return 'android';
-  return /iPhone|iPad|iPod|Macintosh/.test(userAgent) ? 'apple' : 'other';
-}
-
 /** Creates what the two wallet links of every customer card lead to, for vendors whose credentials are configured. */
 @Injectable()
 export class PassLinks {

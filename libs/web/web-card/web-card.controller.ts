@@ -17,7 +17,8 @@ import { redirectToUrl, PageResult, showPublicPage } from '#web/pages/page-resul
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
 import type { CardViewInput } from './card-view.js';
-import { detectDevice, PassLinks } from './pass-links.service.js';
+import { detectDevice } from './device.js';
+import { PassLinks } from './pass-links.service.js';
 import { RememberedCards } from './remembered-cards.service.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WalletBadges } from './wallet-badges.service.js';
@@ -88,6 +89,7 @@ export class WebCardController {
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
       now,
+      device,
       wallets,
       badges: {
         apple: this.badges.find('apple', content.locale),
