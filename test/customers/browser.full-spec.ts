@@ -225,7 +225,7 @@ describe('the pages about customers', () => {
     await page.getByText('This is not a phone number.').last().waitFor();
     await expectAccessiblePage(page, 'customer-new-wrong');
     await show(person, 'customer');
-    const undo = await page.getByRole('link', { name: /^Undo 4 stamps/ }).getAttribute('href');
+    const undo = await page.getByRole('link', { name: /^Undo \+4 stamps/ }).getAttribute('href');
     await page.goto(CONSOLE_URL + (undo ?? ''));
     await expectAccessiblePage(page, 'customer-undo');
     await expectSmallPage(page);

@@ -81,7 +81,11 @@ describe('the customers of the console', () => {
     expect(await find('search=%00filter&page=9999999999')).toContain('customer');
     expect(await find(`card_id=${enrolled.card.id}&near=yes`)).not.toContain('Zoë Filter');
     await enrolled.stamp(3);
-    expect(await find(`card_id=${enrolled.card.id}&near=yes`)).toContain('Tea: 3 of 10 stamps');
+    const near = await find(`card_id=${enrolled.card.id}&near=yes`);
+    expect(near).toMatch(/Tea<\/span>[^]*3 of 10</);
+    // Each filter is removed by itself.
+    expect(near).toContain(`href="${list}?near=yes"`);
+    expect(near).toContain(`href="${list}?card_id=${enrolled.card.id}"`);
     expect(await find('birthday_month=2')).toContain('Zoë Filter');
     expect(await find('birthday_month=3')).not.toContain('Zoë Filter');
     expect(await find('inactive=30')).not.toContain('Zoë Filter');

@@ -4,7 +4,7 @@ import {
   describeBalance,
   findLastChange,
   findNearStamps,
-  isNarrowed,
+  listWiderFilters,
   parseListFilter,
   parsePageNumber,
   renderListQuery,
@@ -42,10 +42,14 @@ describe('the list of customers', () => {
     expect(renderListQuery(NOTHING, 2)).toBe('?page=2');
   });
 
-  it('is narrowed by filters and not by a search', () => {
-    expect(isNarrowed({ ...NOTHING, search: 'Anna' })).toBe(false);
-    expect(isNarrowed({ ...NOTHING, isNear: true })).toBe(true);
-    expect(isNarrowed({ ...NOTHING, cardId: 1 })).toBe(true);
+  it('leads to itself without each filter, and keeps a search', () => {
+    const search = { ...NOTHING, search: 'Anna' };
+    expect(listWiderFilters(search)).toEqual([]);
+    const cardOnly = { ...search, cardId: 1 };
+    expect(listWiderFilters({ ...cardOnly, isNear: true })).toEqual([
+      { name: 'cardId', filter: { ...search, isNear: true } },
+      { name: 'isNear', filter: cardOnly },
+    ]);
   });
 
   it('counts two stamps less than the cheapest reward as near', () => {

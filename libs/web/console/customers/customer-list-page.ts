@@ -18,6 +18,9 @@ export type ListFilter = {
   birthdayMonth: number | null;
 };
 
+const NARROWINGS = ['cardId', 'isNear', 'inactiveDays', 'birthdayMonth'] as const;
+const NOTHING = { cardId: null, isNear: false, inactiveDays: null, birthdayMonth: null };
+
 type CardState = {
   card_name: string;
   stamps_count: number;
@@ -58,9 +61,14 @@ export function renderListQuery(filter: ListFilter, page: number): string {
   return query === '' ? '' : `?${query}`;
 }
 
-/** Tells whether the list is narrowed by more than a search. */
-export function isNarrowed({ cardId, isNear, inactiveDays, birthdayMonth }: ListFilter): boolean {
-  return isNear || [cardId, inactiveDays, birthdayMonth].some((value) => value !== null);
+/** Lists the filters without each of what the list is narrowed by besides a search, by its name. */
+export function listWiderFilters(
+  filter: ListFilter,
+): { name: (typeof NARROWINGS)[number]; filter: ListFilter }[] {
+  return NARROWINGS.filter((name) => filter[name] !== NOTHING[name]).map((name) => ({
+    name,
+    filter: { ...filter, [name]: NOTHING[name] },
+  }));
 }
 
 /** Returns how many stamps bring a customer near to the cheapest reward. @param costs of the rewards of a card */

@@ -41,7 +41,7 @@ import {
   findLastChange,
   findNearStamps,
   INACTIVE_DAYS,
-  isNarrowed,
+  listWiderFilters,
   PAGE_SIZE,
   parseListFilter,
   parsePageNumber,
@@ -52,8 +52,8 @@ import {
 type CustomerLine = {
   path: string;
   name: string;
-  contact: string[];
-  cards: string[];
+  contact: string;
+  cards: { name: string; balance: string; count: number; full: number }[];
   active: string;
 };
 type Choices = { value: string; text: string }[];
@@ -61,7 +61,8 @@ type Choices = { value: string; text: string }[];
 type ListView = {
   base: string;
   filter: ListFilter;
-  isNarrowed: boolean;
+  /** What the list is narrowed by, each with the path of the list without it. */
+  chips: { text: string; path: string }[];
   lines: CustomerLine[];
   countText: string;
   cards: Choices;
@@ -144,7 +145,10 @@ export class CustomerListController {
       data: {
         base,
         filter,
-        isNarrowed: isNarrowed(filter),
+        chips: listWiderFilters(filter).map(({ name, filter: wider }) => ({
+          text: describeNarrowing(name, filter, cards, localization),
+          path: base + renderListQuery(wider, 1),
+        })),
         lines: customers.map((customer) => toLine(customer, base, localization, day)),
         countText: t.found({ count: pagination.count }),
         cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
@@ -311,19 +315,49 @@ export function renderName(
   return erased_at === null ? [first_name, last_name ?? ''].join(' ').trim() : erased;
 }
 
+/** Describes one of the filters, as the form calls it. */
+function describeNarrowing(
+  name: ReturnType<typeof listWiderFilters>[number]['name'],
+  filter: ListFilter,
+  cards: CardJson[],
+  { t: { customerPages, words }, locale }: Localization,
+): string {
+  const t = customerPages.list;
+  switch (name) {
+    case 'cardId':
+      return cards.find(({ id }) => id === filter.cardId)?.name ?? words.card;
+    case 'isNear':
+      return t.near;
+    case 'inactiveDays':
+      return `${t.active}: ${t.inactive({ days: filter.inactiveDays ?? 0 })}`;
+    case 'birthdayMonth':
+      return `${t.birthday} ${listMonths(locale)[(filter.birthdayMonth ?? 1) - 1]?.text ?? ''}`;
+  }
+}
+
 function toLine(
   customer: CustomerJson,
   base: string,
-  { t: { customerPages: t } }: Localization,
+  { t: { customerPages: t, counter } }: Localization,
   day: (time: Date) => string,
 ): CustomerLine {
   const { id, email, phone, customer_cards: cards } = customer;
   const changedAt = findLastChange(cards);
+  // Without the unit, which the heading of the column has.
+  const texts: Parameters<typeof describeBalance>[1] = {
+    stampsOf: ({ have, need }) => counter.outcome.of({ have, goal: need }),
+    stamps: t.person.stamps,
+  };
   return {
     path: `${base}/${id}`,
     name: renderName(customer, t.person.erased),
-    contact: [email, phone].filter((value) => value !== null),
-    cards: cards.map((card) => `${card.card_name}: ${describeBalance(card, t.person)}`),
+    contact: email ?? phone ?? '',
+    cards: cards.map((card) => ({
+      name: card.card_name,
+      balance: describeBalance(card, texts),
+      count: card.stamps_count,
+      full: card.stamps_count + card.stamps_remaining,
+    })),
     active: changedAt === null ? '' : day(changedAt),
   };
 }
