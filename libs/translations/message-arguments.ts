@@ -182,9 +182,9 @@ export type MessageArguments = {
   'numbers.returningShare': { share: string };
   'numbers.busiest': { hour: string; weekday: string };
   'overview.messages': { count: number };
-  'overview.rewards': { count: number };
   'overview.imports': { count: number };
   'overview.progress': { all: number; done: number };
+  'overview.stepsLeft': { count: number; steps: string };
   'transfers.noneWhy': { days: number };
   'transfers.detailsOf': { when: string };
   'transfers.importOf': { when: string };

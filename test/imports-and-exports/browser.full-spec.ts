@@ -74,13 +74,30 @@ describe('the overview', () => {
   it('leads the owner of a new store through what is left to set up', async () => {
     const at = await service.newStore();
     const page = await open('', { email: at.email, at });
-    await page.getByText('0 of').waitFor();
+    await page.getByText('1 of').waitFor();
     await expectGoodPage(page, 'overview-new');
     await enrol(at, { rewards: [5] });
     await page.reload();
-    expect(await page.locator('.steps .done').count()).toBe(3);
+    expect(await page.locator('.steps .done').count()).toBe(4);
     await page.getByRole('link', { name: 'Go Add your first location' }).click();
-    await page.waitForURL('**/locations');
+    await page.waitForURL('**/locations/new');
+    await page.context().close();
+  });
+
+  it('opens with the counter, the numbers and the last events', async () => {
+    const at = await service.newStore();
+    const { path } = await enrol(at, { rewards: [5] });
+    await at.stamp(path, 2);
+    await at.post(`${at.store}/locations`, { location: { name: 'Kiosk', address: 'Kai 2' } });
+    const page = await open('', { email: at.email, at });
+    await page.getByText('3 steps left: Add your logo, Print a poster, Invite your team').waitFor();
+    const headings = await page.locator('main h2').allTextContents();
+    expect(headings).toEqual(['Today', 'Last 30 days', 'Latest', 'All pages']);
+    expect(await page.locator('main a').first().textContent()).toContain('Open the counter');
+    expect(await page.locator('.timeline li').count()).toBeLessThanOrEqual(5);
+    await expectGoodPage(page, 'overview');
+    await page.setViewportSize(SIZES.desktop);
+    expect(await page.getByRole('heading', { name: 'All pages' }).isVisible()).toBe(false);
     await page.context().close();
   });
 
@@ -90,7 +107,7 @@ describe('the overview', () => {
     await service.execute(new CreateUser(cli, email, 'نور', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
     const page = await open('', { email });
-    await page.getByText('You are staff').waitFor();
+    await page.getByRole('link', { name: 'Open the counter' }).waitFor();
     expect(await page.locator('.figures, .steps').count()).toBe(0);
     for (const path of ['numbers', 'transfers']) {
       const response = await page.goto(`${PUBLIC_URL}/app/stores/${store.accountId}/${path}`);

@@ -20,7 +20,6 @@ export type NavigationEntry = {
 export type NavigationLink = {
   path: string;
   title: string;
-  about: string;
   group: NavigationGroup;
   icon: IconName;
   current: boolean;
@@ -76,10 +75,10 @@ export function listNavigationLinks(
   t: Translations,
 ): NavigationLink[] {
   return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, group, icon }) => {
-    const { title, about } = t.console.navigation[path];
+    const { title } = t.console.navigation[path];
     const full = `/app/stores/${accountId}/${path}`;
     const current = at === full || at.startsWith(`${full}/`);
-    return { path: full, title, about, group, icon, current };
+    return { path: full, title, group, icon, current };
   });
 }
 

@@ -2,7 +2,6 @@ import { Controller, Query } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
 import { loadPart } from '#platform/kernel/templates.js';
 import { StatisticsService } from '#loyalty/statistics/statistics.service.js';
-import { loadAsset } from '#web/pages/assets.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
 import { type PageResult, showPage } from '#web/pages/page-results.js';
@@ -23,6 +22,7 @@ import {
   type Tile,
   type Interval,
 } from './numbers-page.js';
+import { NUMBERS_STYLE } from './numbers-style.js';
 import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
 
@@ -51,7 +51,6 @@ type NumbersView = {
 loadPart('bar-chart', import.meta.url, './views/bar-chart.eta');
 loadPart('number-table', import.meta.url, './views/number-table.eta');
 const view = loadView<NumbersView>(import.meta.url, './views/numbers.eta');
-const STYLE = loadAsset(import.meta.url, './assets/numbers.css');
 
 const DAY_MS = 24 * 60 * 60_000;
 const WEEKS_MS = 11 * 7 * DAY_MS;
@@ -104,7 +103,7 @@ export class NumbersController {
     return showPage({
       view,
       title: `${t.numbers.title} · ${store.name}`,
-      styles: [STYLE],
+      styles: [NUMBERS_STYLE],
       data: {
         filters: buildFilters(choices, names, format),
         hasFilters: [choices.cardId, choices.locationId, choices.userId].some((id) => id !== null),

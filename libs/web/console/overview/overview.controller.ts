@@ -1,5 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
+import { NO_FILTER } from '#loyalty/history/history-query.js';
+import { StatisticsService } from '#loyalty/statistics/statistics.service.js';
 import { isAllowed } from '#identity/roles.js';
 import { loadAsset } from '#web/pages/assets.js';
 import {
@@ -13,26 +15,38 @@ import {
 import { loadView } from '#web/pages/view.js';
 import { type PageResult, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { NumbersFormat, type Tile } from '../numbers/numbers-page.js';
+import { Timeline, type TimelineLine } from '../customers/timeline.service.js';
+import {
+  buildChart,
+  NumbersFormat,
+  PERIODS,
+  type Chart,
+  type Tile,
+} from '../numbers/numbers-page.js';
+import { NUMBERS_STYLE } from '../numbers/numbers-style.js';
 import { EVERYTHING, TodaysNumbers } from '../numbers/todays-numbers.service.js';
 import { listSteps, type Step } from './steps.js';
 import { StoreSetup } from './store-setup.service.js';
 
-/** Something that waits for the user. @property page of the store */
-type Waiting = { text: string; why: string; page: string };
+/** Something that waits for the user. @property page of the menu @property below what follows the path of the page */
+type Waiting = { text: string; why: string; page: string; below: string };
 
 type OverviewView = {
-  role: string;
   /** Null: the user may not see numbers. */
-  today: { tiles: Tile[]; waiting: Waiting[] } | null;
-  /** Null: everything is set up, or the user cannot do it. */
-  setup: { steps: Step[]; progress: string; done: number; all: number } | null;
+  today: { tiles: Tile[]; chart: Chart; waiting: Waiting[] } | null;
+  /** Of the last events. Empty: there is none, or the user may not see them. */
+  latest: TimelineLine[];
+  /** Null: everything is set up, or the user cannot do it. @property left names the last few steps; empty: there are more */
+  setup: { steps: Step[]; progress: string; left: string; done: number; all: number } | null;
   /** Whether there is nothing to count yet. */
   isNew: boolean;
   services: string[];
 };
 
 const view = loadView<OverviewView>(import.meta.url, './views/overview.eta');
+const DAY_MS = 24 * 60 * 60_000;
+const LATEST = { after: null, limit: 5, showsCustomers: true };
+
 const STYLE = loadAsset(import.meta.url, './assets/overview.css');
 
 /** Shows what somebody wants to know about a store who opens it, as far as their role allows. */
@@ -41,6 +55,8 @@ export class OverviewController {
   constructor(
     private readonly setup: StoreSetup,
     private readonly numbers: TodaysNumbers,
+    private readonly statistics: StatisticsService,
+    private readonly timeline: Timeline,
   ) {}
 
   @GetPage('store.read')
@@ -49,21 +65,23 @@ export class OverviewController {
     @CurrentUser() { userId }: SignedInUser,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { overview: t, console } = localization.t;
+    const { overview: t } = localization.t;
     const maySeeNumbers = isAllowed(store.role, 'getStatistics');
     const maySetUp = isAllowed(store.role, 'store.settings');
-    const [today, setup] = await Promise.all([
+    const maySeeHistory = isAllowed(store.role, 'listHistory');
+    const [today, setup, latest] = await Promise.all([
       maySeeNumbers ? this.readToday(localization, store) : null,
       maySetUp ? this.readSetup(localization, userId, store) : null,
+      maySeeHistory ? this.timeline.list({ store, userId, localization }, NO_FILTER, LATEST) : null,
     ]);
     const isOwner = store.role === 'owner';
     return showPage({
       view,
       title: store.name,
-      styles: [STYLE],
+      styles: [NUMBERS_STYLE, STYLE],
       data: {
-        role: console.roles.yours[store.role],
         today,
+        latest: latest?.lines ?? [],
         setup,
         isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
@@ -77,17 +95,22 @@ export class OverviewController {
   ): Promise<OverviewView['today']> {
     const { overview: t } = localization.t;
     const format = new NumbersFormat(localization.locale);
-    const [{ tiles, totals }, { messages, imports }] = await Promise.all([
-      this.numbers.get(id, EVERYTHING, getNow(), format),
+    const now = getNow();
+    const { kind, days } = PERIODS.days;
+    const from = new Date(now.getTime() - days * DAY_MS);
+    const range = { ...EVERYTHING, interval: kind, from, to: null, breakdown: null };
+    const [{ tiles }, { series }, { messages, imports }] = await Promise.all([
+      this.numbers.get(id, EVERYTHING, now, format),
+      this.statistics.get(id, range, now),
       this.setup.countWaiting(id),
     ]);
-    const counts: [number, 'messages' | 'imports' | 'rewards', string, string?][] = [
+    const counts: [number, 'messages' | 'imports', string, string?][] = [
       [messages, 'messages', 'messages', '/links'],
       [imports, 'imports', 'transfers'],
-      [totals.unlocked_rewards, 'rewards', 'numbers'],
     ];
     return {
       tiles,
+      chart: buildChart(format.words.stamps, series, ({ stamps }) => stamps, kind, format),
       waiting: counts
         .filter(([count]) => count > 0)
         .map(([count, name, page, below = '']) => ({
@@ -104,11 +127,21 @@ export class OverviewController {
     userId: number,
     { id }: EnteredStore,
   ): Promise<OverviewView['setup']> {
-    const { t } = localization;
+    const { t, locale } = localization;
     const steps = listSteps(await this.setup.findSteps(userId, id), t.overview);
-    const done = steps.filter(({ isDone }) => isDone).length;
-    if (done === steps.length) return null;
-    const progress = t.overview.progress({ done, all: steps.length });
-    return { steps, progress, done, all: steps.length };
+    const open = steps.filter(({ isDone }) => !isDone);
+    if (open.length === 0) return null;
+    const all = steps.length;
+    const done = all - open.length;
+    const titles = new Intl.ListFormat(locale, { type: 'unit' }).format(
+      open.map(({ title }) => title),
+    );
+    return {
+      steps,
+      progress: t.overview.progress({ done, all }),
+      left: done > all / 2 ? t.overview.stepsLeft({ count: open.length, steps: titles }) : '',
+      done,
+      all,
+    };
   }
 }

@@ -1,0 +1,4 @@
+import { loadAsset } from '#web/pages/assets.js';
+
+/** Styles charts and tables of numbers. */
+export const NUMBERS_STYLE = loadAsset(import.meta.url, './assets/numbers.css');
