@@ -202,7 +202,7 @@ describe('an announcement that waits while customers are merged', () => {
     expect((await shop.store.post(erase)).status).toBe(204);
     expect(await release(shop, path)).toEqual([
       [silent.id, 'skipped', 'no_consent'],
-      [gone.id, 'skipped', 'erased'],
+      [gone.id, 'skipped', 'no_card'],
     ]);
     expect([willing, silent, gone, erased].map(countMails)).toEqual([0, 0, 0, 0]);
   });
