@@ -159,6 +159,7 @@ export type MessageArguments = {
   'customerPages.undo.about': { name: string; what: string; when: string };
   'customerPages.adjust.about': { card: string; name: string };
   'customerPages.adjust.now': { count: number };
+  'customerPages.adjust.save': { from: string; to: string };
   'customerPages.explain.balance': { count: number };
   'customerPages.merge.title': { name: string };
   'customerPages.merge.cardMoved': { count: number };

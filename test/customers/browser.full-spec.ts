@@ -85,9 +85,10 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     expect(await page.locator('main').textContent()).toContain('0 of 10 stamps');
     await follow(page, /^Adjust stamps/);
     await page.getByLabel('Number of stamps').fill('6');
-    await page.getByLabel('Reason').fill('Brought along from the paper card');
-    await press(page, 'Correct');
-    await page.getByText('The stamps are corrected.').waitFor();
+    await page.getByLabel('Another reason').check();
+    await page.getByLabel('Your reason').fill('Brought along from the paper card');
+    await press(page, javaScriptEnabled ? 'Save: 0 → 6' : 'Save');
+    await page.getByText('The stamps are adjusted.').waitFor();
     const main = (await page.locator('main').textContent()) ?? '';
     expect(main).toContain('6 of 10 stamps');
     expect(main).toContain('Brought along from the paper card');

@@ -66,6 +66,7 @@ import { WebhookViews } from './webhooks/webhook-views.service.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 loadPart('timeline', import.meta.url, './customers/views/timeline.eta');
+loadPart('reasons', import.meta.url, './customers/views/reasons.eta');
 for (const name of ['content', 'preview', 'reach', 'recipients']) {
   loadPart(`message-${name}`, import.meta.url, `./messages/views/message-${name}.eta`);
 }

@@ -31,25 +31,28 @@ import { linkToCustomer, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
 
+/** The reasons to choose from, the most frequent first. */
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
+const ADJUST_REASONS = ['forgotten', ...REASONS] as const;
 
 type CorrectionView = {
   about: string;
   action: string;
   back: string;
-};
+  reasons: readonly string[];
+} & Reason;
 
-type UndoView = CorrectionView & { reason: string; other: string; reasons: readonly string[] };
+/** The name of a reason, and what somebody typed in place of one. */
+type Reason = { reason: string; other: string };
 
-type AdjustView = CorrectionView & {
-  balance: string;
-  values: { direction: string; stamps: string; reason: string };
-};
+type Adjustment = Reason & { direction: string; stamps: string };
+
+type AdjustView = CorrectionView & Adjustment & { balance: string; count: string };
 
 export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
-const undoView = loadView<UndoView>(import.meta.url, './views/undo.eta');
+const undoView = loadView<CorrectionView>(import.meta.url, './views/undo.eta');
 const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
 
 /** Serves the pages that put a balance right: undo an entry, or add and take off stamps. */
@@ -85,17 +88,12 @@ export class CorrectionPagesController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { reasons } = localization.t.customerPages.undo;
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
-    const reason = form['reason'] ?? '';
-    const other = form['other'] ?? '';
-    const isPreset = reason !== 'other' && Object.hasOwn(reasons, reason);
+    const reason = readReason(form);
     const staffId = isAllowed(store.role, 'reverseCardEvent.any') ? undefined : user.userId;
     try {
-      const body = readFields(ReverseDto, {
-        reason: isPreset ? reasons[reason as keyof typeof reasons] : other,
-      });
+      const body = readFields(ReverseDto, { reason: renderReason(reason, localization) });
       await this.commands.execute(
         new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
       );
@@ -104,7 +102,7 @@ export class CorrectionPagesController {
         error instanceof ForbiddenError
           ? { fields: {}, text: localization.t.customerPages.tooLate }
           : describeRejection(error, localization);
-      return this.showUndo(localization, store, user, path, { reason, other, errors });
+      return this.showUndo(localization, store, user, path, { ...reason, errors });
     }
     return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
   }
@@ -116,7 +114,10 @@ export class CorrectionPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     return this.renderForm(localization, store, path, {
-      values: { direction: 'add', stamps: '1', reason: '' },
+      direction: 'add',
+      stamps: '1',
+      reason: ADJUST_REASONS[0],
+      other: '',
     });
   }
 
@@ -125,24 +126,26 @@ export class CorrectionPagesController {
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param() path: CardParameters,
-    @Body() { direction = 'add', stamps = '', reason = '' }: Form,
+    @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    const { direction = 'add', stamps = '' } = form;
+    const reason = readReason(form);
     try {
       // What is no number from 1 is refused by the field.
       const count = /^[1-9]\d{0,6}$/.test(stamps.trim()) ? Number(stamps) : 0;
       const body = readFields(AdjustDto, {
         stamps: direction === 'remove' ? -count : count,
-        reason,
+        reason: renderReason(reason, localization),
       });
       const correction = { stamps: body.stamps, reason: body.reason, externalRef: null };
       await this.commands.execute(new AdjustCustomerCard(context, ids, correction));
     } catch (error) {
       const errors = describeRejection(error, localization);
-      const values = { direction, stamps, reason };
-      return this.renderForm(localization, store, path, { values, errors });
+      const values = { direction, stamps, ...reason };
+      return this.renderForm(localization, store, path, { ...values, errors });
     }
     return redirectTo(`${buildCustomerPath(store, customerId)}?done=corrected`);
   }
@@ -152,7 +155,7 @@ export class CorrectionPagesController {
     store: EnteredStore,
     { userId }: SignedInUser,
     path: EventParameters,
-    { errors, ...state }: Pick<UndoView, 'reason' | 'other'> & Rejectable,
+    { errors, ...state }: Reason & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.undo;
@@ -184,7 +187,7 @@ export class CorrectionPagesController {
     localization: Localization,
     store: EnteredStore,
     path: CardParameters,
-    { errors, ...state }: Pick<AdjustView, 'values'> & Rejectable,
+    { errors, ...state }: Adjustment & Rejectable,
   ): Promise<PageResult> {
     const { t: translations } = localization;
     const t = translations.customerPages.adjust;
@@ -201,12 +204,25 @@ export class CorrectionPagesController {
       data: {
         about: t.about({ name, card: card.card_name }),
         balance: t.now({ count: card.stamps_count }),
+        count: String(card.stamps_count),
+        reasons: ADJUST_REASONS,
         action: `${buildCardPath(store, ids)}/adjust`,
         back: buildCustomerPath(store, card.customer_id),
         ...state,
       },
     });
   }
+}
+
+function readReason({ reason = '', other = '' }: Form): Reason {
+  return { reason, other };
+}
+
+/** Renders a reason for the history, in the words of its form. */
+function renderReason({ reason, other }: Reason, { t }: Localization): string {
+  const { reasons } = t.customerPages.undo;
+  const isPreset = reason !== 'other' && Object.hasOwn(reasons, reason);
+  return isPreset ? reasons[reason as keyof typeof reasons] : other;
 }
 
 export function parseCardParameters(path: CardParameters): CardPath {

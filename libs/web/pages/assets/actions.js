@@ -48,6 +48,19 @@ for (const button of document.querySelectorAll('[data-reveal]')) {
   });
 }
 
+// The button that saves a correction says what it leads to.
+for (const button of document.querySelectorAll('[data-change]')) {
+  const { form, dataset, textContent: label } = button;
+  const show = () => {
+    const { direction, stamps } = form.elements;
+    const change = direction.value === 'remove' ? -stamps.valueAsNumber : stamps.valueAsNumber;
+    const to = Number(dataset.from) + change;
+    button.textContent = to >= 0 ? dataset.change.replace('%', to) : label;
+  };
+  form.addEventListener('input', show);
+  show();
+}
+
 // Where a password renews the session, a second click would arrive with the cookie that the first one has replaced.
 const forms = [...document.querySelectorAll('form')].filter((form) =>
   form.querySelector('input[type=password]'),
