@@ -176,9 +176,10 @@ export type MessageArguments = {
   'webhookPages.replay.zone': { timeZone: string };
   'numbers.lastWeek': { count: number; weekday: string };
   'numbers.lastWeekByNow': { byNow: number; count: number; weekday: string };
-  'numbers.chart': { max: number; total: number; what: string; when: string };
+  'numbers.chart': { max: number; total: string; what: string; when: string };
   'numbers.chartEmpty': { what: string };
   'numbers.total': { count: number };
+  'numbers.weekly': { count: number };
   'numbers.max': { count: number };
   'numbers.returningShare': { share: string };
   'numbers.busiest': { hour: string; weekday: string };

@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { buildChart, buildHeat, buildTable, NumbersFormat, sumHours } from './numbers-page.js';
+import {
+  buildChart,
+  buildCustomersChart,
+  buildHeat,
+  buildTable,
+  NumbersFormat,
+  sumHours,
+} from './numbers-page.js';
 
 const format = new NumbersFormat('de');
 const interval = (start: string, stamps: number) => ({
@@ -27,6 +34,16 @@ describe('a chart', () => {
     const chart = buildChart('Stempel', series, () => 0, 'day', format);
     expect([chart.summary, chart.peak]).toEqual(['Stempel: keine', '']);
   });
+});
+
+it('a chart of customers says how many come in a week that is over', () => {
+  const weeks = [200, 181, 7].map((count) => ({
+    ...interval('2026-03-02', 0),
+    active_customers: count,
+  }));
+  const { total, summary } = buildCustomersChart(weeks, format);
+  expect(total).toBe('im Schnitt 191 pro Woche');
+  expect(summary).toBe('Kunden: im Schnitt 191 pro Woche, die meisten (200) am 2. März');
 });
 
 it('the table has the latest day first', () => {

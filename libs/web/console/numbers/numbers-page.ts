@@ -121,20 +121,31 @@ export function buildChart(
   format: NumbersFormat,
 ): Chart {
   const values = series.map(value);
-  return describeChart(title, drawBars({ values: [values] }), series, values, kind, format);
+  const total = format.t.total({ count: sum(values) });
+  return describeChart(title, total, drawBars({ values: [values] }), series, values, kind, format);
 }
 
-/** Builds a chart of the customers of each interval: those who had been here before below the others. */
-export function buildCustomersChart(series: Interval[], kind: Kind, format: NumbersFormat): Chart {
+/**
+ * Builds a chart of the customers of each week: those who had been here before below the others. Whoever came in two
+ * weeks is in both, so that their sum is no number of people: it says the average of the weeks that are over.
+ */
+export function buildCustomersChart(series: Interval[], format: NumbersFormat): Chart {
   const returning = series.map(({ returning_customers: count }) => count);
   const all = series.map(({ active_customers: count }) => count);
   const first = all.map((count, i) => count - (returning[i] ?? 0));
   const bars = drawBars({ values: [returning, first] });
-  return describeChart(format.words.customers, bars, series, all, kind, format);
+  const over = all.length > 1 ? all.slice(0, -1) : all;
+  const average = format.t.weekly({ count: Math.round(sum(over) / Math.max(1, over.length)) });
+  return describeChart(format.words.customers, average, bars, series, all, 'week', format);
+}
+
+function sum(values: number[]): number {
+  return values.reduce((all, value) => all + value, 0);
 }
 
 function describeChart(
   title: string,
+  total: string,
   bars: BarPaths,
   series: Interval[],
   values: number[],
@@ -142,13 +153,12 @@ function describeChart(
   format: NumbersFormat,
 ): Chart {
   const { t } = format;
-  const total = values.reduce((sum, value) => sum + value, 0);
   const peakStart = series[values.indexOf(bars.max)]?.start;
   const places = [0, Math.floor((series.length - 1) / 2), series.length - 1];
   return {
     ...bars,
     title,
-    total: t.total({ count: total }),
+    total,
     peak: bars.max === 0 ? '' : t.max({ count: bars.max }),
     summary:
       bars.max === 0 || peakStart === undefined

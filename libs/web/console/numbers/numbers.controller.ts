@@ -159,7 +159,7 @@ export class NumbersController {
         buildChart(t.newCustomers, series, ({ new_customers: count }) => count, kind, format),
       ],
       table: buildTable(series, kind, format),
-      customers: buildCustomersChart(byWeek.series, 'week', format),
+      customers: buildCustomersChart(byWeek.series, format),
       customersTable: {
         head: [t.week, format.words.customers, t.cameBefore],
         rows: byWeek.series
