@@ -146,7 +146,7 @@ describe('the designer of cards', () => {
       leaving.push(dialog.type());
       void dialog.dismiss();
     });
-    const link = page.locator('p.row').getByRole('link').first();
+    const link = page.locator('.breadcrumb').getByRole('link');
     await link.click({ noWaitAfter: true });
     await eventually(
       () => leaving,
