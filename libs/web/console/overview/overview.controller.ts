@@ -101,7 +101,7 @@ export class OverviewController {
     const range = { ...EVERYTHING, interval: kind, from, to: null, breakdown: null };
     const [{ tiles }, { series }, { messages, imports }] = await Promise.all([
       this.numbers.get(id, EVERYTHING, now, format),
-      this.statistics.get(id, range, now),
+      this.statistics.getOfRange(id, range, now),
       this.setup.countWaiting(id),
     ]);
     const counts: [number, 'messages' | 'imports', string, string?][] = [
