@@ -38,6 +38,7 @@ describe('findBreadcrumb', () => {
   it.each([
     ['/app/stores/7/tokens/3/revoke', '/app/stores/7/tokens', 'API tokens'],
     ['/app/stores/7/tokens', '/app/stores/7', 'Overview'],
+    ['/app/stores/7/messages/rules', '/app/stores/7', 'Overview'],
     ['/app/stores/7/elsewhere', '/app/stores/7', 'Overview'],
   ])('leads from %s to %s', (at, path, text) => {
     expect(find(at)).toEqual({ path, text });

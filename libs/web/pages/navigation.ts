@@ -14,15 +14,18 @@ export type NavigationEntry = {
   icon: IconName;
   /** The operation that a role must allow to see the page. */
   operation: Operation;
+  /** Where the page is one of several tabs, their paths below that of the entry. */
+  tabs?: readonly string[];
 };
 
-/** An entry of a menu. @property path from the root of the service */
+/** An entry of a menu. @property path from the root of the service @property isShown whether it or a tab is the current page */
 export type NavigationLink = {
   path: string;
   title: string;
   group: NavigationGroup;
   icon: IconName;
   current: boolean;
+  isShown: boolean;
 };
 
 /** A part of the menu. @property path of its first page, as is the icon @property title of its only page, or its own */
@@ -48,7 +51,13 @@ type BreadcrumbFrame = {
 export const NAVIGATION: readonly NavigationEntry[] = [
   { path: 'counter', group: 'counter', icon: 'scan-qr-code', operation: 'counter.use' },
   { path: 'customers', group: 'customers', icon: 'users', operation: 'listCustomers' },
-  { path: 'messages', group: 'customers', icon: 'mail', operation: 'outbox.read' },
+  {
+    path: 'messages',
+    group: 'customers',
+    icon: 'mail',
+    operation: 'outbox.read',
+    tabs: ['announcements', 'rules', 'settings', 'links'],
+  },
   { path: 'transfers', group: 'customers', icon: 'arrow-down-up', operation: 'listImports' },
   { path: 'cards', group: 'cards', icon: 'wallet-cards', operation: 'listCards' },
   { path: 'posters', group: 'cards', icon: 'printer', operation: 'listPosters' },
@@ -74,11 +83,13 @@ export function listNavigationLinks(
   at: string,
   t: Translations,
 ): NavigationLink[] {
-  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, group, icon }) => {
+  return NAVIGATION.filter(({ operation }) => may(operation)).map((entry) => {
+    const { path, group, icon, tabs = [] } = entry;
     const { title } = t.console.navigation[path];
     const full = `/app/stores/${accountId}/${path}`;
     const current = at === full || at.startsWith(`${full}/`);
-    return { path: full, title, group, icon, current };
+    const isShown = at === full || tabs.some((tab) => at === `${full}/${tab}`);
+    return { path: full, title, group, icon, current, isShown };
   });
 }
 
@@ -115,5 +126,5 @@ export function findBreadcrumb(
   const home = { path: `/app/stores/${store.id}`, text: t.console.overview };
   if (at === home.path) return null;
   const entry = links.find(({ current }) => current);
-  return entry && entry.path !== at ? { path: entry.path, text: entry.title } : home;
+  return entry && !entry.isShown ? { path: entry.path, text: entry.title } : home;
 }
