@@ -262,6 +262,7 @@ it(
       }
       for (const path of [base, `${base}/customers`, `${base}/cards`])
         expect([path, (await browser.get(path)).status]).toEqual([path, 200]);
+      expect((await browser.get(base)).text).toContain('The history cannot be reached right now');
     } finally {
       await api.stop();
       await line.close().catch(() => undefined);

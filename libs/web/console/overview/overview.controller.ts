@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
+import { EventStoreUnavailableError } from '#platform/kernel/errors.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { StatisticsService } from '#loyalty/statistics/statistics.service.js';
 import { isAllowed } from '#identity/roles.js';
@@ -15,7 +16,7 @@ import {
 import { loadView } from '#web/pages/view.js';
 import { type PageResult, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
-import { Timeline, type TimelineLine } from '../customers/timeline.service.js';
+import { Timeline, type TimelineLine, type TimelineReader } from '../customers/timeline.service.js';
 import {
   buildChart,
   NumbersFormat,
@@ -34,8 +35,8 @@ type Waiting = { text: string; why: string; page: string; below: string };
 type OverviewView = {
   /** Null: the user may not see numbers. */
   today: { tiles: Tile[]; chart: Chart; waiting: Waiting[] } | null;
-  /** Of the last events. Empty: there is none, or the user may not see them. */
-  latest: TimelineLine[];
+  /** Of the last events. Empty: there is none, or the user may not see them. Null: the history cannot be reached. */
+  latest: TimelineLine[] | null;
   /** Null: everything is set up, or the user cannot do it. @property left names the last few steps; empty: there are more */
   setup: { steps: Step[]; progress: string; left: string; done: number; all: number } | null;
   /** Whether there is nothing to count yet. */
@@ -72,7 +73,7 @@ export class OverviewController {
     const [today, setup, latest] = await Promise.all([
       maySeeNumbers ? this.readToday(localization, store) : null,
       maySetUp ? this.readSetup(localization, userId, store) : null,
-      maySeeHistory ? this.timeline.list({ store, userId, localization }, NO_FILTER, LATEST) : null,
+      maySeeHistory ? this.readLatest({ store, userId, localization }) : [],
     ]);
     const isOwner = store.role === 'owner';
     return showPage({
@@ -81,7 +82,7 @@ export class OverviewController {
       styles: [NUMBERS_STYLE, STYLE],
       data: {
         today,
-        latest: latest?.lines ?? [],
+        latest,
         setup,
         isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
@@ -120,6 +121,16 @@ export class OverviewController {
           below,
         })),
     };
+  }
+
+  /** Without the event store, the rest of the page is of use still. */
+  private async readLatest(reader: TimelineReader): Promise<OverviewView['latest']> {
+    try {
+      return (await this.timeline.list(reader, NO_FILTER, LATEST)).lines;
+    } catch (error) {
+      if (error instanceof EventStoreUnavailableError) return null;
+      throw error;
+    }
   }
 
   private async readSetup(
