@@ -18,9 +18,14 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.ByteBuffer;
 import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
 import java.security.MessageDigest;
+import java.security.Signature;
+import java.security.SignatureException;
+import java.security.spec.X509EncodedKeySpec;
 import java.time.Instant;
 import java.util.Base64;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -51,21 +56,47 @@ public class Receiver {
         System.out.println("handled " + id + " " + json.length() + " characters");
     }
 
+    /** Takes a secret (whsec_…) or a public key (whpk_…). */
     static boolean verify(String secret, String id, String timestamp, String signatures, byte[] body)
             throws GeneralSecurityException {
         if (!timestamp.matches("\\d{1,12}")) return false;
         long age = Instant.now().getEpochSecond() - Long.parseLong(timestamp);
         if (Math.abs(age) > TOLERANCE_SECONDS) return false;
-        Mac mac = Mac.getInstance("HmacSHA256");
-        mac.init(new SecretKeySpec(Base64.getDecoder().decode(secret.replaceFirst("^whsec_", "")), "HmacSHA256"));
-        mac.update((id + "." + timestamp + ".").getBytes(StandardCharsets.UTF_8));
-        byte[] expected = ("v1," + Base64.getEncoder().encodeToString(mac.doFinal(body))).getBytes(StandardCharsets.UTF_8);
+        byte[] key = Base64.getDecoder().decode(secret.replaceFirst("^wh(sec|pk)_", ""));
+        byte[] head = (id + "." + timestamp + ".").getBytes(StandardCharsets.UTF_8);
         boolean matches = false;
-        for (String signature : signatures.split(" ")) {
-            // Takes the same time wherever they differ.
-            matches |= MessageDigest.isEqual(expected, signature.getBytes(StandardCharsets.UTF_8));
+        for (String one : signatures.split(" ")) {
+            byte[] signature;
+            try {
+                signature = Base64.getDecoder().decode(one.replaceFirst("^v1a?,", ""));
+            } catch (IllegalArgumentException notBase64) {
+                continue;
+            }
+            if (secret.startsWith("whpk_")) {
+                matches |= one.startsWith("v1a,") && isSigned(key, signature, head, body);
+            } else {
+                Mac mac = Mac.getInstance("HmacSHA256");
+                mac.init(new SecretKeySpec(key, "HmacSHA256"));
+                mac.update(head);
+                // Takes the same time wherever they differ.
+                matches |= one.startsWith("v1,") && MessageDigest.isEqual(mac.doFinal(body), signature);
+            }
         }
         return matches;
+    }
+
+    static boolean isSigned(byte[] publicKey, byte[] signature, byte[]... parts) throws GeneralSecurityException {
+        // What precedes the 32 bytes of an Ed25519 key in DER (RFC 8410).
+        String der = "302a300506032b6570032100" + HexFormat.of().formatHex(publicKey);
+        var spec = new X509EncodedKeySpec(HexFormat.of().parseHex(der));
+        Signature verifier = Signature.getInstance("Ed25519");
+        verifier.initVerify(KeyFactory.getInstance("Ed25519").generatePublic(spec));
+        for (byte[] part : parts) verifier.update(part);
+        try {
+            return verifier.verify(signature);
+        } catch (SignatureException notASignature) {
+            return false;
+        }
     }
 
     static int receive(HttpExchange exchange) throws Exception {

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"crypto/ed25519"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -53,21 +54,31 @@ func handle(event Event) error {
 	return nil
 }
 
+// Takes a secret (whsec_…) or a public key (whpk_…).
 func verify(secret, id, timestamp, signatures string, body []byte) bool {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > 5*time.Minute {
 		return false
 	}
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil {
+	kind, encodedKey, _ := strings.Cut(secret, "_")
+	key, err := base64.StdEncoding.DecodeString(encodedKey)
+	if err != nil || kind == "whpk" && len(key) != ed25519.PublicKeySize {
 		return false
 	}
+	signed := append([]byte(id+"."+timestamp+"."), body...)
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(id + "." + timestamp + "."))
-	mac.Write(body)
-	expected := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
-	for _, signature := range strings.Fields(signatures) {
-		if hmac.Equal([]byte(expected), []byte(signature)) {
+	mac.Write(signed)
+	expected := mac.Sum(nil)
+	for _, one := range strings.Fields(signatures) {
+		version, encoded, _ := strings.Cut(one, ",")
+		signature, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			continue
+		}
+		if kind == "whpk" && version == "v1a" && ed25519.Verify(key, signed, signature) {
+			return true
+		}
+		if kind == "whsec" && version == "v1" && hmac.Equal(expected, signature) {
 			return true
 		}
 	}

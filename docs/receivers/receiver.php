@@ -20,16 +20,23 @@ function handle(array $event): void
     echo "handled {$event['id']} {$event['type']}\n";
 }
 
+/** Takes a secret (whsec_…) or a public key (whpk_…). */
 function verify(string $secret, string $id, string $timestamp, string $signatures, string $body): bool
 {
     if (!ctype_digit($timestamp) || abs(time() - (int) $timestamp) > TOLERANCE_SECONDS) {
         return false;
     }
-    $key = base64_decode(substr($secret, strlen('whsec_')), true);
-    $mac = hash_hmac('sha256', "$id.$timestamp.$body", $key, true);
-    $expected = 'v1,' . base64_encode($mac);
-    foreach (explode(' ', $signatures) as $signature) {
-        if (hash_equals($expected, $signature)) {
+    [$kind, $encodedKey] = explode('_', $secret, 2);
+    $key = base64_decode($encodedKey, true);
+    $signed = "$id.$timestamp.$body";
+    foreach (explode(' ', $signatures) as $one) {
+        [$version, $encoded] = explode(',', $one, 2) + ['', ''];
+        $signature = (string) base64_decode($encoded, true);
+        $isValid = $kind === 'whpk'
+            ? $version === 'v1a' && strlen($signature) === SODIUM_CRYPTO_SIGN_BYTES
+                && sodium_crypto_sign_verify_detached($signature, $signed, $key)
+            : $version === 'v1' && hash_equals(hash_hmac('sha256', $signed, $key, true), $signature);
+        if ($isValid) {
             return true;
         }
     }

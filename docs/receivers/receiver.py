@@ -1,4 +1,5 @@
 """A whole receiver of Inkpad's webhooks, for Python 3.9 or newer, without any package.
+A public key needs one: pip install cryptography
 
     WEBHOOK_SECRET=whsec_… python3 receiver.py
 
@@ -9,6 +10,7 @@ database it is one statement:
 """
 
 import base64
+import binascii
 import hashlib
 import hmac
 import json
@@ -39,13 +41,29 @@ def handle(event: dict) -> None:
 
 
 def verify(secret: str, id: str, timestamp: str, signatures: str, body: bytes) -> bool:
+    """Takes a secret (whsec_…) or a public key (whpk_…)."""
     if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > 300:
         return False
-    key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{id}.{timestamp}.".encode() + body
+    if secret.startswith("whpk_"):
+        return any(is_signed(secret, one, signed) for one in signatures.split(" "))
+    key = base64.b64decode(secret.removeprefix("whsec_"))
     digest = hmac.new(key, signed, hashlib.sha256).digest()
     expected = b"v1," + base64.b64encode(digest)
     return any(hmac.compare_digest(expected, one.encode()) for one in signatures.split(" "))
+
+
+def is_signed(public_key: str, signature: str, signed: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    version, _, encoded = signature.partition(",")
+    raw = base64.b64decode(public_key.removeprefix("whpk_"))
+    try:
+        Ed25519PublicKey.from_public_bytes(raw).verify(base64.b64decode(encoded), signed)
+        return version == "v1a"
+    except (InvalidSignature, binascii.Error):
+        return False
 
 
 def store(id: str, body: bytes) -> bool:

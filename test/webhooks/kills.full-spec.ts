@@ -95,7 +95,7 @@ describe('webhooks', () => {
 });
 
 describe('webhook deliveries', () => {
-  it('send each type of event of a card signed, in order, and with the fields in docs/webhooks.md', async () => {
+  it('send each type of event of a card signed, in order, and with its documented fields', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { secret } = await subscribe(store, receiver, { events: CUSTOMER_EVENTS });

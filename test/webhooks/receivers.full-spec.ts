@@ -1,20 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/jest/eventually.js';
-import { findFreePort, startCommand, type Program } from '../support/services/program.js';
+import { prepareReceiver, RECEIVERS, startReceiver } from '../support/guides/receivers.js';
+import { findFreePort, type Program } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -22,44 +12,7 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 /** Runs the receivers of docs/receivers unchanged, behind a real dispatcher. */
 
 const SLOW = 300_000;
-const RECEIVERS = resolve('docs/receivers');
 const SECRET = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
-
-type Language = {
-  file: string;
-  /** The Debian package that has the program. */
-  debian: string;
-  prepare?: string[];
-  receive: (port: number) => string[];
-  /** The command of a second process that handles the events, where there is one. */
-  work?: string[];
-};
-
-const LANGUAGES: Record<string, Language> = {
-  'Node.js': {
-    file: 'receiver.mjs',
-    debian: 'nodejs',
-    receive: () => [process.execPath, 'receiver.mjs'],
-  },
-  Python: { file: 'receiver.py', debian: 'python3', receive: () => ['python3', 'receiver.py'] },
-  Go: {
-    file: 'receiver.go',
-    debian: 'golang-go',
-    prepare: ['go', 'build', '-o', 'receiver', 'receiver.go'],
-    receive: () => ['./receiver'],
-  },
-  Java: {
-    file: 'Receiver.java',
-    debian: 'default-jdk-headless',
-    receive: () => ['java', 'Receiver.java'],
-  },
-  PHP: {
-    file: 'receiver.php',
-    debian: 'php-cli',
-    receive: (port) => ['php', '-S', `127.0.0.1:${port}`, 'receiver.php'],
-    work: ['php', 'receiver.php'],
-  },
-};
 
 let service: Service;
 let dispatcher: Program;
@@ -81,55 +34,22 @@ afterAll(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 }, SLOW);
 
-describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) => {
+describe.each(Object.entries(RECEIVERS))('the receiver in %s', (name, language) => {
   let folder: string;
   let port: number;
   let url: string;
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'inkpad-receiver-'));
+    folder = prepareReceiver(language);
     folders.push(folder);
-    copyFileSync(join(RECEIVERS, language.file), join(folder, language.file));
-    mkdirSync(join(folder, 'node_modules'));
-    symlinkSync(
-      resolve('node_modules/standardwebhooks'),
-      join(folder, 'node_modules/standardwebhooks'),
-    );
-    const [program = ''] = language.receive(0);
-    const [first = program, ...rest] = language.prepare ?? [program, '--version'];
-    const result = spawnSync(first, rest, { cwd: folder, encoding: 'utf8' });
-    if (
-      result.error &&
-      'code' in result.error &&
-      result.error.code === 'ENOENT' &&
-      !program.startsWith('.')
-    ) {
-      throw new Error(`${first} is missing: apt-get install ${language.debian}`);
-    }
-    if (language.prepare && result.status !== 0) throw new Error(result.stderr);
     port = await findFreePort();
     url = `http://127.0.0.1:${port}/hooks`;
   }, SLOW);
 
   /** Starts the processes of the receiver. @returns a function that reads their output */
   async function start(secret: string): Promise<() => string> {
-    const environment = {
-      HOME: folder,
-      WEBHOOK_SECRET: secret,
-      PORT: String(port),
-      EVENTS_DIR: join(folder, 'events'),
-    };
-    const commands = [language.receive(port), ...(language.work ? [language.work] : [])];
-    const programs = commands.map((command) => startCommand(command, environment, { cwd: folder }));
+    const programs = await startReceiver(language, folder, { secret, port });
     runningPrograms.push(...programs);
-    await eventually(
-      () =>
-        fetch(url).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      (status) => status > 0,
-    );
     return () => programs.map(({ output }) => output()).join('');
   }
 

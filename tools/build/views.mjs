@@ -65,7 +65,9 @@ export function listGuides(root) {
 export function listReceivers(root) {
   const full = path.join(root, receivers);
   if (!fs.existsSync(full)) return [];
-  const names = fs.readdirSync(full).filter((name) => /[.](java|go|mjs|php|py)$/.test(name));
+  const names = fs
+    .readdirSync(full)
+    .filter((name) => /[.](cs|go|java|mjs|php|pl|py|rb|sh)$/.test(name));
   return names.sort().map((name) => `${receivers}/${name}`);
 }
 

@@ -10,7 +10,7 @@ import {
 
 /** Lists the operations of the OpenAPI document as the reference shows them and the search finds them. */
 
-type Media = { schema?: Schema; example?: unknown };
+type Media = { schema?: Schema; example?: unknown; examples?: { envelope: { value: unknown } } };
 type Parameter = {
   name: string;
   in: string;
@@ -48,7 +48,9 @@ export type Operation = {
   /** The anchor on the page of the reference and on that of Scalar. */
   anchor: string;
   method: string;
+  /** Of an event, which Inkpad sends to receivers, its type. */
   path: string;
+  isEvent: boolean;
   summary: string;
   description: string;
   parameters: (Field & { in: string })[];
@@ -69,10 +71,15 @@ export type OperationGroup = {
 };
 
 export function listOperationGroups(document: OpenApiDocument): OperationGroup[] {
-  const all = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const events = (document['webhooks'] ?? {}) as OpenApiDocument['paths'];
+  const all = Object.entries({ ...document.paths, ...events }).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, value]) => {
       const operation = value as unknown as DocumentedOperation;
-      return { tag: operation.tags[0], operation: toOperation(document, method, path, operation) };
+      const isEvent = Object.hasOwn(events, path);
+      return {
+        tag: operation.tags[0],
+        operation: { ...toOperation(document, method, path, operation), isEvent },
+      };
     }),
   );
   const tags = document['tags'] as { name: string; description: string }[];
@@ -96,7 +103,7 @@ function toOperation(
   method: string,
   path: string,
   operation: DocumentedOperation,
-): Operation {
+): Omit<Operation, 'isEvent'> {
   const { operationId: id, tags, summary, description = '', responses } = operation;
   const parameters = (operation.parameters ?? []).map((parameter) =>
     resolve<Parameter>(document, parameter),
@@ -161,12 +168,12 @@ function toBody(
 ): Body | null {
   const [type, media] = Object.entries(content)[0] ?? [];
   if (type === undefined || media === undefined) return null;
-  const schema = media.schema ?? {};
+  const { schema = {}, example = media.examples?.envelope.value } = media;
   return {
     type,
     description,
     fields: listFields(document, schema),
-    example: media.example === undefined ? null : JSON.stringify(media.example, null, 2),
+    example: example === undefined ? null : JSON.stringify(example, null, 2),
     isList: resolveSchema(document, schema).type === 'array',
   };
 }

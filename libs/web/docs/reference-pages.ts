@@ -17,7 +17,6 @@ const SCALAR = `${REFERENCE}/try`;
 
 const operations = loadView<{
   groups: readonly OperationGroup[];
-  events: string[];
   address: string;
   text: ReferenceText;
   highlight: typeof highlightSample;
@@ -69,9 +68,8 @@ export function serveReference(
     body: JSON.stringify(getSource().reference),
   }));
   serveOperations(server, root, REFERENCE, () => {
-    const { reference, groups, config } = getSource();
-    const events = Object.keys(reference['webhooks'] as object);
-    return { text: TEXT, groups, events, config };
+    const { groups, config } = getSource();
+    return { text: TEXT, groups, config };
   });
   serveScalar(server, root);
 }
@@ -85,14 +83,13 @@ export function serveAdminReference(
   const root = getRootPath(config);
   serveOperations(server, root, ADMIN_REFERENCE, () => {
     const groups = listOperationGroups(createReferenceDocument(getDocument(), root));
-    return { text: ADMIN_TEXT, groups, events: [], config };
+    return { text: ADMIN_TEXT, groups, config };
   });
 }
 
 type OperationsPage = {
   text: ReferenceText;
   groups: readonly OperationGroup[];
-  events: string[];
   config: Config;
 };
 
@@ -113,12 +110,11 @@ function serveOperations(
 function renderOperations(
   root: string,
   at: string,
-  { text, groups, events, config }: OperationsPage,
+  { text, groups, config }: OperationsPage,
 ): string {
   const html = operations(
     {
       groups,
-      events,
       text,
       address: config.publicUrl,
       highlight: highlightSample,

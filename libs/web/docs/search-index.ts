@@ -29,7 +29,7 @@ export type SearchSources = {
 
 /**
  * Indexes each section of each guide, each operation with its parameters and fields, each error code, each rule and each
- * file. Events are sections of a guide.
+ * file. Each event is among the operations.
  */
 export function createSearchIndex(sources: SearchSources): SearchEntry[] {
   const { guides, menu, groups, errors, files } = sources;
@@ -76,12 +76,13 @@ function toRuleEntries({ path, rules }: Guide): SearchEntry[] {
 }
 
 function toOperationEntry(operation: Operation, tag: string): SearchEntry {
-  const { id, anchor, method, path, summary, description, parameters, body, success } = operation;
+  const { id, anchor, method, path, isEvent, summary, description, parameters, body, success } =
+    operation;
   const names = [...parameters, ...(body?.fields ?? [])].map(({ name }) => name);
   const fields = (success.body?.fields ?? []).map(({ name }) => name);
   return {
-    title: summary,
-    about: `${method} ${path}`,
+    title: isEvent ? path : summary,
+    about: isEvent ? `Event: ${summary}` : `${method} ${path}`,
     path: `/docs/reference#${anchor}`,
     names: listWords([id, ...names]),
     text: `${tag} ${description} ${listWords(fields)}`,

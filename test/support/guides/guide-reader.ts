@@ -189,15 +189,17 @@ export class GuideReader {
       program === 'go'
         ? buildGoFile(file, folder)
         : [program === 'python' ? python : program, ...rest];
-    this.background = startCommand(command, this.environment, { cwd: folder });
-    const url = `http://localhost:${instead['8787']}/`;
+    const port = String(instead['8787']);
+    this.background = startCommand(command, { ...this.environment, PORT: port }, { cwd: folder });
+    const url = `http://localhost:${port}/hooks`;
     await eventually(
       () =>
         fetch(url, { method: 'POST' }).then(
           ({ status }) => status,
           () => 0,
         ),
-      (status) => status === 404,
+      // It is not signed.
+      (status) => status === 401,
     );
   }
 
