@@ -72,6 +72,48 @@ it('SmtpClient knows that an e-mail has not arrived which it had not begun', asy
   expect(await client.send('1', MAIL, cut.signal)).not.toHaveProperty('mayHaveArrived');
 });
 
+it('SmtpClient sends one e-mail after another over one connection, and several at once over one each', async () => {
+  const pooled = createClient();
+  const { connectionCount } = server;
+  const { signal } = new AbortController();
+  for (const id of ['1', '2', '3'])
+    expect(await pooled.send(id, MAIL, signal)).toEqual({ kind: 'sent' });
+  expect(server.connectionCount - connectionCount).toBe(1);
+  const release = server.holdRecipients();
+  const named = server.named;
+  const sending = ['1', '2', '3'].map((id) => pooled.send(id, MAIL, signal));
+  await eventually(
+    () => server.named - named,
+    (count) => count === 3,
+  );
+  release();
+  for (const outcome of await Promise.all(sending)) expect(outcome).toEqual({ kind: 'sent' });
+  expect(server.connectionCount - connectionCount).toBe(3);
+});
+
+it('SmtpClient sends nothing more over a connection over which a text was cut', async () => {
+  const pooled = createClient();
+  const { signal } = new AbortController();
+  const { connectionCount, received } = server;
+  const receivedCount = received.length;
+  expect(await pooled.send('1', MAIL, signal)).toEqual({ kind: 'sent' });
+  expect(await pooled.send('2', MAIL, signal, () => false)).toMatchObject({ kind: 'failed' });
+  expect(await pooled.send('3', MAIL, signal)).toEqual({ kind: 'sent' });
+  expect(server.connectionCount - connectionCount).toBe(2);
+  expect(received).toHaveLength(receivedCount + 2);
+});
+
+it('SmtpClient opens another connection when the server has closed the one before', async () => {
+  const pooled = createClient();
+  const { signal } = new AbortController();
+  const receivedCount = server.received.length;
+  expect(await pooled.send('1', MAIL, signal)).toEqual({ kind: 'sent' });
+  await server.goAway();
+  await server.comeBack();
+  expect(await pooled.send('2', MAIL, signal)).toEqual({ kind: 'sent' });
+  expect(server.received).toHaveLength(receivedCount + 2);
+});
+
 it.each([
   ['5.1.1', '5.1.1'],
   ['5.7.1', '5.7.1'],

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config, getAddress } from '#configuration/config.js';
-import type { Options as SMTPTransportOptions } from 'nodemailer/lib/smtp-transport/index.js';
+import type { Transporter } from 'nodemailer';
+import type { Options as SMTPPoolOptions } from 'nodemailer/lib/smtp-pool/index.js';
 import { withTimeout } from '#platform/kernel/with-timeout.js';
 import { findMailbox } from '#platform/kernel/email-address.js';
 import type { ServerAccess } from '#configuration/setting-decorators.js';
@@ -17,10 +18,19 @@ const SILENCE_TIMEOUT_MS = 10_000;
 /** Characters that could begin another header. */
 const SEVERAL_LINES = /[\r\n\0]/;
 
-/** Sends one e-mail over one connection to the configured mail server. */
+/** How long a connection waits for the next e-mail. Servers close theirs later: after five minutes by RFC 5321, section 4.5.3.2.7. */
+const IDLE_TIMEOUT_MS = 1_000;
+
+/**
+ * Sends e-mails to the configured mail server. Each has a connection to itself while it is sent, so that none waits for
+ * another. The next one takes over the connection, since its opening costs 0.9 ms of processor time, and TLS more.
+ */
 @Injectable()
 export class SmtpClient {
   private readonly tunnels: OutboundTunnels;
+  private transport: Promise<Transporter> | undefined;
+  /** What is asked right before the text of a mail is written. */
+  private readonly checks = new WeakMap<object, () => boolean>();
 
   constructor(private readonly config: Config) {
     this.tunnels = new OutboundTunnels(config.outboundProxy);
@@ -43,45 +53,37 @@ export class SmtpClient {
     if ([mail.to, mail.subject].some((text) => SEVERAL_LINES.test(text))) {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
-    const { createTransport } = await import('nodemailer');
-    const { server } = settings;
     const address = findMailbox(mail.to) ?? mail.to;
     const senderName = renderSenderName(mail.fromName ?? '');
-    const transport = createTransport(this.createOptions(server));
     let hasBegun = false;
-    const begin = () => {
+    const message = {
+      from:
+        senderName === undefined
+          ? settings.from
+          : { name: senderName, address: getAddress(settings.from) },
+      to: { name: '', address },
+      envelope: { from: settings.bounceAddress, to: address },
+      subject: mail.subject,
+      text: mail.text,
+      ...(mail.html !== undefined && { html: mail.html }),
+      ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
+      messageId: `<${id}@${getDomain(settings.from)}>`,
+      headers: { 'Auto-Submitted': 'auto-generated', ...renderUnsubscribe(mail) },
+      disableFileAccess: true,
+      disableUrlAccess: true,
+      signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
+    };
+    this.checks.set(message.signal, () => {
       const isAllowed = mayBeSent();
       hasBegun ||= isAllowed;
       return isAllowed;
-    };
-    transport.use('stream', ({ message }, done) => {
-      // Nobody reads it before the server has asked for the text.
-      message.processFunc((text) => createCheckedBody(text, begin));
-      done();
     });
     try {
-      await transport.sendMail({
-        from:
-          senderName === undefined
-            ? settings.from
-            : { name: senderName, address: getAddress(settings.from) },
-        to: { name: '', address },
-        envelope: { from: settings.bounceAddress, to: address },
-        subject: mail.subject,
-        text: mail.text,
-        ...(mail.html !== undefined && { html: mail.html }),
-        ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
-        messageId: `<${id}@${getDomain(settings.from)}>`,
-        headers: { 'Auto-Submitted': 'auto-generated', ...renderUnsubscribe(mail) },
-        disableFileAccess: true,
-        disableUrlAccess: true,
-        signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
-      });
+      this.transport ??= this.createTransport(settings.server);
+      await (await this.transport).sendMail(message);
       return { kind: 'sent' };
     } catch (error) {
       return toOutcome(error, hasBegun);
-    } finally {
-      transport.close();
     }
   }
 
@@ -89,8 +91,7 @@ export class SmtpClient {
   async verify(): Promise<void> {
     const server = this.config.mail?.server;
     if (!server) throw new Error('no mail server is configured');
-    const { createTransport } = await import('nodemailer');
-    const transport = createTransport(this.createOptions(server));
+    const transport = await this.createTransport(server);
     try {
       await withTimeout(transport.verify(), DEADLINE_MS);
     } catch (error) {
@@ -100,10 +101,15 @@ export class SmtpClient {
     }
   }
 
-  private createOptions(server: ServerAccess): SMTPTransportOptions {
+  private async createTransport(server: ServerAccess): Promise<Transporter> {
+    const { createTransport } = await import('nodemailer');
     const { ehloName } = this.config;
-    return {
+    const options: SMTPPoolOptions = {
       ...toTransportOptions(server),
+      pool: true,
+      maxConnections: Infinity,
+      maxRequeues: 1,
+      idleTimeout: IDLE_TIMEOUT_MS,
       ...(ehloName !== undefined && { name: ehloName }),
       getSocket: (_options, done) => {
         this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
@@ -112,6 +118,14 @@ export class SmtpClient {
         );
       },
     };
+    const transport = createTransport(options);
+    transport.use('stream', ({ message, data }, done) => {
+      const mayBeSent = data.signal && this.checks.get(data.signal);
+      // Nobody reads it before the server has asked for the text.
+      if (mayBeSent) message.processFunc((text) => createCheckedBody(text, mayBeSent));
+      done();
+    });
+    return transport;
   }
 }
 

@@ -25,6 +25,8 @@ export class MailServer {
   /** By which clients have introduced themselves. */
   readonly clientNames = new Set<string>();
   readonly received: ReceivedMail[] = [];
+  /** Connections that were opened. */
+  connectionCount = 0;
   /** Mails that were started, including those without a response yet. */
   startedCount = 0;
   private server: SMTPServer | undefined;
@@ -75,6 +77,10 @@ export class MailServer {
       disabledCommands: ['AUTH', 'STARTTLS'],
       hideENHANCEDSTATUSCODES: true,
       closeTimeout: 10,
+      onConnect: (_session, done) => {
+        this.connectionCount++;
+        done();
+      },
       onMailFrom: (_address, { hostNameAppearsAs: name }, done) => {
         this.clientNames.add(name);
         done(FULL_NAME.test(name) ? null : refuse(421, `${name} is not the name of a host`));
