@@ -198,14 +198,14 @@ describe('a card link', () => {
     if (!sms) throw new Error('a message was sent');
     const { baseUrl, app } = service;
     await provider.report(sms, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
-    const readMessage = async () => {
+    const readMessages = async () => {
       const { rows } = await service.database.query<{ id: string; arrival: string | null }>(
-        `select id, arrival from ${CARD_LINKS} where customer_id = $1`,
+        `select id, arrival from ${CARD_LINKS} where customer_id = $1 order by place`,
         [customerId],
       );
-      return rows[0];
+      return rows;
     };
-    const message = await readMessage();
+    const [message] = await readMessages();
     expect(message?.arrival).toBe('undelivered');
     // Nothing sends the message meanwhile, whose response would name another one.
     await follower?.stop();
@@ -213,7 +213,17 @@ describe('a card link', () => {
     expect(await outbox.send({ ...cli, accountId: store.accountId }, message?.id ?? '')).toBe(true);
     const again = { ...sms, sid: `SM${'9'.repeat(32)}` };
     await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
-    expect((await readMessage())?.arrival).toBe('delivered');
+    // It has cost the store its place in the limits of the day.
+    const { rows } = await service.database.query<{ count: number }>(
+      `select count(*)::int as count from outgoing_messages where customer_id = $1 and counted_at is not null`,
+      [customerId],
+    );
+    expect(rows[0]?.count).toBe(1);
+    // The one that was not delivered stays in the list.
+    expect((await readMessages()).map(({ arrival }) => arrival)).toEqual([
+      'delivered',
+      'undelivered',
+    ]);
   });
 
   it('requested during an outage of an hour is sent once after the provider has recovered', async () => {
@@ -233,6 +243,37 @@ describe('a card link', () => {
     provider.outage = null;
     await ownFollower.waitUntilSettled();
     for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
+  });
+
+  it('that waited through an outage of the dispatcher of more than a day is tried again like any other', async () => {
+    provider.outage = { status: 503, code: 20503 };
+    const phone = newNumber();
+    const { customerId } = await enrolCustomer({ phone });
+    const ownFollower = follow();
+    const readTried = (attempts: number) =>
+      eventually(
+        async () =>
+          (
+            await service.database.query<{ state: string; attempts: number }>(
+              `select state, attempts from outgoing_messages where customer_id = $1 and process is null`,
+              [customerId],
+            )
+          ).rows,
+        ([row]) => row !== undefined && (row.attempts >= attempts || row.state === 'failed'),
+      );
+    await readTried(1);
+    await service.database.query(
+      `update outgoing_messages set give_up_at = now() - interval '1 day', due_at = now() where customer_id = $1`,
+      [customerId],
+    );
+    expect(await readTried(2)).toMatchObject([{ state: 'queued' }]);
+    provider.outage = null;
+    await service.database.query(
+      `update outgoing_messages set due_at = now() where customer_id = $1 and process is null`,
+      [customerId],
+    );
+    await ownFollower.waitUntilSettled();
+    expect(provider.to(phone)).toHaveLength(1);
   });
 
   it('is sent again when the provider’s response is lost', async () => {

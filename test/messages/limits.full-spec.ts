@@ -250,6 +250,49 @@ it(
 );
 
 it(
+  'an attempt that fails gives its place back, whatever becomes of the message',
+  async () => {
+    const shop = await openShop();
+    const [contact] = await addHolders(shop, createBoth(1));
+    const read = (kind: string, to = '') =>
+      service.app
+        .get(WindowCounts, { strict: false })
+        .get(service.app.get(Pool, { strict: false }), [kind, to]);
+    await mails.goAway();
+    const { store } = shop;
+    const path = `${store.store}/announcements`;
+    const draft = { title: 'Closed', text: 'We are back.', channels: ['email', 'sms'] };
+    const { id } = (await store.post<AnnouncementJson>(path, draft)).body;
+    await store.post(`${path}/${id}/send`, {});
+    const readMessages = async () =>
+      (
+        await service.database.query<{ attempts: number; customer_id: number }>(
+          `select attempts, customer_id from outgoing_messages where announcement_id = $1 and process is null`,
+          [id],
+        )
+      ).rows;
+    const [message] = await eventually(readMessages, ([row]) => (row?.attempts ?? 0) > 0);
+    expect(await readUsage(shop)).toMatchObject({ mails_per_day: 0 });
+    expect(await read('messages to', contact?.email)).toBe(0);
+    const customer = `${store.store}/customers/${message?.customer_id}`;
+    expect((await store.send('PATCH', customer, { customer: { email: null } })).status).toBe(200);
+    await service.database.query(
+      'update outgoing_messages set due_at = now() where announcement_id = $1 and process is null',
+      [id],
+    );
+    expect((await finish(shop, `${path}/${id}`)).counts.sent_by).toMatchObject({
+      email: 0,
+      sms: 1,
+    });
+    expect(await readUsage(shop)).toMatchObject({ mails_per_day: 0, sms_per_day: 1 });
+    expect(await read('messages to', contact?.email)).toBe(0);
+    expect(await read('messages to', contact?.phone)).toBe(1);
+    await mails.comeBack();
+  },
+  SLOW,
+);
+
+it(
   'a message beyond a limit waits for a place, and is given up after two days',
   async () => {
     const shop = await openShop();

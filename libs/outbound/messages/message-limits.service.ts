@@ -64,7 +64,7 @@ const RESERVE = {
 const DELETE_RESERVATION = {
   name: 'outgoing_messages_release_reservation',
   text: `update outgoing_messages set counted_at = null
-         where id = $1 and counted_at is not null and state = 'queued'`,
+         where id = $1 and due_at = $2::timestamptz and counted_at is not null and state = 'queued'`,
 };
 
 /**
@@ -111,7 +111,10 @@ export class MessageLimits {
     return Math.max(0, max - (row?.count ?? 0));
   }
 
-  /** Releases the reservation of a message when nothing was handed over, unless another process has sent it since. */
+  /**
+   * Releases the reservation of a message that did not arrive, unless another process goes on with it. The next attempt reserves
+   * anew: it may go by another channel, to another address, or never be made.
+   */
   async release(message: Limited, destination: Destination): Promise<void> {
     await inTransaction(this.pool, async (client) => {
       if (!(await deleteReservation(client, message))) return;
@@ -194,8 +197,11 @@ export class MessageLimits {
   }
 }
 
-async function deleteReservation(client: pg.ClientBase, { id }: Limited): Promise<boolean> {
-  return (await client.query({ ...DELETE_RESERVATION, values: [id] })).rowCount === 1;
+async function deleteReservation(
+  client: pg.ClientBase,
+  { id, leaseUntil }: Limited,
+): Promise<boolean> {
+  return (await client.query({ ...DELETE_RESERVATION, values: [id, leaseUntil] })).rowCount === 1;
 }
 
 function createSubject({ kind }: Limited, { channel, to }: Destination): string[] {

@@ -5,7 +5,7 @@ import type { JobHandler } from '#platform/database/job-runner.js';
 import { Maintenance } from '#platform/database/maintenance.service.js';
 import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
 import { EmailBounces } from './email-bounces.service.js';
-import type { IllustratedMail, Mail, MailOutcome } from './mail.js';
+import { MAIL_RETRIES, type IllustratedMail, type Mail, type MailOutcome } from './mail.js';
 import type { HolderChannel, UnsentReason } from './message-channel.js';
 import { MessageLimits, type ReachedLimit } from './message-limits.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -118,7 +118,9 @@ export class MessageSending {
         partition: [kind.name, channel],
         describeFailure: ({ uuid }) => `${kind.name} ${uuid} could not be sent by ${channel}`,
         attempt: (message, cut, isLeased) => this.attempt(kind, message, { cut, isLeased }),
-        getGiveUpAt: ({ giveUpAt }) => giveUpAt,
+        // What waited through an outage has its retries still before it.
+        getGiveUpAt: ({ attempts, giveUpAt }) =>
+          attempts > MAIL_RETRIES.delaysMs.length ? giveUpAt : undefined,
       },
     }));
   }
@@ -185,11 +187,13 @@ export class MessageSending {
       isLeased,
     });
     if (outcome) this.metrics.countAttempt(createLabel(kind.name, channel), outcome.kind);
+    const mayHaveArrived =
+      outcome?.kind === 'sent' || (outcome?.kind === 'failed' && outcome.mayHaveArrived === true);
+    if (kind.limits && !mayHaveArrived) await limits.release(message, { channel, to });
     if (outcome?.kind === 'failed') {
-      const isUnknown = kind.isSentOnce && outcome.mayHaveArrived === true;
+      const isUnknown = kind.isSentOnce && mayHaveArrived;
       return isUnknown ? queue.end(message, 'failed', 'unknown') : outcome;
     }
-    if (kind.limits && outcome?.kind !== 'sent') await limits.release(message, { channel, to });
     if (!outcome) return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
     if (kind.name === 'mail') return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
     if (outcome.kind === 'refused') {

@@ -27,8 +27,8 @@ export type JobHandler<Item extends object> = {
     cut: AbortSignal,
     isLeased: () => boolean,
   ) => Promise<JobOutcome | void>;
-  /** Returns until when a job is retried; without it, as long as the schedule says. */
-  getGiveUpAt?: (job: Job<Item>) => Date;
+  /** Returns until when a job is retried; without it or its result, as long as the schedule says. */
+  getGiveUpAt?: (job: Job<Item>) => Date | undefined;
 };
 
 /** Runs queues, each apart from the others, so that a server that hangs delays nothing else. */
