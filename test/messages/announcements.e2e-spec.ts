@@ -46,8 +46,8 @@ let people = 0;
 
 type Created = { id: number; customer_card: { id: number; uuid: string } | null };
 
-async function open(): Promise<{ client: ContractClient; card: number }> {
-  const client = await service.newStore();
+async function open(fields: object = {}): Promise<{ client: ContractClient; card: number }> {
+  const client = await service.newStore(fields);
   const { body } = await client.post<{ id: number }>(`${client.store}/cards`, {
     card: { name: 'Coffee', stamps_required: 3 },
   });
@@ -147,7 +147,7 @@ describe('announcements', () => {
   });
 
   it('ANNOUNCE-04 E-mail needs the consent to marketing, and SMS the consent to SMS', async () => {
-    const { client, card } = await open();
+    const { client, card } = await open({ locale: 'en-DE' });
     const contact = { email: 'a@mail.example', phone: '+4915112345678' };
     await addCustomer({ ...contact, sms_consent: true }, client, card);
     const preview = async (channels: string[]) =>
@@ -157,6 +157,29 @@ describe('announcements', () => {
       reasons: [{ channel: 'email', reason: 'no_consent', people: 1 }],
     });
     expect(await preview(['email', 'sms'])).toMatchObject({ by_channel: { email: 0, sms: 1 } });
+  });
+
+  it('ANNOUNCE-22 Nobody is reached by SMS at a number to which the store sends none (MSG-07, MSG-08): the reason is `country`', async () => {
+    const { client, card } = await open({ locale: 'en-DE' });
+    const [german, austrian, premium] = ['+4915112345678', '+436641234567', '+49900112345'];
+    for (const phone of [german, austrian, premium]) {
+      await addCustomer({ phone, sms_consent: true }, client, card);
+    }
+    const preview = async (channels: string[]) =>
+      (await client.post<ReachJson>(`${client.store}/announcements/preview`, { channels })).body;
+    expect(await preview(['sms'])).toMatchObject({
+      people: 3,
+      reached: 1,
+      reasons: [{ channel: 'sms', reason: 'country', people: 2 }],
+    });
+    expect(await preview(['wallet'])).toMatchObject({ people: 3, reached: 0 });
+    const rule = { ...RULE, kind: 'stamps_away', threshold: 3, channels: ['sms'] };
+    const { body: created } = await client.post<MessageRuleJson>(
+      `${client.store}/message_rules`,
+      rule,
+    );
+    const reach = `${client.store}/message_rules/${created.id}/reach`;
+    expect((await client.get<RuleReachJson>(reach)).body.by_channel.sms).toBe(0);
   });
 
   it('ANNOUNCE-05 The filters of an announcement are those of the list of customers', async () => {

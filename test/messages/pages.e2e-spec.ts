@@ -30,8 +30,11 @@ afterAll(async () => {
   await Promise.all([mails.goAway(), service.stop(), bare.stop()]);
 });
 
-async function open(on = service): Promise<{ store: Store; browser: Browser; pages: string }> {
-  const store = await on.newStore();
+async function open(
+  on = service,
+  fields: object = {},
+): Promise<{ store: Store; browser: Browser; pages: string }> {
+  const store = await on.newStore(fields);
   const browser = await Browser.signedIn(on, store.email);
   return { store, browser, pages: `/app/stores/${store.accountId}/messages` };
 }
@@ -117,9 +120,9 @@ describe('the messages of a store', () => {
   });
 
   it('say before they are sent whom they reach, why not the others, and what that costs', async () => {
-    const { store, browser, pages } = await open();
+    const { store, browser, pages } = await open(service, { locale: 'en-DE' });
     await addCustomer(store, { marketing_consent: true });
-    await addCustomer(store, { phone: '+15005550123', email: null, sms_consent: true });
+    await addCustomer(store, { phone: '+4915112345678', email: null, sms_consent: true });
     await addCustomer(store, {});
     const id = await write(store, { channels: ['email', 'sms'], text: 'x'.repeat(200) });
     const page = `${pages}/announcements/${id}`;
@@ -130,10 +133,21 @@ describe('the messages of a store', () => {
     expect(text).toMatch(
       /Each person gets 2 SMS. \d+ characters in the last one, room for \d+ more/,
     );
-    expect(text).toContain('It goes to nobody: the settings of the store name no country.');
+    expect(text).toContain('It goes to numbers of these countries: Germany.');
     const question = (await browser.get(`${page}/send`)).text;
     expect(question).toContain('Send to 2 of 3 customers?');
     expect(question).toContain('Send to 2 customers</button>');
+  });
+
+  it('say before they are sent that an SMS reaches nobody in countries that the store sends none to', async () => {
+    const { store, browser, pages } = await open();
+    await addCustomer(store, { phone: '+4915112345678', email: null, sms_consent: true });
+    const page = `${pages}/announcements/${await write(store, { channels: ['sms'] })}`;
+    const { text } = await browser.get(page);
+    expect(text).toContain('It goes to nobody: the settings of the store name no country.');
+    expect(text).toContain('The store sends no SMS to the countries of these phone numbers');
+    expect(text).toContain('1: the store sends no SMS to that country');
+    expect(text).not.toContain('Send now');
   });
 
   it.each([

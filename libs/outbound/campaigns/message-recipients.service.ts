@@ -4,6 +4,7 @@ import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { CampaignKind } from './campaign.js';
 import type { HolderChannel } from '#outbound/messages/message-channel.js';
+import { CUSTOMER_NAME } from '#outbound/messages/customer-name.js';
 import {
   NO_MESSAGES,
   type MessageCounts,
@@ -21,10 +22,6 @@ type CountRow = {
   channel: HolderChannel | null;
   count: number;
 };
-
-/** SQL of the name of a customer; null once they are no longer one. */
-export const CUSTOMER_NAME = `(select concat_ws(' ', n.first_name, n.last_name) from customer_names n
-  join customers e on e.id = n.id where n.id = m.customer_id and e.erased_at is null)`;
 
 /** SQL of why a message was not sent. An erased person is not told apart from somebody who has no card any more. */
 const REASON = `case m.reason when 'erased' then 'no_card' else m.reason end`;

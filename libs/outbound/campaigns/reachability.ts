@@ -43,9 +43,16 @@ export function renderReachability(scope: 'few' | 'account'): string {
     c.sms_consent as "smsConsent"`;
 }
 
+/** Renders the column `phone`: the numbers that decide whether an SMS reaches them. @param isNeeded whether SMS is a channel */
+export function renderSmsPhone(isNeeded: boolean): string {
+  return isNeeded
+    ? `case when c.sms_consent then c.state ->> 'phone' end as phone`
+    : 'null as phone';
+}
+
 /** The columns by which people are grouped whom the same decides about. */
 export const REACHABILITY_COLUMNS =
-  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasBounced", "hasPhone", "marketingConsent", "smsConsent"';
+  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasBounced", "hasPhone", "marketingConsent", "smsConsent", phone';
 
 /** Renders the condition that a card `k` is one that the channel can use. */
 export function renderSuits(channel: HolderChannel): string {

@@ -10,7 +10,7 @@ import {
   countReach,
   type Reachability,
 } from '#outbound/messages/message-channel.js';
-import { CUSTOMER_NAME } from './message-recipients.service.js';
+import { CUSTOMER_NAME } from '#outbound/messages/customer-name.js';
 import type { RuleOccasion, RuleReach } from './message-rule.dto.js';
 import type { MessageRule } from './campaign.js';
 import { listCelebrations } from './celebrations.js';
@@ -19,8 +19,14 @@ import { renderOccasions, toRuleValues } from './rule-occasions.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-type DayRow = Reachability & { day: string; people: number; customers: number };
+type DayRow = Reachability & {
+  phone: string | null;
+  day: string;
+  people: number;
+  customers: number;
+};
 type OccasionRow = Reachability & {
+  phone: string | null;
   customer_id: number;
   customer_card_id: number | null;
   customer_name: string | null;
@@ -53,7 +59,8 @@ export class RuleReaches {
     const rows = await this.audiences.runInSlot(accountId, () =>
       query<DayRow>(this.pool, {
         text: `with p as (
-                 select c.id, to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
+                 select c.id, to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')},
+                   ${this.audiences.renderPhone(rule.channels)}
                  from (${renderOccasions(rule.trigger.kind, 'happened')}) o join customers c on ${IS_THERE}
                )
                select day, ${REACHABILITY_COLUMNS}, count(*) as people,
@@ -64,7 +71,8 @@ export class RuleReaches {
         values,
       }),
     );
-    const groups = rows.map(({ people, ...person }) => ({ people, person }));
+    const judged = await this.audiences.judgePhones(accountId, rows);
+    const groups = judged.map(({ people, ...person }) => ({ people, person }));
     const byDay = new Map<string, number>();
     for (const { day, people } of rows) byDay.set(day, (byDay.get(day) ?? 0) + people);
     return {
@@ -88,7 +96,8 @@ export class RuleReaches {
     const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
     const rows = await this.audiences.runInSlot(rule.accountId, () =>
       query<OccasionRow>(this.pool, {
-        text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
+        text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')},
+                 ${this.audiences.renderPhone(rule.channels)}
                from (
                  select o.*, ${AT_MS} as at_ms
                  from (${renderOccasions(rule.trigger.kind, 'happened')}) o join customers c on ${IS_THERE}
@@ -99,7 +108,8 @@ export class RuleReaches {
         values: [...createValues(rule, days, timeZone), ms, tie, limit],
       }),
     );
-    return rows.map((row) => ({
+    const judged = await this.audiences.judgePhones(rule.accountId, rows);
+    return judged.map((row) => ({
       key: [row.at_ms, row.tie],
       customerId: row.customer_id,
       customerName: row.customer_name,

@@ -35,8 +35,8 @@ export type OutboxEntry = {
   providerId: string | null;
   /** The later report of the SMS provider; null: none. @property code the provider's error code */
   arrival: { arrived: boolean; code: number | null } | null;
-  /** The customer's current name. */
-  customer: string;
+  /** The customer's current name; null once they are no longer one. */
+  customer: string | null;
 };
 
 /** A message as it would be sent now. */

@@ -15,7 +15,11 @@ export function isChannel(value: unknown): value is HolderChannel {
   return CHANNELS.some((channel) => channel === value);
 }
 
-/** Why a channel does not reach somebody. bounced: an e-mail to the address came back. */
+/**
+ * Why a channel does not reach somebody.
+ * - bounced: an e-mail to the address came back
+ * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
+ */
 export const UNREACHED_REASONS = [
   'no_card',
   'no_pass',
@@ -26,12 +30,12 @@ export const UNREACHED_REASONS = [
   'stopped',
   'bounced',
   'not_set_up',
+  'country',
 ] as const;
 export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
 
 /**
  * Why a message was not sent, waits to be sent, or has no notification.
- * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
  * - weekly_limit: the customer got as many messages in seven days as the store allows
  * - address_limit: the address or number got as many messages in a day as the service allows
  * - email_limit, sms_limit: the store sent as many e-mails or SMS in a day as it may
@@ -43,7 +47,6 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
  */
 export const MESSAGE_REASONS = [
   ...UNREACHED_REASONS,
-  'country',
   'weekly_limit',
   'address_limit',
   'email_limit',
@@ -65,6 +68,8 @@ export type Reachability = {
   /** Whether an e-mail to the address came back. */
   hasBounced: boolean;
   hasPhone: boolean;
+  /** Whether the store sends no SMS to the number; left out: that is judged when the message is sent. */
+  isPhoneAbroad?: boolean;
   marketingConsent: boolean;
   smsConsent: boolean;
   /** Whether they stopped messages on one of their cards. */
@@ -114,7 +119,8 @@ function findUnreachedReason(
     case 'sms':
       if (!setUp.sms) return 'not_set_up';
       if (!person.hasPhone) return 'no_phone';
-      return person.smsConsent ? undefined : 'no_consent';
+      if (!person.smsConsent) return 'no_consent';
+      return person.isPhoneAbroad ? 'country' : undefined;
   }
 }
 

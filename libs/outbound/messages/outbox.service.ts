@@ -13,18 +13,21 @@ import {
   type MessagePreview,
   type OutboxEntry,
 } from './card-message.js';
+import { CUSTOMER_NAME } from './customer-name.js';
 import { GIVE_UP_SECONDS } from './mail.js';
 import { chooseRoute } from './message-channel.js';
 import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
 const PAGE_SIZE = 50;
 
+/** SQL of the condition that a message was sent and did not arrive. */
+const IS_LOST = `state = 'sent' and arrival = 'undelivered'`;
+
 const COLUMNS = `m.uuid as id, ${CARD_MESSAGE_STATE} as state, m.channel, m.created_at as "requestedAt", m.attempts, m.reason,
   m.finished_at as "finishedAt", m.due_at as "dueAt", m.provider_id as "providerId",
   case when m.arrival is not null then
     jsonb_build_object('arrived', m.arrival = 'delivered', 'code', m.arrival_code) end as arrival,
-  coalesce((select concat_ws(' ', c.first_name, c.last_name)
-   from customer_names c where c.id = m.customer_id), '') as customer`;
+  ${CUSTOMER_NAME} as customer`;
 
 const LATEST = {
   name: 'outbox_latest',
@@ -46,15 +49,29 @@ const ONE = {
          where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2`,
 };
 
-/** Enqueues a message anew, so that it is tried for a day, unless it is queued or sent already. */
+/**
+ * Enqueues a message anew, so that it is tried for a day, unless it is queued or sent already. An SMS that was not delivered
+ * has cost the store its place in the limits of the day, so it stays in the list, and counts.
+ */
 const SEND = `
-  update outgoing_messages m
-  set state = 'queued', due_at = now(), enqueued_at = now(), give_up_at = now() + interval '${GIVE_UP_SECONDS} seconds',
-    attempts = 0, finished_at = null, reason = null, refused_channels = '{}', channel = $3, provider_id = null,
-    arrival = null, arrival_code = null, held_channels = '{}', phone_missing = false, counted_at = null
-  where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2
-    and (${IS_HELD} or m.state in ('failed', 'skipped') or m.state = 'sent' and m.arrival = 'undelivered')
-  returning m.id`;
+  with undelivered as (
+    select * from outgoing_messages
+    where uuid = $1 and kind = 'card_link' and account_id = $2 and ${IS_LOST}),
+  enqueued as (
+    update outgoing_messages m
+    set state = 'queued', due_at = now(), enqueued_at = now(), give_up_at = now() + interval '${GIVE_UP_SECONDS} seconds',
+      attempts = 0, finished_at = null, reason = null, refused_channels = '{}', channel = $3, provider_id = null,
+      arrival = null, arrival_code = null, held_channels = '{}', phone_missing = false, counted_at = null
+    where m.uuid = $1 and m.kind = 'card_link' and m.account_id = $2
+      and (${IS_HELD} or m.state in ('failed', 'skipped') or ${IS_LOST})
+    returning m.id),
+  kept as (
+    insert into outgoing_messages (kind, account_id, customer_id, customer_card_id, state, channel, created_at, enqueued_at,
+      give_up_at, counted_at, finished_at, attempts, provider_id, arrival, arrival_code)
+    select u.kind, u.account_id, u.customer_id, u.customer_card_id, u.state, u.channel, u.created_at, u.enqueued_at,
+      u.give_up_at, u.counted_at, u.finished_at, u.attempts, u.provider_id, u.arrival, u.arrival_code
+    from undelivered u join enqueued e on e.id = u.id)
+  select id from enqueued`;
 
 /** Shows card links to the users of a store, and sends them at their request. */
 @Injectable()

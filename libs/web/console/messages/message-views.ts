@@ -115,7 +115,9 @@ function explainNobody(
   const whys = CHANNELS.map((channel) => {
     if (channel === 'email' && !setUp.email) return missing || nobody.noEmail;
     if (channel === 'sms' && !setUp.sms) return missing || nobody.noSms;
-    return reasons.some((entry) => entry.channel === channel) ? nobody.why[channel] : '';
+    const why = reasons.filter((entry) => entry.channel === channel).map(({ reason }) => reason);
+    if (why.includes('country')) return nobody.abroad;
+    return why.length > 0 ? nobody.why[channel] : '';
   });
   return [nobody.yet, ...new Set(whys.filter(Boolean))].join(' ');
 }

@@ -27,12 +27,28 @@ describe('a message in the outbox', () => {
     expect(toOutboxLine(entry, '/app/stores/1/messages', minute, english)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
       customer: 'Grace Hopper',
+      recipient: 'Grace Hopper',
       channel: 'E-mail',
       at: '2 Mar 2026, 00:30',
       state: 'Sent',
       mood: 'good',
     });
   });
+
+  it.each([
+    ['en', 'No longer a customer', 'Message to somebody who is no longer a customer'],
+    ['de', 'Nicht mehr Kunde', 'Nachricht an jemanden, der nicht mehr Kunde ist'],
+    ['fr', 'N’est plus client', 'Message à une personne qui n’est plus cliente'],
+    ['es', 'Ya no es cliente', 'Mensaje para alguien que ya no es cliente'],
+  ] as const)(
+    'says in %s that it was for somebody who is no longer a customer',
+    (language, cell, title) => {
+      const localization = getTranslations(language);
+      const line = toOutboxLine({ ...entry, customer: null }, '', minute, localization);
+      expect(line.customer).toBe(cell);
+      expect(localization.t.outbox.title({ customer: line.recipient })).toBe(title);
+    },
+  );
 
   it('explains its state and what happens next', () => {
     expect(explain({})).toContain('Handed to the mail server on 2 Mar 2026, 00:31');
@@ -61,7 +77,9 @@ describe('a message in the outbox', () => {
     expect(explain({ state: 'held', reason: 'mail_not_set_up' })).toContain(
       'because no mail server is set up. Once',
     );
-    expect(explain({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
+    expect(explain({ state: 'dropped', reason: 'erased' })).toContain(
+      'this person is no longer a customer',
+    );
     expect(explain({ state: 'dropped', reason: 'no_address' })).toContain('no address');
   });
 

@@ -6,6 +6,8 @@ import type { Tabs } from './message-tabs.js';
 export type OutboxLine = {
   path: string;
   customer: string;
+  /** The customer within a sentence. */
+  recipient: string;
   channel: string;
   at: string;
   state: string;
@@ -47,7 +49,8 @@ export function toOutboxLine(
 ): OutboxLine {
   return {
     path: `${base}/${entry.id}`,
-    customer: entry.customer,
+    customer: entry.customer ?? localization.t.messagePages.recipients.former,
+    recipient: entry.customer ?? localization.t.outbox.former,
     channel: localization.t.outbox.channels[entry.channel],
     at: time(entry.requestedAt),
     ...describeState(entry, localization),

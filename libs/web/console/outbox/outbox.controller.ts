@@ -64,13 +64,14 @@ export class OutboxController {
     const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
     const base = buildLinksPath(store);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const line = toOutboxLine(entry, base, minute, localization);
     return showPage({
       view: messageView,
-      title: localization.t.outbox.title({ customer: entry.customer }),
+      title: localization.t.outbox.title({ customer: line.recipient }),
       breadcrumb: { path: base, text: localization.t.messagePages.tabs.links },
       width: 'form',
       data: {
-        ...toOutboxLine(entry, base, minute, localization),
+        ...line,
         explanation: explainState(entry, minute, localization),
         providerId: entry.providerId,
         preview,
