@@ -81,6 +81,12 @@ async function measure(stage, recipients) {
   });
   await waitFor(`/imports/${importId}`, ({ state }) => state === 'done');
 
+  // Else nothing is sent at night.
+  await request('/message_settings', {
+    method: 'PATCH',
+    body: JSON.stringify({ quiet_from: null, quiet_to: null }),
+  });
+
   const connection = await Connection.open(port);
   let nth = 0;
   /** Stamps at a steady pace, as tills do, until `until` is settled. */
