@@ -3,6 +3,7 @@ import { Baseline } from './0001-baseline.js';
 import { Campaigns } from './0002-campaigns.js';
 import { OutgoingMessages } from './0003-outgoing-messages.js';
 import { EmailBounces } from './0004-email-bounces.js';
+import { Visits } from './0005-visits.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -10,4 +11,5 @@ export const migrations: readonly Migration[] = [
   Campaigns,
   OutgoingMessages,
   EmailBounces,
+  Visits,
 ];

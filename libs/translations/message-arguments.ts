@@ -174,8 +174,9 @@ export type MessageArguments = {
   'webhookPages.enable.missedHint': { when: string };
   'webhookPages.delivery.status': { status: string };
   'webhookPages.replay.zone': { timeZone: string };
+  'numbers.imported': { count: number };
   'numbers.lastWeek': { count: number; weekday: string };
-  'numbers.lastWeekByNow': { byNow: number; count: number; weekday: string };
+  'numbers.lastWeekByNow': { byNow: number; count: number; hour: string; weekday: string };
   'numbers.chart': { max: number; total: string; what: string; when: string };
   'numbers.chartEmpty': { what: string };
   'numbers.total': { count: number };

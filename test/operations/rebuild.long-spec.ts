@@ -455,7 +455,7 @@ describe('inkpad rebuild of the statistics', () => {
       await shop.stamp(path, 3);
       const readHours = () =>
         query<{ stamps: string }>(
-          `select card_id, location_id, user_id, day, hour, visits, stamps, redemptions, joined, first_of_day, first_of_week,
+          `select card_id, location_id, user_id, day, hour, visits, stamps, redemptions, joined, imported, first_of_day, first_of_week,
              first_of_month, first_of_all
            from statistics_hours where account_id = $1 order by card_id, location_id, user_id, day, hour`,
           [shop.accountId],

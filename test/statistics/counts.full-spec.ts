@@ -72,12 +72,33 @@ class RandomHistory {
 
   /** Adds entries, of which some undo earlier ones, and few are in the order in which they happened. */
   async add(count: number): Promise<void> {
-    const added: Entry[] = [];
-    for (let i = 0; i < count; i++) {
+    const added = Array.from({ length: count }, () => {
       const entry = this.next();
-      added.push(entry);
       this.entries.push(entry);
-    }
+      return entry;
+    });
+    await this.insert(added);
+  }
+
+  /** Adds one stamping. */
+  async stamp(at: number, customer: number, stamps: number): Promise<void> {
+    const entry: Entry = {
+      seq: ++seq,
+      eventId: randomUUID(),
+      customerId: this.customerIds[customer] ?? 0,
+      cardId: 1,
+      locationId: null,
+      userId: null,
+      name: 'stamp.earned',
+      source: 'api',
+      stamps,
+      at,
+      reverses: null,
+    };
+    await this.insert([entry]);
+  }
+
+  private async insert(added: Entry[]): Promise<void> {
     const columns = (values: (entry: Entry) => unknown) => added.map(values);
     await pool.query(
       `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
@@ -179,12 +200,24 @@ function model(
   { start, end }: { start: string; end: string },
   { cardId, locationId, userId }: Scope,
 ) {
+  const firsts = new Map<string, number>();
+  for (const { seq: own, customerId, cardId: card, at } of history
+    .listVisits()
+    .toSorted((a, b) => a.at - b.at || a.seq - b.seq)) {
+    const key = `${customerId} ${card} ${readClock(timeZone, at).day}`;
+    if (!firsts.has(key)) firsts.set(key, own);
+  }
+  const visitSeqs = new Set(firsts.values());
   const visits = history
     .listVisits()
     .filter((visit) => cardId === null || visit.cardId === cardId)
     .filter((visit) => locationId === null || visit.locationId === locationId)
     .filter((visit) => userId === null || visit.userId === userId)
-    .map((visit) => ({ ...visit, ...readClock(timeZone, visit.at) }));
+    .map((visit) => ({
+      ...visit,
+      ...readClock(timeZone, visit.at),
+      count: Number(visitSeqs.has(visit.seq)),
+    }));
   const within = visits.filter(({ day }) => day >= start && day < end);
   const before = new Set(visits.filter(({ day }) => day < start).map((visit) => visit.customerId));
   const active = new Set(within.map((visit) => visit.customerId));
@@ -223,13 +256,13 @@ async function expectCounts(history: RandomHistory, timeZone: string): Promise<v
           start,
           ...expected,
         });
-        for (const { day, hour, userId, stamps } of visits) {
+        for (const { day, hour, userId, stamps, count } of visits) {
           const row = hours[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7];
-          if (row) row[hour] = (row[hour] ?? 0) + 1;
+          if (row) row[hour] = (row[hour] ?? 0) + count;
           if (userId === null) continue;
           const sums = byUser.get(userId) ?? { visits: 0, stamps: 0 };
           byUser.set(userId, {
-            visits: sums.visits + 1,
+            visits: sums.visits + count,
             stamps: sums.stamps + Math.max(0, stamps),
           });
         }
@@ -340,6 +373,47 @@ describe('the statistics', () => {
     await countAll();
     await expectCounts(history, 'Europe/Berlin');
     expect((await verification.verify(false)).errors).toEqual([]);
+  });
+
+  it('tell customers whom an import added from those who joined', async () => {
+    const { store } = await newHistory(7, 'Europe/Berlin');
+    for (const channel of ['api', 'import', 'import']) {
+      await pool.query(
+        `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
+           occurred_at, channel, actor)
+         values ($2::bigint, $3::uuid, 'joined-' || $2::bigint, 0, lpad($2::bigint::text, 20, '9'), $1, 'customer.created', $4, $4, $4, $5, 'token:1')`,
+        [store.accountId, ++seq, randomUUID(), NOW, channel],
+      );
+    }
+    await countAll();
+    const statistics = service.app.get(StatisticsService, { strict: false });
+    const scope = { cardId: null, locationId: null, userId: null };
+    const { today } = await statistics.getToday(store.accountId, scope, NOW);
+    expect(today).toMatchObject({ new_customers: 1, imported_customers: 2 });
+    const filter = { ...scope, interval: 'day', from: null, to: null, breakdown: null } as const;
+    expect(await statistics.countImported(store.accountId, filter, NOW)).toBe(2);
+    expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
+  });
+
+  it('compare today with the same hours a week ago', async () => {
+    const history = await newHistory(10, 'Europe/Berlin');
+    const { accountId } = history.store;
+    const counts = (stamps: number) => ({ visits: 1, stamps, redemptions: 0 });
+    const at = (time: string) => Date.parse(time);
+    await history.stamp(at('2025-06-06T09:30:00Z'), 1, 2);
+    await history.stamp(at('2025-06-06T15:00:00Z'), 2, 3);
+    await history.stamp(at('2025-06-13T09:10:00Z'), 3, 1);
+    await countAll();
+    const statistics = service.app.get(StatisticsService, { strict: false });
+    const scope = { cardId: null, locationId: null, userId: null };
+    const now = new Date('2025-06-13T09:20:00Z');
+    const result = await statistics.getToday(accountId, scope, now);
+    expect(result).toMatchObject({
+      day: '2025-06-13',
+      hour: 11,
+      today: counts(1),
+      before: { byNow: counts(2), all: { visits: 2, stamps: 5, redemptions: 0 } },
+    });
   });
 
   describe('of a store that is counted anew', () => {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { StatisticsJson } from '#loyalty/statistics/statistics.dto.js';
+import type { CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import { AddMember } from '#identity/member.commands.js';
@@ -216,12 +217,13 @@ describe('statistics', () => {
     expect((await get(own)).totals).toEqual({ outstanding_stamps: 2, unlocked_rewards: 1 });
   });
 
-  it('STAT-08 `by_hour` has seven lists, Monday first, of 24 numbers: the stampings and redemptions in each hour', async () => {
+  it('STAT-08 `by_hour` has seven lists, Monday first, of 24 numbers: the visits in each hour', async () => {
     const own = await service.newStore({ timeZone: 'Asia/Kathmandu' });
     const { path } = await enrol(own);
+    const { path: otherPath } = await enrol(own);
     const before = new Date();
     await stamp(own, path, { stamps: 3 });
-    await stamp(own, path, { stamps: 1 });
+    await stamp(own, otherPath, { stamps: 1 });
     const after = new Date();
     await expectSums(own, { stamps: 4 });
     const { by_hour } = await get(own);
@@ -235,6 +237,37 @@ describe('statistics', () => {
       2,
     ]);
     expect(Math.max(...cells)).toBeGreaterThan(0);
+  });
+
+  it('STAT-14 A visit is a customer, a card and a day', async () => {
+    // Noon, so that no day ends meanwhile.
+    const hours = 12 - new Date().getUTCHours();
+    const own = await service.newStore({
+      timeZone: `Etc/GMT${hours > 0 ? '-' : '+'}${Math.abs(hours)}`,
+    });
+    const location_id = await newLocation(own);
+    const one = await enrol(own, { rewards: [2] });
+    const other = await enrol(own);
+    await stamp(own, one.path, { stamps: 1, location_id });
+    for (let i = 0; i < 5; i++) await stamp(own, one.path, { stamps: 1 });
+    await own.post(`${one.path}/redeem`, { reward_id: one.rewards[0]?.id });
+    const { body: second } = await own.post<CustomerCardJson>(
+      `${own.store}/customers/${one.customer.id}/customer_cards`,
+      { card_id: other.card.id },
+    );
+    await stamp(own, `${own.store}/customers/${one.customer.id}/customer_cards/${second.id}`, {
+      stamps: 1,
+    });
+    await expectSums(own, { stamps: 7, redemptions: 1 });
+    const visits = async (query: Query) => {
+      const { breakdown, by_hour } = await get(own, { ...query, breakdown: 'card' });
+      const sum = by_hour.flat().reduce((all, count) => all + count, 0);
+      return [sum, breakdown?.map(({ visits: count }) => count)];
+    };
+    expect(await visits({})).toEqual([2, [1, 1]]);
+    expect(await visits({ location_id })).toEqual([1, [1]]);
+    const { breakdown } = await get(own, { breakdown: 'location' });
+    expect(breakdown).toMatchObject([{ id: location_id, visits: 1, stamps: 1 }]);
   });
 
   it('STAT-09 Days and hours are those of the time zone that the store has now, for everything that happened before too', async () => {
@@ -326,7 +359,7 @@ describe('statistics', () => {
     });
     expect((await get(own)).breakdown).toBeNull();
     expect((await get(own, { breakdown: 'card' })).breakdown).toEqual([
-      group(two.card.id, { visits: 2, stamps: 5, redemptions: 1 }),
+      group(two.card.id, { stamps: 5, redemptions: 1 }),
       group(one.card.id, {}),
     ]);
     const byLocation = await get(own, { breakdown: 'location' });

@@ -27,7 +27,7 @@ const PROGRESS = {
 export const STATISTICS_ENTRIES = {
   name: 'statistics_entries',
   text: `
-    select e.seq, e.account_id, e.name, e.card_id, e.occurred_at, e.is_joined,
+    select e.seq, e.account_id, e.name, e.card_id, e.occurred_at, e.channel, e.is_joined,
       v.seq as visit_seq, v.customer_id, v.card_id as visit_card_id, v.location_id, v.actor,
       v.occurred_at as visited_at
     from (

@@ -64,7 +64,7 @@ export class StatisticsIntervalJson {
   declare readonly redemptions: number;
   @IntegerProperty({
     description:
-      'Customers who joined the store, or with card_id got the card, or with location_id or user_id were there, or with that user, for the first time.',
+      'Customers who joined the store, or with card_id got the card, or with location_id or user_id were there, or with that user, for the first time; without those whom an import added.',
   })
   declare readonly new_customers: number;
   @IntegerProperty({ description: 'Customers who were stamped or redeemed a reward.' })
@@ -76,7 +76,7 @@ export class StatisticsIntervalJson {
 @Dto('StatisticsGroup')
 export class StatisticsGroupJson {
   @IntegerProperty({ description: 'The card, location or user.' }) declare readonly id: number;
-  @IntegerProperty({ description: 'The stampings and redemptions in all of the days together.' })
+  @IntegerProperty({ description: 'The customers of each day, once for each card.' })
   declare readonly visits: number;
   @IntegerProperty({ description: 'The stamps that stampings gave.' })
   declare readonly stamps: number;
@@ -118,7 +118,7 @@ export class StatisticsJson {
   @IntegerTableProperty(7, 24, {
     example: EXAMPLE_HOURS,
     description:
-      'Stampings and redemptions in all of the days together: by weekday, Monday first, and by hour.',
+      'The visits in all of the days together, by weekday, Monday first, and by hour. A visit is a customer, a card and a day, in the hour of the first stamping or redemption.',
   })
   declare readonly by_hour: number[][];
   @ObjectsProperty(() => StatisticsGroupJson, {

@@ -31,12 +31,15 @@ const IS_SHOWN =
 const DAYS = `account_id = $1 and ${IS_SHOWN} and day >= $5 and day < $6`;
 const RANGE = `${DAYS} and card_id = $2 and location_id = $3 and user_id = $4`;
 
+const NEW_CUSTOMERS = `case when ${IS_ANYWHERE} then joined else first_of_all end`;
+const IMPORTED = `case when ${IS_ANYWHERE} then imported else 0 end`;
+
 const SERIES = {
   name: 'statistics_series',
   text: `
     select to_char(date_trunc($7, day::timestamp), 'YYYY-MM-DD') as start, sum(stamps)::bigint as stamps,
       sum(redemptions)::bigint as redemptions,
-      sum(case when ${IS_ANYWHERE} then joined else first_of_all end)::bigint as new_customers,
+      sum(${NEW_CUSTOMERS})::bigint as new_customers,
       sum(case $7 when 'day' then first_of_day when 'week' then first_of_week else first_of_month end)::bigint as active,
       sum(first_of_all)::bigint as first
     from statistics_hours where ${RANGE} group by 1`,
@@ -47,6 +50,32 @@ const BY_HOUR = {
   text: `
     select extract(isodow from day)::int as weekday, hour, sum(visits)::bigint as visits
     from statistics_hours where ${RANGE} group by 1, 2`,
+};
+
+/** What is counted of a day, with its expression over an hour. */
+const DAY_COUNTS = {
+  visits: 'visits',
+  stamps: 'stamps',
+  redemptions: 'redemptions',
+  new_customers: NEW_CUSTOMERS,
+  imported_customers: IMPORTED,
+};
+
+/** Sums each of the days `$5` and `$7`, all of it and up to the hour `$8`. */
+const TWO_DAYS = {
+  name: 'statistics_two_days',
+  text: `
+    select day = $7 as is_latter, x.is_by_hour, ${Object.entries(DAY_COUNTS)
+      .map(([name, count]) => `coalesce(sum(${count}), 0)::bigint as ${name}`)
+      .join(', ')}
+    from statistics_hours
+    cross join (values (false), (true)) as x (is_by_hour)
+    where ${RANGE} and day in ($5, $7) and (hour <= $8 or not x.is_by_hour) group by 1, 2`,
+};
+
+const IMPORTED_OF_RANGE = {
+  name: 'statistics_imported',
+  text: `select coalesce(sum(${IMPORTED}), 0)::bigint as count from statistics_hours where ${RANGE}`,
 };
 
 /** The columns that another one can be broken down by, with their parameters. */
@@ -110,6 +139,32 @@ type SeriesRow = {
   first: number;
 };
 
+export type StatisticsScope = Pick<StatisticsFilter, 'cardId' | 'locationId' | 'userId'>;
+
+export type DayCounts = Record<keyof typeof DAY_COUNTS, number>;
+
+const NO_COUNTS: DayCounts = {
+  visits: 0,
+  stamps: 0,
+  redemptions: 0,
+  new_customers: 0,
+  imported_customers: 0,
+};
+
+/**
+ * What has happened on the day of a store so far, beside the day a week before.
+ * @property hour the latest of the day, which has begun
+ * @property before.byNow up to the end of that hour
+ */
+export type StatisticsOfToday = {
+  day: string;
+  hour: number;
+  time_zone: string;
+  today: DayCounts;
+  before: { byNow: DayCounts; all: DayCounts };
+  totals: StatisticsJson['totals'];
+};
+
 /** The statistics without what there is now, for which all cards of a store are read. */
 export type StatisticsOfRange = Omit<StatisticsJson, 'totals'>;
 
@@ -125,6 +180,44 @@ export class StatisticsService {
         readTotals(pool, accountId, filter.cardId),
       ]);
       return { ...others, totals, by_hour, breakdown };
+    });
+  }
+
+  /** Compares today with the same weekday a week ago, up to the same hour. */
+  getToday(accountId: number, scope: StatisticsScope, now: Date): Promise<StatisticsOfToday> {
+    return this.reports.read(async (pool) => {
+      const timeZone = await getTimeZone(pool, accountId);
+      const { day, hour } = new LocalClock(timeZone).read(now.getTime());
+      const range = { start: subtractDays(day, 7), end: subtractDays(day, -1), starts: [] };
+      const [rows, totals] = await Promise.all([
+        query<DayCounts & { is_latter: boolean; is_by_hour: boolean }>(pool, {
+          ...TWO_DAYS,
+          values: [...createParameters(accountId, scope, range), day, hour],
+        }),
+        readTotals(pool, accountId, scope.cardId),
+      ]);
+      const find = (isLatter: boolean, isByHour: boolean): DayCounts =>
+        rows.find((row) => row.is_latter === isLatter && row.is_by_hour === isByHour) ?? NO_COUNTS;
+      return {
+        day,
+        hour,
+        time_zone: timeZone,
+        today: find(true, false),
+        before: { byNow: find(false, true), all: find(false, false) },
+        totals,
+      };
+    });
+  }
+
+  /** Counts those whom imports added, who are not among the new customers. @throws InvalidFieldsError when the range is too long */
+  async countImported(accountId: number, filter: StatisticsFilter, now: Date): Promise<number> {
+    return this.reports.read(async (pool) => {
+      const range = resolveRange(filter, new LocalClock(await getTimeZone(pool, accountId)), now);
+      const [row] = await query<{ count: number }>(pool, {
+        ...IMPORTED_OF_RANGE,
+        values: createParameters(accountId, filter, range),
+      });
+      return row?.count ?? 0;
     });
   }
 
@@ -201,7 +294,7 @@ async function getTimeZone(pool: Pool, accountId: number): Promise<string> {
 /** Creates the parameters that all statements share. */
 function createParameters(
   accountId: number,
-  { cardId, locationId, userId }: StatisticsFilter,
+  { cardId, locationId, userId }: StatisticsScope,
   { start, end }: StatisticsRange,
 ): unknown[] {
   return [accountId, cardId ?? 0, locationId ?? 0, userId ?? 0, start, end];

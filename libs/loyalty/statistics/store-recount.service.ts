@@ -9,6 +9,7 @@ import {
   toHourRows,
   type HourDigest,
 } from './hour-rows.js';
+import { IMPORT_CHANNEL } from '#loyalty/stamping/customer-card.js';
 import { LocalClock } from './local-clock.js';
 import { addJoined, HourCounts, VisitCounter } from './visits.js';
 
@@ -29,7 +30,7 @@ export const JOINED_NAMES = ['customer.created', 'customer_card.created'];
 const JOINED = {
   name: 'statistics_joined',
   text: `
-    select h.seq, h.name, h.card_id, h.occurred_at from history h
+    select h.seq, h.name, h.card_id, h.occurred_at, h.channel from history h
     where h.account_id = $1 and h.name = $2 and h.seq > $3 and h.seq <= $4
     order by h.seq limit ${JOINED_BATCH_SIZE}`,
 };
@@ -71,7 +72,13 @@ const PUBLISH = `
   on conflict (account_id) do update set generation = excluded.generation, time_zone = excluded.time_zone,
     seq = excluded.seq, recount_at = null, recount_failures = 0`;
 
-export type JoinedRow = { seq: number; name: string; card_id: number | null; occurred_at: Date };
+export type JoinedRow = {
+  seq: number;
+  name: string;
+  card_id: number | null;
+  occurred_at: Date;
+  channel: string;
+};
 
 /** @property upTo the number of the last entry of the history that is counted */
 export type RecountTarget = { accountId: number; timeZone: string; upTo: number };
@@ -247,10 +254,14 @@ export async function removeUnusedHours(pool: Pool): Promise<boolean> {
 }
 
 /** A customer joins the store at first, and a card by being enrolled. */
-export function toJoined({
-  name,
-  card_id,
-  occurred_at,
-}: Pick<JoinedRow, 'name' | 'card_id' | 'occurred_at'>): { cardId: number; at: number } {
-  return { cardId: name === 'customer.created' ? 0 : (card_id ?? 0), at: occurred_at.getTime() };
+export function toJoined({ name, card_id, occurred_at, channel }: Omit<JoinedRow, 'seq'>): {
+  cardId: number;
+  at: number;
+  isImported: boolean;
+} {
+  return {
+    cardId: name === 'customer.created' ? 0 : (card_id ?? 0),
+    at: occurred_at.getTime(),
+    isImported: channel === IMPORT_CHANNEL,
+  };
 }

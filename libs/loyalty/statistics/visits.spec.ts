@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { LocalClock } from './local-clock.js';
-import { COUNTS, HourCounts, VisitCounter, type Count, type Step, type Visit } from './visits.js';
+import {
+  addJoined,
+  COUNTS,
+  HourCounts,
+  VisitCounter,
+  type Count,
+  type Step,
+  type Visit,
+} from './visits.js';
 
 const BERLIN = new LocalClock('Europe/Berlin');
 
@@ -36,6 +44,15 @@ function count(visits: Visit[], upTo = serial + 1): [string, Partial<Record<Coun
 }
 
 const FIRST = { first_of_day: 1, first_of_week: 1, first_of_month: 1, first_of_all: 1 };
+
+it('tells customers whom an import added from those who joined', () => {
+  const counts = new HourCounts();
+  const at = Date.parse('2026-03-30T10:00:00Z');
+  for (const isImported of [true, false, true])
+    addJoined(counts, { cardId: 0, at, isImported }, BERLIN);
+  const [numbers = []] = counts.list().map((hour) => hour.counts);
+  expect([numbers[COUNTS.indexOf('joined')], numbers[COUNTS.indexOf('imported')]]).toEqual([1, 2]);
+});
 
 describe('the visits of a customer', () => {
   it('count in the hours of the store, for the store and the card', () => {
@@ -77,9 +94,40 @@ describe('the visits of a customer', () => {
     ]).filter(([place]) => place.startsWith('0/0/0'));
     expect(hours.map(([, numbers]) => numbers)).toEqual([
       { visits: 1, stamps: 1, ...FIRST },
-      { visits: 1, stamps: 1 },
+      { stamps: 1 },
       { visits: 1, stamps: 1, first_of_day: 1, first_of_month: 1 },
       { visits: 1, stamps: 1, first_of_day: 1, first_of_week: 1 },
+    ]);
+  });
+
+  it('count one visit a day with each card, where it began', () => {
+    const hours = count([
+      visit('2026-03-30T10:00:00Z', { locationId: 5 }),
+      visit('2026-03-30T10:05:00Z', { locationId: 6 }),
+      visit('2026-03-30T12:00:00Z', { cardId: 2 }),
+    ]);
+    const sums = Object.fromEntries(hours.map(([place, { visits = 0 }]) => [place, visits]));
+    expect(sums).toMatchObject({
+      '0/0/0 2026-03-30 12': 1,
+      '0/0/0 2026-03-30 14': 1,
+      '0/5/0 2026-03-30 12': 1,
+      '0/6/0 2026-03-30 12': 0,
+      '2/0/0 2026-03-30 14': 1,
+    });
+  });
+
+  it('moves to where the day goes on when its beginning is undone', () => {
+    const undone = visit('2026-03-30T10:00:00Z', { locationId: 5 });
+    const next = visit('2026-03-30T10:30:00Z', { locationId: 6 });
+    const [after, upTo] = [serial, serial + 1];
+    const counts = new HourCounts();
+    addVisits(counts, [{ ...undone, reversedSeq: upTo }, next], { after, upTo });
+    const visits = counts.list().map(({ hour, counts: [first] }) => [hour.locationId, first]);
+    expect(visits.filter(([locationId]) => locationId !== 0)).toEqual([
+      [5, -1],
+      [5, -1],
+      [6, 1],
+      [6, 1],
     ]);
   });
 
@@ -100,8 +148,8 @@ describe('the visits of a customer', () => {
     addVisits(counts, visits, { after, upTo });
     const changes = counts.list().filter(({ hour }) => hour.cardId === 0);
     expect(changes.map(({ hour, counts: numbers }) => [hour.hour, numbers])).toEqual([
-      [10, [1, 1, 0, 0, 1, 1, 1, 1]],
-      [12, [0, 0, 0, 0, -1, -1, -1, -1]],
+      [10, [1, 1, 0, 0, 0, 1, 1, 1, 1]],
+      [12, [-1, 0, 0, 0, 0, -1, -1, -1, -1]],
     ]);
   });
 

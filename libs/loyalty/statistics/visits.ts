@@ -22,10 +22,14 @@ export type ChangedVisit = Omit<Visit, 'stamps' | 'isRedemption' | 'reversedSeq'
 
 /** All counts of an hour, by card, location and user. They can be added up over any days. */
 export const COUNTS = [
+  // Customers who came with a card on a day. Each is counted where and when they were first stamped or handed a reward on
+  // it, so that visits of cards, locations, users and hours add up.
   'visits',
   'stamps',
   'redemptions',
+  // Customers who joined the store, or got the card, and those whom an import added instead.
   'joined',
+  'imported',
   // Customers whose first visit of the day, week or month, or at all, it was.
   'first_of_day',
   'first_of_week',
@@ -133,13 +137,15 @@ export class VisitCounter {
     const [was, is] = [isCounted(visit, after), isCounted(visit, upTo)];
     if (!was && !is) return;
     const time = this.clock.read(visit.at);
+    const { cardId } = visit;
+    const onCard = { ...this.lasts.get(toKey({ cardId, locationId: 0, userId: 0 })) };
     for (const place of listPlaces(visit)) {
       const key = toKey(place);
       let last = this.lasts.get(key);
       if (!last) this.lasts.set(key, (last = { before: null, now: null }));
-      if (was !== is || last.before !== last.now) {
-        const before = was ? countVisit(visit, time, last.before) : NOTHING;
-        const now = is ? countVisit(visit, time, last.now) : NOTHING;
+      if (was !== is || last.before !== last.now || onCard.before !== onCard.now) {
+        const before = was ? countVisit(visit, time, last.before, onCard.before) : NOTHING;
+        const now = is ? countVisit(visit, time, last.now, onCard.now) : NOTHING;
         const changes = now.map((count, i) => count - (before[i] ?? 0));
         if (changes.some((by) => by !== 0)) this.counts.add({ ...place, ...time }, changes);
       }
@@ -160,17 +166,19 @@ function isCounted({ seq, reversedSeq }: Visit, upTo: number): boolean {
   return seq <= upTo && (reversedSeq === null || reversedSeq > upTo);
 }
 
-/** @param last the visit before it at the same place */
+/** @param last the visit before it at the same place @param lastOnCard the visit before it on the same card */
 function countVisit(
   { isRedemption, stamps }: Visit,
   { day, week, month }: LocalTime,
   last: LocalTime | null,
+  lastOnCard: LocalTime | null | undefined,
 ): number[] {
   const counts: Record<Count, number> = {
-    visits: 1,
+    visits: Number(day !== lastOnCard?.day),
     stamps: isRedemption ? 0 : stamps,
     redemptions: Number(isRedemption),
     joined: 0,
+    imported: 0,
     first_of_day: Number(day !== last?.day),
     first_of_week: Number(week !== last?.week),
     first_of_month: Number(month !== last?.month),
@@ -193,12 +201,14 @@ function listPlaces({
 }
 
 const ONE_JOINED = COUNTS.map((name) => Number(name === 'joined'));
+const ONE_IMPORTED = COUNTS.map((name) => Number(name === 'imported'));
 
 /** Adds a customer who joined the store, or got a card. */
 export function addJoined(
   counts: HourCounts,
-  { cardId, at }: { cardId: number; at: number },
+  { cardId, at, isImported }: { cardId: number; at: number; isImported: boolean },
   clock: LocalClock,
 ): void {
-  counts.add({ cardId, locationId: 0, userId: 0, ...clock.read(at) }, ONE_JOINED);
+  const hour = { cardId, locationId: 0, userId: 0, ...clock.read(at) };
+  counts.add(hour, isImported ? ONE_IMPORTED : ONE_JOINED);
 }

@@ -5,7 +5,6 @@ import {
   buildHeat,
   buildTable,
   NumbersFormat,
-  sumHours,
 } from './numbers-page.js';
 
 const format = new NumbersFormat('de');
@@ -79,8 +78,4 @@ describe('the best hours', () => {
       ),
     ).toBeNull();
   });
-});
-
-it('sums a day up to an hour', () => {
-  expect([sumHours([1, 2, 4, 8], 1), sumHours([1, 2, 4, 8])]).toEqual([3, 15]);
 });

@@ -219,8 +219,3 @@ export function buildHeat(byHour: number[][], format: NumbersFormat): Heat | nul
     }),
   };
 }
-
-/** Sums the first hours of a day. @param upTo the last hour, inclusive */
-export function sumHours(hours: number[], upTo = 23): number {
-  return hours.slice(0, upTo + 1).reduce((sum, count) => sum + count, 0);
-}

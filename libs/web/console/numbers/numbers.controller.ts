@@ -134,8 +134,9 @@ export class NumbersController {
     const scope = { cardId, locationId, userId, to: null, breakdown: null };
     const range = { ...scope, interval: kind, from: new Date(now.getTime() - days * DAY_MS) };
     const weeks = { ...scope, interval: 'week' as const, from: new Date(now.getTime() - WEEKS_MS) };
-    const [numbers, byWeek, byLocation, byCard, byUser] = await Promise.all([
+    const [numbers, imported, byWeek, byLocation, byCard, byUser] = await Promise.all([
       this.statistics.getOfRange(accountId, range, now),
+      this.statistics.countImported(accountId, range, now),
       this.statistics.getOfRange(accountId, weeks, now),
       this.statistics.getBreakdown(accountId, { ...range, breakdown: 'location' }, now),
       this.statistics.getBreakdown(accountId, { ...range, breakdown: 'card' }, now),
@@ -150,13 +151,22 @@ export class NumbersController {
     if (total.visits === 0 && series.every(({ new_customers: count }) => count === 0)) return null;
     const { t } = format;
     const latest = byWeek.series.at(-1);
+    const joined = buildChart(
+      t.newCustomers,
+      series,
+      ({ new_customers: count }) => count,
+      kind,
+      format,
+    );
     const createGroups = (field: GroupField, rows: Counts[], rest: Rest | null) =>
       buildGroups(rows, { field, records: names[field], rest, total, path, choices, format });
     return {
       charts: [
         buildChart(format.words.stamps, series, ({ stamps }) => stamps, kind, format),
         buildChart(t.redemptions, series, ({ redemptions }) => redemptions, kind, format),
-        buildChart(t.newCustomers, series, ({ new_customers: count }) => count, kind, format),
+        imported === 0
+          ? joined
+          : { ...joined, total: `${joined.total} ${t.imported({ count: imported })}` },
       ],
       table: buildTable(series, kind, format),
       customers: buildCustomersChart(byWeek.series, format),

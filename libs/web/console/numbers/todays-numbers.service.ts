@@ -1,75 +1,60 @@
 import { Injectable } from '@nestjs/common';
-import { readLocalClock } from '#platform/kernel/zoned-time.js';
 import {
   StatisticsService,
-  type StatisticsFilter,
+  type DayCounts,
+  type StatisticsOfToday,
+  type StatisticsScope,
 } from '#loyalty/statistics/statistics.service.js';
 import { capitalize } from '#web/pages/capitalize.js';
-import { sumHours, type NumbersFormat, type Tile } from './numbers-page.js';
-
-const WEEK_MS = 7 * 24 * 60 * 60_000;
-
-type Scope = Pick<StatisticsFilter, 'cardId' | 'locationId' | 'userId'>;
+import type { NumbersFormat, Tile } from './numbers-page.js';
 
 /** @property totals what there is now, of the whole store or of a card */
 export type Today = {
   tiles: Tile[];
-  totals: { outstanding_stamps: number; unlocked_rewards: number };
-  timeZone: string;
+  totals: StatisticsOfToday['totals'];
 };
 
-export const EVERYTHING: Scope = { cardId: null, locationId: null, userId: null };
+export const EVERYTHING: StatisticsScope = { cardId: null, locationId: null, userId: null };
 
-/** Compares the numbers of today with those of the same weekday a week ago. */
+/** Compares the numbers of today with those of the same weekday a week ago, up to the same hour. */
 @Injectable()
 export class TodaysNumbers {
   constructor(private readonly statistics: StatisticsService) {}
 
-  async get(accountId: number, scope: Scope, now: Date, format: NumbersFormat): Promise<Today> {
-    const weekAgo = new Date(now.getTime() - WEEK_MS);
-    // The end is exclusive.
-    const afterwards = new Date(weekAgo.getTime() + 1);
-    const filter = { ...scope, interval: 'day' as const, breakdown: null };
-    const [week, dayBefore] = await Promise.all([
-      this.statistics.get(accountId, { ...filter, from: weekAgo, to: null }, now),
-      this.statistics.getOfRange(accountId, { ...filter, from: weekAgo, to: afterwards }, now),
-    ]);
-    const [before, today] = [week.series.at(0), week.series.at(-1)];
-    if (!before || !today) throw new Error('a week has days');
-    const { time_zone: timeZone, totals } = week;
-    const { hour } = readLocalClock(timeZone, now.getTime());
-    const weekday = (new Date(`${today.start}T00:00:00Z`).getUTCDay() + 6) % 7;
-    // Both days have the same weekday, so the hours of today are what the day a week ago leaves of them.
-    const hoursBefore = dayBefore.by_hour[weekday] ?? [];
-    const hoursOfBoth = week.by_hour[weekday] ?? [];
-    const { t } = format;
-    const name = format.weekday(today.start);
-    const visits = sumHours(hoursOfBoth) - sumHours(hoursBefore);
-    const compare = (label: string, value: number, former: number): Tile => ({
-      label,
-      value: format.count(value),
-      note: capitalize(t.lastWeek({ weekday: name, count: former }), format.locale),
-    });
-    const compareByNow = (byNow: number, all: number) =>
-      capitalize(
-        byNow === all
-          ? t.lastWeek({ weekday: name, count: all })
-          : t.lastWeekByNow({ weekday: name, byNow, count: all }),
-        format.locale,
-      );
-    return {
-      timeZone,
-      totals,
-      tiles: [
-        {
-          label: t.visits,
-          value: format.count(visits),
-          note: compareByNow(sumHours(hoursBefore, hour), sumHours(hoursBefore)),
-        },
-        compare(format.words.stamps, today.stamps, before.stamps),
-        compare(t.redemptions, today.redemptions, before.redemptions),
-        compare(t.newCustomers, today.new_customers, before.new_customers),
-      ],
-    };
+  async get(
+    accountId: number,
+    scope: StatisticsScope,
+    now: Date,
+    format: NumbersFormat,
+  ): Promise<Today> {
+    const { totals, ...today } = await this.statistics.getToday(accountId, scope, now);
+    return { totals, tiles: buildTodaysTiles(today, format) };
   }
+}
+
+/** Builds the tiles of a day. An import is no reason to say that customers came. */
+export function buildTodaysTiles(
+  { day, hour, today, before }: Omit<StatisticsOfToday, 'totals'>,
+  format: NumbersFormat,
+): Tile[] {
+  const { t, words, locale } = format;
+  const weekday = format.weekday(day);
+  const compare = (label: string, name: keyof DayCounts): Tile => {
+    const [byNow, count] = [before.byNow[name], before.all[name]];
+    const note =
+      byNow === count
+        ? t.lastWeek({ weekday, count })
+        : t.lastWeekByNow({ weekday, hour: format.hour(hour + 1), byNow, count });
+    return { label, value: format.count(today[name]), note: capitalize(note, locale) };
+  };
+  const newCustomers = compare(t.newCustomers, 'new_customers');
+  const { imported_customers: imported } = today;
+  return [
+    compare(t.visits, 'visits'),
+    compare(words.stamps, 'stamps'),
+    compare(t.redemptions, 'redemptions'),
+    imported === 0
+      ? newCustomers
+      : { ...newCustomers, note: `${t.imported({ count: imported })}. ${newCustomers.note}` },
+  ];
 }
