@@ -193,11 +193,15 @@ export type MessageArguments = {
   'transfers.importOf': { when: string };
   'transfers.progressOf': { done: number; total: number };
   'transfers.summary': { created: number; failed: number; updated: number };
+  'transfers.imported': { count: number };
   'transfers.examples': { examples: string };
   'transfers.startText': { count: number };
   'transfers.startWithout': { count: number };
   'transfers.undoText': { count: number };
   'transfers.undoUntil': { days: number };
+  'transfers.issueOfValue': { field: string; problem: string; value: string };
+  'transfers.wrongStamps': { field: string; value: string };
+  'transfers.wrongBirthday': { field: string; value: string };
   'transfers.more': { count: number };
   'forms.check': { count: number };
   'forms.errorsInTitle': { count: number };

@@ -20,7 +20,7 @@ import {
   type ColumnField,
   type Mood,
 } from './import-page.js';
-import { describeIssues } from './import-issues.js';
+import { describeIssues, describeRowIssues, findRowName } from './import-issues.js';
 import type { Rejectable } from '#web/pages/form-errors.js';
 import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
 
@@ -51,9 +51,11 @@ type ImportView = {
     start: string;
     canStart: boolean;
   } | null;
-  wrongRows: { row: string; problem: string }[];
+  wrongRows: { row: string; name: string; problem: string }[];
   /** How many more rows with errors there are. */
   more: string;
+  /** What a finished import has brought; empty: no customers. */
+  imported: string;
   isUndoable: boolean;
   areRowsDeleted: boolean;
   days: number;
@@ -111,9 +113,14 @@ export class ImportPages {
         draft: state === 'ready' ? await this.describeDraft(store, current, localization) : null,
         wrongRows: wrong.map((row) => ({
           row: format.format(row.row),
-          problem: describeIssues(row.errors ?? {}, t),
+          name: findRowName(row.cells ?? [], current.columns),
+          problem: describeRowIssues(row.errors ?? {}, row.cells ?? [], current.columns, t),
         })),
         more: more > 0 ? t.transfers.more({ count: more }) : '',
+        imported:
+          state === 'done' && counts.created > 0
+            ? t.transfers.imported({ count: counts.created })
+            : '',
         isUndoable: canUndoImport(current),
         areRowsDeleted: current.rowsDeletedAt !== null,
         days: this.transfers.undoDays,
