@@ -180,8 +180,11 @@ export type MessageArguments = {
   'numbers.chart': { max: number; total: string; what: string; when: string };
   'numbers.chartEmpty': { what: string };
   'numbers.total': { count: number };
+  'numbers.totalBefore': { before: number; count: number };
   'numbers.weekly': { count: number };
   'numbers.max': { count: number };
+  'numbers.bar': { count: number; when: string };
+  'numbers.barBefore': { before: number; count: number; when: string };
   'numbers.returningShare': { share: string };
   'numbers.busiest': { hour: string; weekday: string };
   'overview.messages': { count: number };

@@ -147,10 +147,17 @@ describe('the numbers', () => {
       },
       (count) => count === '6',
     );
-    expect(await readNumber(page, 'Visits')).toBe('3');
+    expect(await readNumber(page, 'Visits')).toBe('1');
     expect(await readNumber(page, 'Rewards redeemed')).toBe('1');
     expect(await readNumber(page, 'Rewards ready to redeem')).toBe('1');
-    expect(await page.getByRole('img', { name: /^Stamps: 6 in all/ }).count()).toBe(1);
+    const chart = page.getByRole('slider', { name: /^Stamps: 6 in all/ });
+    const value = page.locator('.chart .peak').first();
+    expect(await value.textContent()).toBe('max. 6');
+    await chart.click({ position: { x: 2, y: 50 } });
+    expect(await value.textContent()).toMatch(/: 0$/);
+    await page.keyboard.press('End');
+    expect(await value.textContent()).toMatch(/: 6$/);
+    expect(await chart.getAttribute('aria-valuetext')).toBe(await value.textContent());
     await page.getByText('Show as a table').first().click();
     const rows = page.locator('table.numbers').first().locator('tbody tr');
     expect(await rows.count()).toBe(31);
@@ -162,9 +169,10 @@ describe('the numbers', () => {
     await page.getByRole('link', { name: 'Harbour' }).click();
     await page.getByText('Clear filters').first().waitFor();
     expect(await readNumber(page, 'Stamps')).toBe('4');
-    await page.getByLabel('Period').selectOption('months');
-    await press(page, 'Show');
-    await page.getByRole('img', { name: /^Stamps: 4 in all/ }).waitFor();
+    await page.locator('summary', { hasText: 'Last 30 days' }).click();
+    await page.getByRole('link', { name: 'Last 12 months' }).click();
+    await page.waitForURL(/period=months.*location_id=/);
+    await page.getByRole('slider', { name: /^Stamps: 4 in all/ }).waitFor();
     await page.context().close();
   });
 
@@ -220,6 +228,9 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
     expect(readFileSync(await (await downloading).path(), 'utf8')).toContain(
       'Zoë 🌙;Kiel;keine;1;4',
     );
+    await page.getByText('2 customers imported.').waitFor();
+    expect(await page.getByRole('link', { name: 'See your customers' }).count()).toBe(1);
+    expect(await page.locator('table.errors').textContent()).toMatch(/Zoë 🌙.*E-mail “keine”: /);
     const list = () => at.get<CustomerListJson>(`${at.store}/customers`);
     expect((await list()).body.customers).toHaveLength(3);
     await page.getByRole('link', { name: 'Undo the import' }).click();

@@ -20,8 +20,11 @@ const series = [interval('2026-03-01', 1_200), interval('2026-03-02', 34)];
 
 describe('a chart', () => {
   it('says in words what it shows', () => {
-    const chart = buildChart('Stempel', series, ({ stamps }) => stamps, 'day', format);
+    const period = { all: series, length: 2 };
+    const chart = buildChart('Stempel', period, ({ stamps }) => stamps, 'day', format);
+    expect(chart.bars.map(({ text }) => text)).toEqual(['So., 1. März: 1.200', 'Mo., 2. März: 34']);
     expect(chart).toMatchObject({
+      line: '',
       max: 1_200,
       total: 'insgesamt 1.234',
       summary: 'Stempel: insgesamt 1.234, die meisten (1.200) am So., 1. März',
@@ -29,8 +32,19 @@ describe('a chart', () => {
     });
   });
 
+  it('compares with the period before', () => {
+    const period = { all: series, length: 1 };
+    const chart = buildChart('Stempel', period, ({ stamps }) => stamps, 'day', format);
+    expect(chart).toMatchObject({
+      max: 34,
+      line: '0.5,0',
+      total: 'insgesamt 34, zuvor 1.200',
+      bars: [{ text: 'Mo., 2. März: 34 (zuvor 1.200)' }],
+    });
+  });
+
   it('says that nothing happened', () => {
-    const chart = buildChart('Stempel', series, () => 0, 'day', format);
+    const chart = buildChart('Stempel', { all: series, length: 2 }, () => 0, 'day', format);
     expect([chart.summary, chart.peak]).toEqual(['Stempel: keine', '']);
   });
 });

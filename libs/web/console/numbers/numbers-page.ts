@@ -22,9 +22,18 @@ export const PERIODS: Record<Period, { kind: Kind; days: number }> = {
   months: { kind: 'month', days: 335 },
 };
 
+/** Says how far back the period before one goes, with an interval to spare, since a period is extended to whole ones. */
+export const DAYS_WITH_PERIOD_BEFORE: Record<Period, number> = {
+  days: 63,
+  weeks: 25 * 7,
+  months: 800,
+};
+
 export type Tile = { label: string; value: string; note: string };
 
-export type Chart = BarPaths & {
+export type Chart = Omit<BarPaths, 'bars'> & {
+  /** The bars with what each stands for. */
+  bars: { text: string; paths: string[] }[];
   title: string;
   total: string;
   /** The label of the highest bar. */
@@ -112,17 +121,28 @@ export class NumbersFormat {
   }
 }
 
-/** Builds a chart of one number of each interval. */
+/**
+ * Builds a chart of one number of each interval.
+ * @param all the intervals of a period, behind those of the period before, of which there may be too many or none
+ * @param length of the period
+ */
 export function buildChart(
   title: string,
-  series: Interval[],
+  { all, length }: { all: Interval[]; length: number },
   value: (interval: Interval) => number,
   kind: Kind,
   format: NumbersFormat,
 ): Chart {
+  const series = all.slice(-length);
   const values = series.map(value);
-  const total = format.t.total({ count: sum(values) });
-  return describeChart(title, total, drawBars({ values: [values] }), series, values, kind, format);
+  const before = all.slice(-2 * length, -length).map(value);
+  const bars = drawBars({ values: [values], before });
+  const count = sum(values);
+  const total =
+    bars.line === ''
+      ? format.t.total({ count })
+      : format.t.totalBefore({ count, before: sum(before) });
+  return describeChart(title, total, bars, series, values, before, kind, format);
 }
 
 /**
@@ -133,10 +153,10 @@ export function buildCustomersChart(series: Interval[], format: NumbersFormat): 
   const returning = series.map(({ returning_customers: count }) => count);
   const all = series.map(({ active_customers: count }) => count);
   const first = all.map((count, i) => count - (returning[i] ?? 0));
-  const bars = drawBars({ values: [returning, first] });
+  const bars = drawBars({ values: [returning, first], before: [] });
   const over = all.length > 1 ? all.slice(0, -1) : all;
   const average = format.t.weekly({ count: Math.round(sum(over) / Math.max(1, over.length)) });
-  return describeChart(format.words.customers, average, bars, series, all, 'week', format);
+  return describeChart(format.words.customers, average, bars, series, all, [], 'week', format);
 }
 
 function sum(values: number[]): number {
@@ -146,24 +166,33 @@ function sum(values: number[]): number {
 function describeChart(
   title: string,
   total: string,
-  bars: BarPaths,
+  { bars, ...paths }: BarPaths,
   series: Interval[],
   values: number[],
+  before: number[],
   kind: Kind,
   format: NumbersFormat,
 ): Chart {
   const { t } = format;
-  const peakStart = series[values.indexOf(bars.max)]?.start;
+  const { max } = paths;
+  const peakStart = series[values.indexOf(max)]?.start;
+  const describe = (i: number, start: string) => {
+    const [when, count] = [format.day(start, kind), values[i] ?? 0];
+    return paths.line === ''
+      ? t.bar({ when, count })
+      : t.barBefore({ when, count, before: before[i] ?? 0 });
+  };
   const places = [0, Math.floor((series.length - 1) / 2), series.length - 1];
   return {
-    ...bars,
+    ...paths,
+    bars: series.map(({ start }, i) => ({ text: describe(i, start), paths: bars[i] ?? [] })),
     title,
     total,
-    peak: bars.max === 0 ? '' : t.max({ count: bars.max }),
+    peak: max === 0 ? '' : t.max({ count: max }),
     summary:
-      bars.max === 0 || peakStart === undefined
+      max === 0 || peakStart === undefined
         ? t.chartEmpty({ what: title })
-        : t.chart({ what: title, total, max: bars.max, when: format.day(peakStart, kind) }),
+        : t.chart({ what: title, total, max, when: format.day(peakStart, kind) }),
     labels: [...new Set(places)].map((place) =>
       format.label(series[place]?.start ?? '2026-01-01', kind),
     ),
@@ -183,6 +212,21 @@ export function buildTable(series: Interval[], kind: Kind, format: NumbersFormat
         format.count(interval.new_customers),
         format.count(interval.active_customers),
         format.count(interval.returning_customers),
+      ]),
+  };
+}
+
+/** Builds the table of the customers of each week. */
+export function buildCustomersTable(series: Interval[], format: NumbersFormat): Table {
+  const { t, words } = format;
+  return {
+    head: [t.week, words.customers, t.cameBefore],
+    rows: series
+      .toReversed()
+      .map(({ start, active_customers: all, returning_customers: returning }) => [
+        format.day(start, 'week'),
+        format.count(all),
+        format.count(returning),
       ]),
   };
 }

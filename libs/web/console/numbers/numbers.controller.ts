@@ -10,9 +10,11 @@ import { parsePositiveInteger } from '#web/pages/page-query.js';
 import {
   buildChart,
   buildCustomersChart,
+  buildCustomersTable,
   buildHeat,
   buildTable,
   NumbersFormat,
+  DAYS_WITH_PERIOD_BEFORE,
   PERIODS,
   type Chart,
   type Group,
@@ -22,14 +24,14 @@ import {
   type Tile,
   type Interval,
 } from './numbers-page.js';
-import { NUMBERS_STYLE } from './numbers-style.js';
+import { CHART_SCRIPT, NUMBERS_STYLE } from './numbers-style.js';
 import { RecordNames, type NamedRecord } from './record-names.service.js';
 import { TodaysNumbers } from './todays-numbers.service.js';
 
-type Choice = { value: string; text: string };
+type Choice = { text: string; path: string; isCurrent: boolean };
 
 type NumbersView = {
-  filters: { name: string; label: string; value: string; options: Choice[] }[];
+  filters: { label: string; text: string; isSet: boolean; options: Choice[] }[];
   hasFilters: boolean;
   path: string;
   /** The page that a store without numbers begins with. */
@@ -104,8 +106,9 @@ export class NumbersController {
       view,
       title: `${t.numbers.title} · ${store.name}`,
       styles: [NUMBERS_STYLE],
+      scripts: [CHART_SCRIPT],
       data: {
-        filters: buildFilters(choices, names, format),
+        filters: buildFilters(choices, names, path, format),
         hasFilters: [choices.cardId, choices.locationId, choices.userId].some((id) => id !== null),
         path,
         start: cards.length === 0 ? 'cards' : 'posters',
@@ -133,15 +136,18 @@ export class NumbersController {
     const { cardId, locationId, userId } = choices;
     const scope = { cardId, locationId, userId, to: null, breakdown: null };
     const range = { ...scope, interval: kind, from: new Date(now.getTime() - days * DAY_MS) };
+    const before = new Date(now.getTime() - DAYS_WITH_PERIOD_BEFORE[choices.period] * DAY_MS);
     const weeks = { ...scope, interval: 'week' as const, from: new Date(now.getTime() - WEEKS_MS) };
-    const [numbers, imported, byWeek, byLocation, byCard, byUser] = await Promise.all([
-      this.statistics.getOfRange(accountId, range, now),
-      this.statistics.countImported(accountId, range, now),
-      this.statistics.getOfRange(accountId, weeks, now),
-      this.statistics.getBreakdown(accountId, { ...range, breakdown: 'location' }, now),
-      this.statistics.getBreakdown(accountId, { ...range, breakdown: 'card' }, now),
-      this.statistics.getBreakdown(accountId, { ...range, breakdown: 'user' }, now),
-    ]);
+    const [numbers, { series: all }, imported, byWeek, byLocation, byCard, byUser] =
+      await Promise.all([
+        this.statistics.getOfRange(accountId, range, now),
+        this.statistics.getOfRange(accountId, { ...range, from: before }, now),
+        this.statistics.countImported(accountId, range, now),
+        this.statistics.getOfRange(accountId, weeks, now),
+        this.statistics.getBreakdown(accountId, { ...range, breakdown: 'location' }, now),
+        this.statistics.getBreakdown(accountId, { ...range, breakdown: 'card' }, now),
+        this.statistics.getBreakdown(accountId, { ...range, breakdown: 'user' }, now),
+      ]);
     const { series } = numbers;
     const total = {
       visits: numbers.by_hour.flat().reduce((sum, count) => sum + count, 0),
@@ -151,35 +157,22 @@ export class NumbersController {
     if (total.visits === 0 && series.every(({ new_customers: count }) => count === 0)) return null;
     const { t } = format;
     const latest = byWeek.series.at(-1);
-    const joined = buildChart(
-      t.newCustomers,
-      series,
-      ({ new_customers: count }) => count,
-      kind,
-      format,
-    );
+    const draw = (title: string, value: (interval: Interval) => number) =>
+      buildChart(title, { all, length: series.length }, value, kind, format);
+    const joined = draw(t.newCustomers, ({ new_customers: count }) => count);
     const createGroups = (field: GroupField, rows: Counts[], rest: Rest | null) =>
       buildGroups(rows, { field, records: names[field], rest, total, path, choices, format });
     return {
       charts: [
-        buildChart(format.words.stamps, series, ({ stamps }) => stamps, kind, format),
-        buildChart(t.redemptions, series, ({ redemptions }) => redemptions, kind, format),
+        draw(format.words.stamps, ({ stamps }) => stamps),
+        draw(t.redemptions, ({ redemptions }) => redemptions),
         imported === 0
           ? joined
           : { ...joined, total: `${joined.total} ${t.imported({ count: imported })}` },
       ],
       table: buildTable(series, kind, format),
       customers: buildCustomersChart(byWeek.series, format),
-      customersTable: {
-        head: [t.week, format.words.customers, t.cameBefore],
-        rows: byWeek.series
-          .toReversed()
-          .map(({ start, active_customers: all, returning_customers: returning }) => [
-            format.day(start, 'week'),
-            format.count(all),
-            format.count(returning),
-          ]),
-      },
+      customersTable: buildCustomersTable(byWeek.series, format),
       returning: latest && latest.active_customers > 0 ? describeReturning(latest, format) : '',
       heat: buildHeat(numbers.by_hour, format),
       groups: [
@@ -229,7 +222,7 @@ function buildGroups(
     stamps: total.stamps - sum(({ stamps }) => stamps),
     redemptions: total.redemptions - sum(({ redemptions }) => redemptions),
   };
-  const all = rest && left.visits > 0 && !isFiltered ? [...counts, left] : counts;
+  const all = rest && !isFiltered ? [...counts, left] : counts;
   const max = Math.max(1, ...all.map(({ visits }) => visits));
   const titles = { card_id: t.by.card, location_id: t.by.location, user_id: t.by.person };
   const heads = { card_id: format.words.card, location_id: t.location, user_id: t.person };
@@ -237,56 +230,51 @@ function buildGroups(
     title: titles[field],
     head: heads[field],
     rows: all
-      .filter(({ visits }) => visits > 0)
+      .filter(({ visits, stamps, redemptions }) => visits > 0 || stamps > 0 || redemptions > 0)
       .map(({ id, visits, stamps, redemptions }) => ({
         name: id === 0 ? (rest?.name ?? '') : (names.get(id) ?? t.gone),
         note: id === 0 ? (rest?.note ?? '') : '',
         path:
           id === 0 || isFiltered
             ? null
-            : `${path}?${renderQuery({ ...toQuery(choices), [field]: String(id) })}`,
+            : toPath(path, { ...toQuery(choices), [field]: String(id) }),
         cells: [visits, stamps, redemptions].map((count) => format.count(count)),
         share: Math.round((100 * visits) / max),
       })),
   };
 }
 
+/** Builds what narrows the page, as links. What there is only one of is no choice, unless it has been chosen. */
 function buildFilters(
   choices: Choices,
   names: Record<GroupField, NamedRecord[]>,
+  path: string,
   { t, words }: NumbersFormat,
 ): NumbersView['filters'] {
-  const toOptions = (records: NamedRecord[], all: string): Choice[] => [
-    { value: '', text: all },
-    ...records.map(({ id, name }) => ({ value: String(id), text: name })),
-  ];
   const query = toQuery(choices);
-  return [
-    {
-      name: 'period',
-      label: t.period,
-      value: choices.period,
-      options: Object.entries(t.periods).map(([value, text]) => ({ value, text })),
-    },
-    {
-      name: 'location_id',
-      label: t.location,
-      value: query.location_id,
-      options: toOptions(names.location_id, t.all.location),
-    },
-    {
-      name: 'card_id',
-      label: words.card,
-      value: query.card_id,
-      options: toOptions(names.card_id, t.all.card),
-    },
-    {
-      name: 'user_id',
-      label: t.person,
-      value: query.user_id,
-      options: toOptions(names.user_id, t.all.person),
-    },
+  const build = (
+    name: keyof typeof query,
+    label: string,
+    values: [value: string, text: string][],
+  ) => {
+    const options = values.map(([value, text]) => ({
+      text,
+      path: toPath(path, { ...query, [name]: value }),
+      isCurrent: query[name] === value,
+    }));
+    const text = options.find(({ isCurrent }) => isCurrent)?.text ?? t.gone;
+    return { label, text, isSet: query[name] !== '' && name !== 'period', options };
+  };
+  const toValues = (records: NamedRecord[], all: string): [string, string][] => [
+    ['', all],
+    ...records.map(({ id, name }): [string, string] => [String(id), name]),
   ];
+  return [
+    build('period', t.period, Object.entries(t.periods)),
+    build('location_id', t.location, toValues(names.location_id, t.all.location)),
+    build('card_id', words.card, toValues(names.card_id, t.all.card)),
+    build('user_id', t.person, toValues(names.user_id, t.all.person)),
+  ].filter(({ isSet, options }) => isSet || options.length > 2);
 }
 
 function toQuery({
@@ -304,8 +292,9 @@ function toQuery({
   };
 }
 
-function renderQuery(query: Record<string, string>): string {
-  return new URLSearchParams(Object.entries(query).filter(([, value]) => value !== '')).toString();
+function toPath(path: string, query: Record<string, string>): string {
+  const entries = Object.entries(query).filter(([, value]) => value !== '' && value !== 'days');
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries).toString()}`;
 }
 
 /** Parses what is to be shown. What makes no sense is left out. */

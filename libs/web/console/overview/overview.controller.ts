@@ -20,11 +20,12 @@ import { Timeline, type TimelineLine, type TimelineReader } from '../customers/t
 import {
   buildChart,
   NumbersFormat,
+  DAYS_WITH_PERIOD_BEFORE,
   PERIODS,
   type Chart,
   type Tile,
 } from '../numbers/numbers-page.js';
-import { NUMBERS_STYLE } from '../numbers/numbers-style.js';
+import { CHART_SCRIPT, NUMBERS_STYLE } from '../numbers/numbers-style.js';
 import { EVERYTHING, TodaysNumbers } from '../numbers/todays-numbers.service.js';
 import { listSteps, type Step } from './steps.js';
 import { StoreSetup } from './store-setup.service.js';
@@ -80,6 +81,7 @@ export class OverviewController {
       view,
       title: store.name,
       styles: [NUMBERS_STYLE, STYLE],
+      scripts: [CHART_SCRIPT],
       data: {
         today,
         latest,
@@ -98,9 +100,9 @@ export class OverviewController {
     const format = new NumbersFormat(localization.locale);
     const now = getNow();
     const { kind, days } = PERIODS.days;
-    const from = new Date(now.getTime() - days * DAY_MS);
+    const from = new Date(now.getTime() - DAYS_WITH_PERIOD_BEFORE.days * DAY_MS);
     const range = { ...EVERYTHING, interval: kind, from, to: null, breakdown: null };
-    const [{ tiles }, { series }, { messages, imports }] = await Promise.all([
+    const [{ tiles }, { series: all }, { messages, imports }] = await Promise.all([
       this.numbers.get(id, EVERYTHING, now, format),
       this.statistics.getOfRange(id, range, now),
       this.setup.countWaiting(id),
@@ -111,7 +113,13 @@ export class OverviewController {
     ];
     return {
       tiles,
-      chart: buildChart(format.words.stamps, series, ({ stamps }) => stamps, kind, format),
+      chart: buildChart(
+        format.words.stamps,
+        { all, length: days + 1 },
+        ({ stamps }) => stamps,
+        kind,
+        format,
+      ),
       waiting: counts
         .filter(([count]) => count > 0)
         .map(([count, name, page, below = '']) => ({
