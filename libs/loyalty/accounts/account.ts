@@ -33,6 +33,11 @@ export type Account = { id: number; accountId: number } & AccountAttributes &
 /** The name of a store that nobody has named yet. */
 export const UNNAMED_STORE = 'My store';
 
+/** Returns what customers read as the name of a store. Of one that nobody has named yet that is the name of their card. */
+export function getNameForCustomers(name: string, card: { name: string }): string {
+  return name === UNNAMED_STORE ? card.name : name;
+}
+
 /**
  * Abbreviations that Intl accepts besides IANA names. They are ambiguous: BST would be Dhaka, not London.
  */

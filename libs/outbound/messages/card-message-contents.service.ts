@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
-import { account, type Account } from '#loyalty/accounts/account.js';
+import { account, getNameForCustomers, type Account } from '#loyalty/accounts/account.js';
 import { toContactDetails } from '#loyalty/accounts/contact-details.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
@@ -119,7 +119,7 @@ export class CardMessageContents {
   ): CardMessageContent {
     const { name, storeName, locale, addressForm } = store;
     return {
-      store: storeName ?? name,
+      store: getNameForCustomers(storeName ?? name, card),
       locale,
       addressForm,
       contact: toContactDetails(store),

@@ -6,6 +6,7 @@ import type { Card } from '#loyalty/cards/card.js';
 import type { CardTexts } from '#loyalty/cards/card.events.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import { priceRewards, findTarget, type Milestone } from '#loyalty/stamping/unlocked-rewards.js';
+import { getNameForCustomers } from '#loyalty/accounts/account.js';
 
 /** Apple accepts ten in a pass, and Google ten in an object. */
 const MAX_LOCATIONS = 10;
@@ -122,7 +123,7 @@ export function createPassContent(parts: PassParts): PassContent {
     uuid: customerCard.uuid,
     code: customerCard.code,
     state: member === null || customerCard.mergedInto ? 'void' : 'valid',
-    storeName: store.name,
+    storeName: getNameForCustomers(store.name, card),
     logo: store.logo,
     contact: store.contact,
     locale: store.locale,

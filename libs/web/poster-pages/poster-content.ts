@@ -5,6 +5,7 @@ import { getCustomerTranslations, type CustomerLanguage } from '#translations/tr
 import type { Card } from '#loyalty/cards/card.js';
 import type { Poster } from '#loyalty/posters/poster.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
+import { getNameForCustomers } from '#loyalty/accounts/account.js';
 
 /** More offers would be too small to read from afar. */
 const MAX_OFFERS = 3;
@@ -59,7 +60,7 @@ export function createPosterContent({
     .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
   return {
     title: poster.title,
-    storeName: store.name,
+    storeName: getNameForCustomers(store.name, card),
     logo,
     locale: localization.locale,
     addressForm: store.addressForm,

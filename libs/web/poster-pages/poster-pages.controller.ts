@@ -10,6 +10,7 @@ import { type PageResult, showPublicPage } from '#web/pages/page-results.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
 import { createPosterView, type PosterView } from './poster-view.js';
+import { joinNames } from '#web/pages/join-names.js';
 
 const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 
@@ -38,10 +39,10 @@ export class PosterPagesController {
     const data = createPosterView({ ...published, svg, root: getRootPath(this.config) });
     return showPublicPage({
       view,
-      title: `${content.title} · ${content.storeName}`,
+      title: joinNames(content.title, content.storeName),
       lang: content.locale,
       preview: {
-        title: `${content.title} · ${content.storeName}`,
+        title: joinNames(content.title, content.storeName),
         description: data.text,
         image: `${this.config.publicUrl}/posters/${poster.slug}.png?paper_size=a5`,
       },

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#platform/database/connection.js';
-import type { Account } from '#loyalty/accounts/account.js';
+import { getNameForCustomers, type Account } from '#loyalty/accounts/account.js';
 import { findCountryOfTimeZone } from '#loyalty/accounts/country.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
@@ -45,7 +45,7 @@ export class SignupPosters {
       offers: findActiveOffers(toMilestones(rewards)),
       store: {
         id,
-        name,
+        name: getNameForCustomers(name, card),
         timeZone,
         locale,
         addressForm,

@@ -34,6 +34,7 @@ import {
   type SignupView,
 } from './signup-view.js';
 import { Signups } from './signups.service.js';
+import { joinNames } from '#web/pages/join-names.js';
 
 type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
   Record<'title' | 'text' | 'open' | 'card' | 'other' | 'form', string>;
@@ -196,14 +197,14 @@ export class SignupController {
     );
     return showPublicPage({
       view: FORM,
-      title: `${poster.title} · ${store.name}`,
+      title: joinNames(poster.title, store.name),
       lang: localization.locale,
       status,
       colors: getColors(signupPoster),
       cardColors: { ground: signupPoster.card.cardColor, text: signupPoster.card.textColor },
       icon,
       preview: {
-        title: `${poster.title} · ${store.name}`,
+        title: joinNames(poster.title, store.name),
         description: data.intro,
         image: preview,
       },

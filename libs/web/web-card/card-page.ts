@@ -5,6 +5,7 @@ import { loadAsset } from '#web/pages/assets.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#web/pages/page.js';
 import { createPlainFrame, loadView } from '#web/pages/view.js';
 import { createCardView, type CardViewInput, type WalletBadge } from './card-view.js';
+import { joinNames } from '#web/pages/join-names.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;
@@ -86,7 +87,7 @@ export function createCardManifest(
   const cardPath = `${root}/passes/${uuid}`;
   return {
     id: cardPath,
-    name: `${card.name} · ${storeName}`,
+    name: joinNames(card.name, storeName),
     short_name: card.name,
     lang: locale,
     start_url: cardPath,

@@ -5,6 +5,7 @@ import type { PassContent, PassReward } from '#outbound/passes/pass-content.js';
 import { findBars } from './code128-bars.js';
 import type { Device } from './device.js';
 import { findDarkModules } from './qr-modules.js';
+import { joinNames } from '#web/pages/join-names.js';
 
 /** An official button as pictures, with their paths. @property dark for dark mode, if the vendor has one */
 export type WalletBadge = { light: string; dark: string | null };
@@ -56,7 +57,7 @@ export function createCardView(input: CardViewInput) {
   const asOf = { dateStyle: 'medium', timeStyle: 'short', timeZone: content.timeZone } as const;
   return {
     lang: locale,
-    title: `${card.name} · ${storeName}`,
+    title: joinNames(card.name, storeName),
     about: t.about({ store: storeName }),
     picture,
     path: `/passes/${content.uuid}`,
