@@ -98,6 +98,12 @@ describe('the overview', () => {
     await expectGoodPage(page, 'overview');
     await page.setViewportSize(SIZES.desktop);
     expect(await page.getByRole('heading', { name: 'All pages' }).isVisible()).toBe(false);
+    await page.getByText('3 steps left').click();
+    await press(page, 'Hide this');
+    await page.getByRole('heading', { name: 'Today' }).waitFor();
+    expect(await page.getByText('3 steps left').count()).toBe(0);
+    await page.reload();
+    expect(await page.getByText('3 steps left').count()).toBe(0);
     await page.context().close();
   });
 

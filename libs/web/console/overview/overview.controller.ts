@@ -1,10 +1,13 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { EventStoreUnavailableError } from '#platform/kernel/errors.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { StatisticsService } from '#loyalty/statistics/statistics.service.js';
 import { isAllowed } from '#identity/roles.js';
 import { loadAsset } from '#web/pages/assets.js';
+import { Cookies } from '#web/pages/cookies.js';
 import {
   CurrentStore,
   CurrentUser,
@@ -12,9 +15,10 @@ import {
   type SignedInUser,
   Localized,
   GetPage,
+  PostForm,
 } from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
-import { type PageResult, showPage } from '#web/pages/page-results.js';
+import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { Timeline, type TimelineLine, type TimelineReader } from '../customers/timeline.service.js';
 import {
@@ -47,6 +51,10 @@ type OverviewView = {
 
 const view = loadView<OverviewView>(import.meta.url, './views/overview.eta');
 const DAY_MS = 24 * 60 * 60_000;
+const HIDDEN_SETUPS = 'inkpad-hidden-setups';
+const HIDDEN_SECONDS = 365 * 24 * 60 * 60;
+/** So many stores fit into a cookie, with room to spare. */
+const MAX_HIDDEN = 100;
 const LATEST = { after: null, limit: 5, showsCustomers: true };
 
 const STYLE = loadAsset(import.meta.url, './assets/overview.css');
@@ -54,15 +62,21 @@ const STYLE = loadAsset(import.meta.url, './assets/overview.css');
 /** Shows what somebody wants to know about a store who opens it, as far as their role allows. */
 @Controller('app/stores/:account_id')
 export class OverviewController {
+  private readonly cookies: Cookies;
+
   constructor(
     private readonly setup: StoreSetup,
     private readonly numbers: TodaysNumbers,
     private readonly statistics: StatisticsService,
     private readonly timeline: Timeline,
-  ) {}
+    config: Config,
+  ) {
+    this.cookies = new Cookies(config.publicUrl);
+  }
 
   @GetPage('store.read')
   async show(
+    @Req() request: FastifyRequest,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() { userId }: SignedInUser,
     @Localized() localization: Localization,
@@ -85,11 +99,30 @@ export class OverviewController {
       data: {
         today,
         latest,
-        setup,
+        setup: setup?.left && this.listHidden(request).includes(String(store.id)) ? null : setup,
         isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
       },
     });
+  }
+
+  /** Leaves out what is left to set up, for whoever uses this browser. */
+  @PostForm('store.settings', 'hide_setup')
+  hideSetup(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @CurrentStore() { id }: EnteredStore,
+  ): PageResult {
+    const ids = [String(id), ...this.listHidden(request)].slice(0, MAX_HIDDEN);
+    this.cookies.set(reply, HIDDEN_SETUPS, [...new Set(ids)].join('.'), {
+      maxAgeSeconds: HIDDEN_SECONDS,
+    });
+    return redirectTo(`/app/stores/${id}`);
+  }
+
+  /** Lists the stores whose set-up somebody hid in this browser. */
+  private listHidden(request: FastifyRequest): string[] {
+    return this.cookies.read(request, HIDDEN_SETUPS)?.split('.') ?? [];
   }
 
   private async readToday(
