@@ -121,9 +121,10 @@ export type MessageArguments = {
   'cardPages.beyondAsk': { required: number };
   'cardPages.auxLabel': { number: number };
   'cardPages.auxValue': { number: number };
-  'cardPages.previewOf': { device: string; have: number; need: number };
+  'cardPages.previewOf': { have: number; need: number };
   'cardPages.changes': { count: number };
   'cardPages.sure': { count: number };
+  'cardPages.savedFor': { count: number };
   'locationPages.editOf': { name: string };
   'locationPages.findOn': { map: string };
   'locationPages.far': { address: string; distance: string };

@@ -33,6 +33,14 @@ async function createDesign(fields: Record<string, string> = {}): Promise<number
   return findId(location);
 }
 
+/** Reads the form of the button Undo. */
+function readUndo(text: string): { undo: string; fields: Record<string, string> } {
+  const [, undo = '', form = ''] =
+    /<form method="post" action="([^"]+\/undo)">([^]*?)<\/form>/.exec(text) ?? [];
+  const inputs = form.matchAll(/name="(undo|opened_updated_at|page)" value="([^"]*)"/g);
+  return { undo, fields: Object.fromEntries([...inputs].map(([, name, value]) => [name, value])) };
+}
+
 describe('the pages of cards', () => {
   it('offer twelve templates, each with a picture', async () => {
     expect((await owner.get(list)).text).toContain('No cards yet');
@@ -184,6 +192,73 @@ describe('the pages of cards', () => {
     const [, openedAt = ''] = /name="opened_updated_at" value="([^"]+)"/.exec(refused.text) ?? [];
     const corrected = await owner.upload(page, page, { ...CARD_FORM, opened_updated_at: openedAt });
     expect(corrected.text).toContain('Somebody else has changed this card');
+  });
+
+  it('undo what a save has changed: the card, and rewards that were changed, added and removed', async () => {
+    const id = await createDesign({
+      reward_1_id: '',
+      reward_1_name: 'Biscuit',
+      reward_1_stamps: '4',
+      strip_tinted: 'yes',
+      strip_color: '#3e7a2e',
+    });
+    const page = `${list}/${id}`;
+    const before = await readCard(id);
+    expect(before.strip_color).toBe('#3E7A2E');
+    const [cup, biscuit] = await readRewards(id);
+    const { location } = await owner.upload(page, page, {
+      ...CARD_FORM,
+      name: 'Tea',
+      card_color: '#ff0000',
+      reward_0_id: String(cup?.id),
+      reward_0_name: 'Free pot',
+      reward_0_stamps: '7',
+      reward_1_id: String(biscuit?.id),
+      reward_1_name: 'Biscuit',
+      reward_1_stamps: '4',
+      reward_1_removed: 'yes',
+      reward_2_id: '',
+      reward_2_name: 'Cake',
+      reward_2_stamps: '6',
+    });
+    expect(await readCard(id)).toMatchObject({ name: 'Tea', strip_color: null });
+    const { text } = await owner.get(location ?? '');
+    const { undo, fields } = readUndo(text);
+    expect(undo).toBe(`${page}/undo`);
+    const undone = await owner.submit(page, undo, fields);
+    expect(undone.location).toBe(`${page}?done=undone`);
+    const { updated_at: _at, ...values } = before;
+    expect(await readCard(id)).toMatchObject(values);
+    expect(await readRewards(id)).toMatchObject([
+      { id: cup?.id, name: 'Free cup', stamps_required: 8 },
+      { name: 'Biscuit', stamps_required: 4 },
+    ]);
+    expect((await owner.get(page)).text).not.toContain(`${page}/undo`);
+  });
+
+  it('undo a new picture, and nothing after somebody else’s change', async () => {
+    const id = await createDesign();
+    const page = `${list}/${id}`;
+    const upload = async (width: number) => {
+      const picture = await quarters(width, 300).png().toBuffer();
+      return owner.upload(page, page, { ...CARD_FORM, strip_type: 'image' }, { picture });
+    };
+    await upload(400);
+    const readStrip = async () =>
+      /~i-([0-9a-f]{64})/.exec((await owner.get(page)).text)?.[1] ?? 'none';
+    const first = await readStrip();
+    const { location } = await upload(200);
+    expect(await readStrip()).not.toBe(first);
+    const { undo, fields } = readUndo((await owner.get(location ?? '')).text);
+    expect((await owner.submit(page, undo, fields)).status).toBe(303);
+    expect(await readStrip()).toBe(first);
+    const saved = await owner.upload(page, page, { ...CARD_FORM, name: 'Tea' });
+    const late = readUndo((await owner.get(saved.location ?? '')).text);
+    await store.send('PATCH', `${store.store}/cards/${id}`, { card: { header_text: 'Theirs' } });
+    const rejected = await owner.submit(page, late.undo, late.fields);
+    expect(rejected.status).toBe(422);
+    expect(await readCard(id)).toMatchObject({ name: 'Tea', header_text: 'Theirs' });
+    expect((await owner.get(`${page}?done=saved&undo=1`)).text).not.toContain(`${page}/undo`);
   });
 
   it('save once, although a form that is sent again finds the card changed', async () => {

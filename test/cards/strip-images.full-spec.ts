@@ -427,6 +427,14 @@ describe('the public images', () => {
     }
   });
 
+  it('CARD-63 While `strip_type` is `preset`, `strip_color` tints the preset; with null it has its own colours', async () => {
+    const drawing = { strip_type: 'preset', strip_preset: 'barber', card_color: '#102030' };
+    const corner = async (strip_color: string | null) =>
+      pixelAt(await fetchStrip(await newCard(store, { ...drawing, strip_color })), 2, 2);
+    expectColor(await corner('#3E7A2E'), [62, 122, 46]);
+    expectColor(await corner(null), [31, 44, 68]);
+  });
+
   it('STRIP-15 An unknown address below `/img` is 404, and no such response is cached', async () => {
     const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
     const paths = [

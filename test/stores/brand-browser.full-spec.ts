@@ -86,7 +86,7 @@ describe('the page of the brand', () => {
   it('takes a logo, colours from it and contact details', async () => {
     pageErrors.expect(/status of 422/);
     const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
-      card: { name: 'Coffee' },
+      card: { name: 'Coffee', strip_type: 'preset', strip_preset: 'coffee' },
     });
     const page = await open(`/app/stores/${store.accountId}/brand`);
     await page.getByLabel('E-mail').fill(store.email);
@@ -104,10 +104,22 @@ describe('the page of the brand', () => {
     await page.getByText('The logo is in use from now on.').waitFor();
     expect((await show()).logo_url).toMatch(/\/img\/store\/[0-9a-f]{64}\.png$/);
     await page.getByRole('radio', { name: 'Dark' }).check();
+    await page.getByRole('button', { name: 'See them on the card' }).click();
+    await page.getByRole('heading', { name: 'Use these colours?' }).waitFor();
+    await page.getByRole('img', { name: 'With the new colours' }).waitFor();
+    await expectAccessiblePage(page, 'brand-colors');
+    await expectNarrow(page);
     await page.getByRole('button', { name: 'Use these colours' }).click();
     await page.getByText('The card has its new colours.').waitFor();
-    const { body: changed } = await store.get<CardJson>(`${store.store}/cards/${card.id}`);
-    expect(changed.card_color).not.toBe(card.card_color);
+    const readCard = async () =>
+      (await store.get<CardJson>(`${store.store}/cards/${card.id}`)).body;
+    const { card_color, strip_color } = await readCard();
+    expect([card_color !== card.card_color, strip_color]).toEqual([true, card_color]);
+    await expectAccessiblePage(page, 'brand-colored');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('The card looks as it did before.').waitFor();
+    const { updated_at: _at, ...former } = card;
+    expect(await readCard()).toMatchObject(former);
     await page.getByLabel('Website').fill('cafe.example');
     await page.getByLabel('Phone').fill('call us');
     await page.getByLabel('Address').fill('Hafenstraße 1\n20095 Hamburg');

@@ -39,6 +39,13 @@ describe('findCardWarnings', () => {
     expect(findCardWarnings({ ...BROWN, ...strip, stripOpacity: 0 })).toEqual([]);
   });
 
+  it('warns of stamps in the colour that tints a drawing', () => {
+    const strip = { stripColor: '#FFFFFF', stampColor: '#F4F4F4' };
+    expect(findCardWarnings({ ...BROWN, ...strip, stripType: 'preset' })).toEqual([
+      'stamps_look_alike',
+    ]);
+  });
+
   it('accepts usual stamps on a picture', () => {
     expect(findCardWarnings({ ...BROWN, stripType: 'image' })).toEqual([]);
   });

@@ -49,6 +49,11 @@ function hasVisibleStamps(colors: CardColors): boolean {
 }
 
 function findGround({ stripType, stripColor, cardColor, stripOpacity }: CardColors): string {
-  const layer = stripType === 'color' ? (stripColor ?? cardColor) : PICTURE;
+  const layer = {
+    color: stripColor ?? cardColor,
+    // A drawing has the colour that tints it.
+    preset: stripColor ?? PICTURE,
+    image: PICTURE,
+  }[stripType];
   return mixColors(cardColor, layer, stripOpacity / 100);
 }

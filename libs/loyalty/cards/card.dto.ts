@@ -90,7 +90,8 @@ const FIELDS = {
   }),
   strip_color: field.color({
     optional: true,
-    description: 'The background of the strip; null: that of the card.',
+    description:
+      'The background of the strip; null: that of the card. It tints a preset; null: its own colours.',
   }),
   strip_opacity: field.number({
     min: 0,

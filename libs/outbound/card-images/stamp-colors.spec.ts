@@ -24,6 +24,8 @@ const PALETTES: [string, string, string][] = [
   ['#808080', '#7A7A7A', '#808080'],
 ];
 
+const TINTS = ['#3E7A2E', '#F2C300', '#FFFFFF', '#000000', '#FFB0B0', '#808080'];
+
 /** Reads the colour at a point. */
 type ReadColor = (x: number, y: number) => string;
 
@@ -87,9 +89,11 @@ const expectVisible = (read: ReadColor): void => {
 
 describe.each(STRIP_PRESETS)('the preset %s', (preset) => {
   it('is a quiet pattern', () => {
-    const colors = listPresetColors(preset);
-    const contrasts = colors.flatMap((one) => colors.map((other) => computeContrast(one, other)));
-    expect(Math.max(...contrasts)).toBeLessThan(1.5);
+    for (const tint of [undefined, ...TINTS]) {
+      const colors = listPresetColors(preset, tint);
+      const contrasts = colors.flatMap((one) => colors.map((other) => computeContrast(one, other)));
+      expect([tint, Math.max(...contrasts) < 1.5]).toEqual([tint, true]);
+    }
   });
 
   it('lies behind filled and empty stamps that are seen in any colours', async () => {
@@ -98,6 +102,12 @@ describe.each(STRIP_PRESETS)('the preset %s', (preset) => {
       expectVisible(await draw({ preset }, palette, 100));
     }
     expectVisible(await draw({ preset }, ['#6B4226', '#FFFFFF', '#6B4226'], 50));
+  });
+
+  it('lies behind stamps that are seen when a shop tints it', async () => {
+    for (const [index, tint] of TINTS.entries()) {
+      expectVisible(await draw({ preset, tint }, PALETTES[index] ?? [], 100));
+    }
   });
 });
 

@@ -56,7 +56,7 @@ function listGrounds({ layer, cardColor, opacity }: StripDesign): string[] {
     'color' in layer
       ? [layer.color]
       : isStripPreset(layer.preset)
-        ? listPresetColors(layer.preset)
+        ? listPresetColors(layer.preset, layer.tint)
         : [cardColor];
   return colors.map((color) => mixColors(cardColor, color, opacity / 100));
 }

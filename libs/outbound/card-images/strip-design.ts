@@ -23,8 +23,15 @@ export type StripDesign = {
   opacity: number;
 };
 
-/** @property picture its SHA-256 in hex */
-export type StripLayer = { color: string } | { preset: string } | { picture: string };
+/**
+ * @property tint colours the preset; without it, it has its own colours
+ * @property picture its SHA-256 in hex; null: the browser
+ * has it, and draws it below the stamps, the only thing that is drawn
+ */
+export type StripLayer =
+  | { color: string }
+  | { preset: string; tint?: string }
+  | { picture: string | null };
 
 /** Sizes in pixels: the three scales of phones (375 by 144 points), and Google's hero image. */
 export const STRIP_SIZES = {
@@ -120,6 +127,8 @@ export function toLogoUrl(publicUrl: string, hash: string): string {
 function chooseLayer(card: StripAppearance): StripLayer {
   const { stripType, stripPicture, stripPreset, stripColor, cardColor } = card;
   if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
-  if (stripType === 'preset' && isStripPreset(stripPreset)) return { preset: stripPreset };
+  if (stripType === 'preset' && isStripPreset(stripPreset)) {
+    return { preset: stripPreset, ...(stripColor !== null && { tint: stripColor }) };
+  }
   return { color: stripColor ?? cardColor };
 }

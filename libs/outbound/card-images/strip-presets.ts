@@ -1,9 +1,14 @@
-import { mixColors } from '#platform/kernel/contrast.js';
+import { computeContrast, mixColors } from '#platform/kernel/contrast.js';
 import type { StripPreset } from '#loyalty/cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import { STRIP } from './stamp-grid.js';
 
 const { width: W, height: H } = STRIP;
+const [WHITE, BLACK] = ['#FFFFFF', '#000000'];
+/** White patterns are seen on a colour that has this contrast to white. */
+const LIGHT = 2;
+/** The opacity of a pattern on a colour that it was not drawn for. */
+const MAX_TINTED = 0.12;
 
 /**
  * Describes a background without a picture: a slight gradient, and a quiet pattern of one colour over it.
@@ -98,9 +103,9 @@ const PRESETS: Record<StripPreset, Preset> = {
   },
 };
 
-/** Renders the SVG of a preset, which covers the strip. */
-export function renderPreset(name: StripPreset): string {
-  const { from, to, color, opacity, shapes } = PRESETS[name];
+/** Renders the SVG of a preset, which covers the strip. @param tint see `StripLayer` */
+export function renderPreset(name: StripPreset, tint?: string): string {
+  const { from, to, color, opacity, shapes } = tintPreset(PRESETS[name], tint);
   return [
     `<linearGradient id="preset" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="${from}"/>`,
     `<stop offset="1" stop-color="${to}"/></linearGradient>`,
@@ -110,9 +115,17 @@ export function renderPreset(name: StripPreset): string {
 }
 
 /** Lists the colours between which all colours of a preset lie. */
-export function listPresetColors(name: StripPreset): string[] {
-  const { from, to, color, opacity } = PRESETS[name];
+export function listPresetColors(name: StripPreset, tint?: string): string[] {
+  const { from, to, color, opacity } = tintPreset(PRESETS[name], tint);
   return [from, to].flatMap((ground) => [ground, mixColors(ground, color, opacity)]);
+}
+
+/** Gives a preset the colour of a shop, with a pattern that is quiet on any. */
+function tintPreset(preset: Preset, tint: string | undefined): Preset {
+  if (tint === undefined) return preset;
+  const color = computeContrast(tint, WHITE) >= LIGHT ? WHITE : mixColors(tint, BLACK, 0.6);
+  const opacity = Math.min(preset.opacity, MAX_TINTED);
+  return { ...preset, from: tint, to: mixColors(tint, BLACK, 0.07), color, opacity };
 }
 
 /** Renders shapes of 24 by 24 in a brick pattern, each turned a little. */

@@ -73,7 +73,7 @@ export class StripRenderer {
     return this.queue.run(accountId, async () => {
       if ('icon' in image) return renderPng(renderIcon(design, image.icon, ICON_SIZES[image.icon]));
       const { layer } = design;
-      return 'picture' in layer
+      return 'picture' in layer && layer.picture !== null
         ? this.renderOver(layer.picture, design, image)
         : renderPng(renderStrip(design, image.filled, STRIP_SIZES[image.size]));
     });

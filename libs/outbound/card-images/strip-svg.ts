@@ -26,10 +26,15 @@ export function renderStrip(
   size: Size,
   picture?: string,
 ): string {
+  const { layer } = design;
+  const isAboveAnother = 'picture' in layer && layer.picture === null;
+  const ground = [
+    `<rect width="${size.width}" height="${size.height}" fill="${design.cardColor}"/>`,
+    `<g opacity="${design.opacity / 100}">`,
+  ];
   return [
     renderSvgStart(size),
-    `<rect width="${size.width}" height="${size.height}" fill="${design.cardColor}"/>`,
-    `<g opacity="${design.opacity / 100}">${renderLayer(design, size, picture)}</g>`,
+    ...(isAboveAnother ? [] : [...ground, renderLayer(design, size, picture), '</g>']),
     // Stamps must all be visible, so they are fitted into the image instead of covering it.
     `<g transform="${fitDrawing(size, Math.min)}">${renderStamps(design, filled)}</g>`,
     '</svg>',
@@ -66,7 +71,7 @@ function renderLayer({ layer }: StripDesign, size: Size, picture: string | undef
   if ('preset' in layer) {
     if (!isStripPreset(layer.preset)) throw new Error(`nothing draws the preset ${layer.preset}`);
     // It covers an image of other proportions, like a phone that fills the area of the strip.
-    return `<g transform="${fitDrawing(size, Math.max)}">${renderPreset(layer.preset)}</g>`;
+    return `<g transform="${fitDrawing(size, Math.max)}">${renderPreset(layer.preset, layer.tint)}</g>`;
   }
   if (picture === undefined) throw new Error('the picture of the design is needed to draw it');
   return `<image width="${width}" height="${height}" href="${picture}"/>`;

@@ -18,6 +18,7 @@ import { StampingModule } from '#loyalty/stamping/stamping.module.js';
 import { StatisticsModule } from '#loyalty/statistics/statistics.module.js';
 import { SubscriptionsModule } from '#outbound/subscriptions/subscriptions.module.js';
 import { BrandPagesController } from './brand/brand-pages.controller.js';
+import { CardArchiveController } from './cards/card-archive.controller.js';
 import { CardDesigns } from './cards/card-designs.service.js';
 import { CardLists } from './cards/card-lists.service.js';
 import { CardPagesController } from './cards/card-pages.controller.js';
@@ -103,6 +104,7 @@ loadPart('checks', import.meta.url, './webhooks/views/checks.eta');
     InvitationController,
     NewStoreController,
     BrandPagesController,
+    CardArchiveController,
     CardPagesController,
     CardPicturesController,
     CardPreviewsController,

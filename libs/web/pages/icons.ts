@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { registerAsset } from './assets.js';
 
 /** Lists the icons that pages use, by their names in the set of Lucide. */
-const NAMES = [
+export const ICON_NAMES = [
   'arrow-down-up',
   'chart-column',
   'chevron-left',
@@ -26,7 +26,7 @@ const NAMES = [
   'webhook',
 ] as const;
 
-export type IconName = (typeof NAMES)[number];
+export type IconName = (typeof ICON_NAMES)[number];
 
 type IconSet = { icons: Record<string, { body: string }> };
 
@@ -36,7 +36,7 @@ export const ICONS = registerAsset('icons', 'svg', renderSprite());
 function renderSprite(): string {
   const file = createRequire(import.meta.url).resolve('@iconify-json/lucide/icons.json');
   const { icons } = JSON.parse(readFileSync(file, 'utf8')) as IconSet;
-  const symbols = NAMES.map((name) => {
+  const symbols = ICON_NAMES.map((name) => {
     const icon = icons[name];
     if (!icon) throw new Error(`Lucide has no icon ${name}`);
     return `<symbol id="${name}" viewBox="0 0 24 24">${icon.body}</symbol>`;

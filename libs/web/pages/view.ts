@@ -54,7 +54,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
-const PAGE_PARTS = ['heading', 'banner', 'empty', 'copy', 'share', 'support'];
+const PAGE_PARTS = ['heading', 'banner', 'empty', 'copy', 'share', 'support', 'save-bar'];
 const MENU_PARTS = ['menu', 'breadcrumb', 'tabs', 'paging', 'icon'];
 
 for (const name of [...FORM_PARTS, ...PAGE_PARTS, ...MENU_PARTS])

@@ -1,10 +1,13 @@
 import { Body, Controller, Query, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { InvalidFieldsError, RejectedError } from '#platform/kernel/errors.js';
 import { ISSUES } from '#translations/issues.js';
 import { findPictureType, findUploadedFile, type Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
+import type { Card } from '#loyalty/cards/card.js';
+import type { CardAttributes } from '#loyalty/cards/card.events.js';
 import { UpdateCard } from '#loyalty/cards/card.commands.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
@@ -13,6 +16,7 @@ import { RemoveLogo, SetLogo, UpdateAccount } from '#loyalty/accounts/account.co
 import { toAccountSettings, UpdateAccountDto } from '#loyalty/accounts/account.dto.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
 import type { ProposedColors } from '#outbound/card-images/logo-colors.js';
+import { createStripDesign } from '#outbound/card-images/strip-design.js';
 import { LogoRenderer } from '#outbound/card-images/logo-renderer.service.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
 import {
@@ -33,11 +37,14 @@ import { loadView } from '#web/pages/view.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import { CardDesigns } from '../cards/card-designs.service.js';
+import { renderStripQuery } from '../cards/draft-strips.js';
+import { createUndoForm, renderUndoQuery, type UndoForm } from '../cards/undo-notice.js';
 import type { Localization } from '#translations/translations.js';
 import { localizeRequest } from '#web/pages/localize.js';
 
 type BrandView = {
-  flash: string;
+  flash: { text: string; undo?: UndoForm | null };
   /** The logo on a light and on a dark ground; null without one. */
   logos: { ground: string; src: string }[] | null;
   storeName: string;
@@ -53,7 +60,16 @@ const contactForm = defineForm(UpdateAccountDto, [
   'terms_text',
 ]);
 
+/** @property fronts the card before and after @property sure how many customers see it; null: none */
+type ColorsView = {
+  card: number;
+  proposal: string;
+  fronts: { label: string; name: string; ground: string; text: string; strip: string }[];
+  sure: string | null;
+};
+
 const view = loadView<BrandView>(import.meta.url, './views/brand.eta');
+const colorsView = loadView<ColorsView>(import.meta.url, './views/brand-colors.eta');
 
 const MAX_LOGO_BYTES = 2 * 1024 * 1024;
 /** A store has at most 500 cards; the first ones are enough to choose from. */
@@ -70,17 +86,23 @@ export class BrandPagesController {
     private readonly pictures: UploadedPictures,
     private readonly logos: LogoRenderer,
     private readonly images: PassImages,
+    private readonly designs: CardDesigns,
   ) {}
 
   @GetPage('updateAccount')
   async show(
-    @Query('done') done: string | undefined,
+    @Query() { done, card: path, undo }: { done?: unknown; card?: unknown; undo?: unknown },
     @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { t } = localization;
-    return this.send(localization, userId, store, { flash: findFlashMessage(done, t.brand.done) });
+    const text = findFlashMessage(done, t.brand.done);
+    if (done !== 'colors') return this.send(localization, userId, store, { flash: { text } });
+    const { card } = await this.designs.get(store.id, parsePathId(String(path)));
+    const cards = `/app/stores/${store.id}/cards`;
+    const form = createUndoForm(undo, { card, cards, page: 'brand', now: getNow() });
+    return this.send(localization, userId, store, { flash: { text, undo: form } });
   }
 
   @PostUpload('setLogo', 'logo', MAX_LOGO_BYTES, 30)
@@ -112,6 +134,51 @@ export class BrandPagesController {
     );
   }
 
+  /** Shows a card in its colours and in the proposed ones, before it changes what customers have on their phones. */
+  @GetPage('updateCard', 'colors')
+  async askToApply(
+    @Query() { card: path, proposal }: { card?: unknown; proposal?: unknown },
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const { t } = localization;
+    const designed = await this.designs.get(store.id, parsePathId(String(path)));
+    const { card, rewards, holderCount } = designed;
+    const colors = await this.findColors(store.id, proposal);
+    if (!colors) {
+      const errors = toFormErrors(
+        new RejectedError({ base: [ISSUES.colors_missing] }),
+        localization,
+      );
+      return this.send(localization, userId, store, { errors });
+    }
+    const changed = { ...card, ...dressCard(card, colors) };
+    const strips = `/app/stores/${store.id}/card-strips`;
+    const toFront = (state: Card, label: string) => ({
+      label,
+      name: state.name,
+      ground: state.cardColor,
+      text: state.textColor,
+      strip: `${strips}?${renderStripQuery({
+        design: createStripDesign(state, rewards),
+        filled: Math.floor(state.stampsRequired / 2),
+        size: '2x',
+      })}`,
+    });
+    return showPage({
+      view: colorsView,
+      title: t.brand.colors.ask,
+      data: {
+        card: card.id,
+        proposal: String(proposal),
+        fronts: [toFront(card, t.brand.colors.before), toFront(changed, t.brand.colors.after)],
+        sure: holderCount === 0 ? null : t.cardPages.sure({ count: holderCount }),
+      },
+      width: 'form',
+    });
+  }
+
   /** Gives a card one of the proposals. They are computed again, so that a form cannot bring colours of its own. */
   @PostForm('updateCard', 'colors', 30)
   async applyColors(
@@ -121,13 +188,24 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    return this.change(localization, userId, store, 'colors', async () => {
-      const { logo } = await this.accounts.getLogo(store.id);
-      const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
-      const colors = proposals[Number(form['proposal'] ?? NaN)];
+    const startedAt = getNow();
+    const id = parsePathId(form['card'] ?? '');
+    const more = `&card=${id}&${renderUndoQuery(startedAt)}`;
+    return this.change(localization, userId, store, `colors${more}`, async () => {
+      const colors = await this.findColors(store.id, form['proposal']);
       if (!colors) throw new RejectedError({ base: [ISSUES.colors_missing] });
-      await this.commands.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
+      const { card } = await this.designs.get(store.id, id);
+      await this.commands.execute(new UpdateCard(context, id, dressCard(card, colors)));
     });
+  }
+
+  private async findColors(
+    accountId: number,
+    proposal: unknown,
+  ): Promise<ProposedColors | undefined> {
+    const { logo } = await this.accounts.getLogo(accountId);
+    const proposals = logo === null ? [] : await this.logos.propose(accountId, logo);
+    return proposals[Number(proposal ?? NaN)];
   }
 
   @PostForm('updateAccount', 'contact', 30)
@@ -157,7 +235,7 @@ export class BrandPagesController {
     localization: Localization,
     userId: number,
     store: EnteredStore,
-    done: 'logo' | 'removed' | 'colors' | 'contact',
+    done: string,
     execute: () => Promise<unknown>,
     values?: ValuesOf<typeof contactForm>,
   ): Promise<PageResult> {
@@ -175,10 +253,10 @@ export class BrandPagesController {
     userId: number,
     store: EnteredStore,
     {
-      flash = '',
+      flash = { text: '' },
       errors,
       values,
-    }: Rejectable & { flash?: string; values?: ValuesOf<typeof contactForm> },
+    }: Rejectable & { flash?: BrandView['flash']; values?: ValuesOf<typeof contactForm> },
   ): Promise<PageResult> {
     const { t } = localization;
     const account = await this.accounts.get(userId, store.id);
@@ -212,6 +290,14 @@ export class BrandPagesController {
     const range = { after: null, limit: MAX_CARDS };
     return this.cards.list(accountId, { scope: 'active', updatedSince: null }, range);
   }
+}
+
+/**
+ * Gives a card colours, and its strip with it: plain, or with its drawing in the new colour. A picture of the shop's own
+ * stays as it is.
+ */
+function dressCard({ stripType }: Card, colors: ProposedColors): Partial<CardAttributes> {
+  return { ...colors, stripColor: stripType === 'preset' ? colors.cardColor : null };
 }
 
 function toChoice({ id, name }: CardJson): BrandView['cards'][number] {

@@ -5,14 +5,18 @@ import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import { findPictureType } from '#platform/http/body-kinds.js';
 import type { CustomerLanguage } from '#translations/translations.js';
+import { PastStates } from '#platform/event-store/log/past-states.service.js';
+import { card as cardAggregate } from '#loyalty/cards/card.js';
 import { CreateCard, SetStripImage, UpdateCard } from '#loyalty/cards/card.commands.js';
 import { UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
 import { CreateReward, DeleteReward, UpdateReward } from '#loyalty/rewards/reward.commands.js';
-import type { Reward } from '#loyalty/rewards/reward.js';
+import { reward as rewardAggregate, type Reward } from '#loyalty/rewards/reward.js';
 import { RewardsService } from '#loyalty/rewards/rewards.service.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
+import { toDesignForm } from './design-form.dto.js';
+import { restoreRewards } from './design-form.js';
 import type { DesignedCard } from './designed-card.js';
-import type { ParsedDesign, RewardInput } from './parsed-design.dto.js';
+import { parseDesign, type ParsedDesign, type RewardInput } from './parsed-design.dto.js';
 
 export type StoreLook = CustomerLanguage & { name: string; timeZone: string };
 
@@ -61,16 +65,14 @@ export class CardDesigns {
     private readonly commands: FormCommands,
     private readonly pictures: UploadedPictures,
     private readonly rewards: RewardsService,
+    private readonly pastStates: PastStates,
   ) {}
 
   /** Finds a card with its active rewards, cheapest first. @throws NotFoundError */
   async get(accountId: number, id: number): Promise<DesignedCard> {
     const [row] = await query<DesignedCard>(this.pool, { ...FIND_CARD, values: [id, accountId] });
     if (!row) throw new NotFoundError('Card');
-    const rewards = row.rewards
-      .filter(({ active }) => active)
-      .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
-    return { ...row, rewards };
+    return { ...row, rewards: sortRewards(row.rewards) };
   }
 
   /** @throws NotFoundError */
@@ -118,6 +120,47 @@ export class CardDesigns {
     const command = new UpdateCard(context, card.id, design.attributes);
     await this.commands.execute(command, '', assertUnchanged);
     await this.saveRest(saving, card.id, picture, rewards);
+  }
+
+  /**
+   * Gives a card and its rewards the values back that they had at a time.
+   * @param openedUpdatedAt when the card was last changed, as the person has seen it
+   * @throws what `update` throws
+   */
+  async restore(
+    context: CommandContext,
+    id: number,
+    { time, openedUpdatedAt }: { time: Date; openedUpdatedAt: string | undefined },
+  ): Promise<void> {
+    const { accountId } = context;
+    const [designed, { timeZone }] = await Promise.all([
+      this.get(accountId, id),
+      this.getStore(accountId),
+    ]);
+    const past = await this.getPast(id, time);
+    const form = toDesignForm(past.card, past.rewards, timeZone);
+    const rewards = restoreRewards(form.rewards, designed.rewards);
+    const design = parseDesign({ ...form, rewards }, { timeZone, previous: past.card });
+    await this.update({ context, design, picture: undefined }, designed, openedUpdatedAt);
+    const { stripType, stripPicture } = past.card;
+    if (stripType === 'image' && stripPicture !== null) {
+      await this.commands.execute(new SetStripImage(context, id, stripPicture));
+    }
+  }
+
+  /** Finds a card with its active rewards, as they were. The caller may see the card. @throws NotFoundError */
+  private async getPast(id: number, time: Date): Promise<Pick<DesignedCard, 'card' | 'rewards'>> {
+    const past = await this.pastStates.toMoment(time);
+    const card = await this.pastStates.projectOne(cardAggregate, id, past);
+    if (!card) throw new NotFoundError('Card');
+    const rows = await query<{ id: number }>(this.pool, {
+      name: 'design_reward_ids',
+      text: 'select id from rewards where card_id = $1 order by id',
+      values: [id],
+    });
+    const ids = rows.map((row) => row.id);
+    const rewards = await this.pastStates.projectAll(rewardAggregate, ids, past);
+    return { card, rewards: sortRewards(rewards.filter(({ deletedAt }) => deletedAt === null)) };
   }
 
   private async storePicture({ context, picture }: DesignSaving): Promise<string | null> {
@@ -169,4 +212,11 @@ export class CardDesigns {
     const reward = { cardId, ...attributes, position: null, active: true };
     await this.commands.execute(new CreateReward(context, reward), `${row}`);
   }
+}
+
+/** Returns the active rewards, cheapest first. */
+function sortRewards(rewards: Reward[]): Reward[] {
+  return rewards
+    .filter(({ active }) => active)
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
 }

@@ -30,8 +30,15 @@ const HEX = /^#[0-9A-F]{6}$/;
 const STAMPS = { min: 1, max: 21, fallback: 10 };
 const OPACITY = { min: 0, max: 100, fallback: 100 };
 
-/** @param picture the uploaded picture of the card, null without one */
-export function createDraft({ fields, rewards }: DesignForm, picture: string | null): CardDraft {
+/**
+ * @param picture the uploaded picture of the card, null without one
+ * @param isPictureChosen whether the browser has another picture, which is uploaded with the form
+ */
+export function createDraft(
+  { fields, rewards }: DesignForm,
+  picture: string | null,
+  isPictureChosen = false,
+): CardDraft {
   const cardColor = toColor(fields.card_color, '#6B4226');
   const colors = {
     cardColor,
@@ -58,6 +65,11 @@ export function createDraft({ fields, rewards }: DesignForm, picture: string | n
     stripPreset: fields.strip_preset,
     stripPicture: picture,
   };
+  const design = createStripDesign(
+    appearance,
+    drafted.map((reward) => ({ ...reward, active: true })),
+  );
+  const isChosen = isPictureChosen && colors.stripType === 'image';
   return {
     name: fields.name,
     headerText: fields.header_text,
@@ -71,10 +83,7 @@ export function createDraft({ fields, rewards }: DesignForm, picture: string | n
     ].filter(({ value }) => value !== ''),
     stampsRequired,
     rewards: drafted,
-    design: createStripDesign(
-      appearance,
-      drafted.map((reward) => ({ ...reward, active: true })),
-    ),
+    design: isChosen ? { ...design, layer: { picture: null } } : design,
     warnings: findCardWarnings(colors).map((warning) => ({
       warning,
       fix: findColorFix(warning, colors),

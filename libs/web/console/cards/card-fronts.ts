@@ -63,8 +63,14 @@ export function createFronts({ draft, storeName, store, page, toStripUrl }: Fron
   const text = pickReadableColor(cardColor, textColor);
   const name = draft.name === '' ? page.t.cardPages.name : draft.name;
   const header = draft.headerText === '' ? storeName : draft.headerText;
+  const { layer } = design;
   return {
     states,
+    /** The part of a picture that only the browser has, below the stamps; null: the strips show all of it. */
+    chosen:
+      'picture' in layer && layer.picture === null
+        ? { ground: cardColor, opacity: design.opacity / 100 }
+        : null,
     stampsRequired: draft.stampsRequired,
     code: { picture: SAMPLE_PICTURE.path, text: SAMPLE_CODE },
     stampsLabel: t.stamps.label,

@@ -10,7 +10,6 @@ import {
   getTranslations,
   type Localization,
 } from '#translations/translations.js';
-import { ArchiveCard, UnarchiveCard } from '#loyalty/cards/card.commands.js';
 import { isAllowed } from '#identity/roles.js';
 import {
   ConsoleContext,
@@ -29,7 +28,6 @@ import {
   type Rejectable,
 } from '#web/pages/form-errors.js';
 import { parseCursor, parsePositiveInteger } from '#web/pages/page-query.js';
-import { FormCommands } from '#web/pages/form-commands.service.js';
 import { CardDesigns, ChangedMeanwhileError, PartlySavedError } from './card-designs.service.js';
 import type { DesignedCard } from './designed-card.js';
 import { CardLists } from './card-lists.service.js';
@@ -41,9 +39,10 @@ import { parseDesign } from './parsed-design.dto.js';
 import { createDesignView, DESIGN_SCRIPT, designView, type DesignState } from './design-view.js';
 import { createFronts, listPoints } from './card-fronts.js';
 import { renderStripQuery } from './draft-strips.js';
+import { createUndoForm, parseUndoTime, renderUndoQuery } from './undo-notice.js';
 import { createListView, createTemplateList, listView, templatesView } from './list-view.js';
 import { frontsView } from './fronts-view.js';
-import { showPage, redirectTo, askToConfirm, PageResult } from '#web/pages/page-results.js';
+import { showPage, redirectTo, PageResult } from '#web/pages/page-results.js';
 import { localizeRequest } from '#web/pages/localize.js';
 
 const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
@@ -52,7 +51,6 @@ const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
 @Controller('app/stores/:account_id/cards')
 export class CardPagesController {
   constructor(
-    private readonly commands: FormCommands,
     private readonly designs: CardDesigns,
     private readonly lists: CardLists,
     private readonly config: Config,
@@ -127,7 +125,9 @@ export class CardPagesController {
   ): Promise<PageResult> {
     const id = parsePositiveInteger(card);
     const designed = id === null ? null : await this.designs.get(store.id, id);
-    const data = await this.createPreview(localization, store, readDesignForm(body), designed);
+    const isPictureChosen = body['picture_chosen'] !== undefined;
+    const form = readDesignForm(body);
+    const data = await this.createPreview(localization, store, form, designed, isPictureChosen);
     const html = frontsView(data);
     return new PageResult((_request, reply) =>
       setPageHeaders(reply.status(200), { html, policy: "default-src 'none'" }),
@@ -138,13 +138,47 @@ export class CardPagesController {
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
-    @Query('done') done: unknown,
+    @Query() { done, undo }: { done?: unknown; undo?: unknown },
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const designed = await this.designs.get(store.id, parsePathId(id));
     const { timeZone } = await this.designs.getStore(store.id);
     const form = toDesignForm(designed.card, designed.rewards, timeZone);
-    return this.showDesign(localization, store, { form, designed, done });
+    const { card } = designed;
+    const undoForm = createUndoForm(undo, {
+      card,
+      cards: buildPath(store),
+      page: 'card',
+      now: getNow(),
+    });
+    return this.showDesign(localization, store, { form, designed, done, undo: undoForm });
+  }
+
+  @PostForm('updateCard', ':id/undo')
+  async undo(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() body: Form,
+    @Localized() localization: Localization,
+  ): Promise<PageResult> {
+    const id = parsePathId(path);
+    const designed = await this.designs.get(store.id, id);
+    const time = parseUndoTime(body['undo']);
+    try {
+      if (time === null) throw new ChangedMeanwhileError();
+      const openedUpdatedAt = body['opened_updated_at'];
+      await this.designs.restore(context, id, { time, openedUpdatedAt });
+    } catch (error) {
+      const { timeZone } = await this.designs.getStore(store.id);
+      const form = toDesignForm(designed.card, designed.rewards, timeZone);
+      return this.showRejection(localization, store, form, designed, error);
+    }
+    return redirectTo(
+      body['page'] === 'brand'
+        ? `/app/stores/${store.id}/brand?done=undone`
+        : `${buildPath(store)}/${id}?done=undone`,
+    );
   }
 
   @PostUpload('updateCard', ':id', MAX_PICTURE_BYTES)
@@ -161,6 +195,7 @@ export class CardPagesController {
       return this.showDesign(localizeRequest(request), store, {
         form: fixColors(form, body['show']),
         designed,
+        isUnsaved: true,
         openedUpdatedAt: body['opened_updated_at'],
       });
     }
@@ -170,12 +205,14 @@ export class CardPagesController {
       const beyond = askBeyond(localizeRequest(request), form);
       if (beyond) {
         const openedUpdatedAt = body['opened_updated_at'];
-        const state = { form, designed, openedUpdatedAt, errors: beyond };
+        const state = { form, designed, openedUpdatedAt, isUnsaved: true, errors: beyond };
         return await this.showDesign(localizeRequest(request), store, state);
       }
       const picture = findUploadedFile(request, 'picture');
+      const startedAt = getNow();
       await this.designs.update({ context, design, picture }, designed, body['opened_updated_at']);
-      return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved`);
+      const undo = renderUndoQuery(startedAt);
+      return redirectTo(`${buildPath(store)}/${designed.card.id}?done=saved&${undo}`);
     } catch (error) {
       // Unless the page says so, the person has not seen what others have changed since.
       const openedUpdatedAt =
@@ -189,62 +226,6 @@ export class CardPagesController {
         openedUpdatedAt,
       );
     }
-  }
-
-  @GetPage('archiveCard', ':id/archive')
-  async askToArchive(
-    @CurrentStore() store: EnteredStore,
-    @Param('id') path: string,
-    @Localized() localization: Localization,
-  ): Promise<PageResult> {
-    const { card } = await this.designs.get(store.id, parsePathId(path));
-    const { t } = localization;
-    return askToConfirm({
-      question: t.cardPages.archiveAsk,
-      about: card.name,
-      text: t.cardPages.archiveText,
-      yes: t.cardPages.archiveYes,
-      no: t.cardPages.archiveNo,
-      back: `${buildPath(store)}/${card.id}`,
-    });
-  }
-
-  @PostForm('archiveCard', ':id/archive')
-  async archive(
-    @CurrentStore() store: EnteredStore,
-    @ConsoleContext() context: CommandContext,
-    @Param('id') path: string,
-  ): Promise<PageResult> {
-    await this.commands.execute(new ArchiveCard(context, parsePathId(path)));
-    return redirectTo(`${buildPath(store)}?done=archived`);
-  }
-
-  @GetPage('unarchiveCard', ':id/unarchive')
-  async askToUnarchive(
-    @CurrentStore() store: EnteredStore,
-    @Param('id') path: string,
-    @Localized() localization: Localization,
-  ): Promise<PageResult> {
-    const { card } = await this.designs.get(store.id, parsePathId(path));
-    const { t } = localization;
-    return askToConfirm({
-      question: t.cardPages.unarchiveAsk,
-      about: card.name,
-      text: t.cardPages.unarchiveText,
-      yes: t.cardPages.unarchiveYes,
-      no: t.cardPages.unarchiveNo,
-      back: `${buildPath(store)}/${card.id}`,
-    });
-  }
-
-  @PostForm('unarchiveCard', ':id/unarchive')
-  async unarchive(
-    @CurrentStore() store: EnteredStore,
-    @ConsoleContext() context: CommandContext,
-    @Param('id') path: string,
-  ): Promise<PageResult> {
-    await this.commands.execute(new UnarchiveCard(context, parsePathId(path)));
-    return redirectTo(`${buildPath(store)}?done=unarchived`);
   }
 
   private async showTemplates(
@@ -288,7 +269,8 @@ export class CardPagesController {
       error instanceof ChangedMeanwhileError
         ? { fields: {}, text: t.changedMeanwhile }
         : describeRejection(error, localization);
-    return this.showDesign(localization, store, { form, designed, openedUpdatedAt, errors });
+    const state = { form, designed, openedUpdatedAt, isUnsaved: true, errors };
+    return this.showDesign(localization, store, state);
   }
 
   private async showDesign(
@@ -299,7 +281,14 @@ export class CardPagesController {
     const { designed = null, errors } = state;
     const preview = await this.createPreview(localization, store, state.form, designed);
     const data = createDesignView(
-      { done: '', openedUpdatedAt: designed?.card.updatedAt, ...state, designed },
+      {
+        done: '',
+        undo: null,
+        isUnsaved: false,
+        openedUpdatedAt: designed?.card.updatedAt,
+        ...state,
+        designed,
+      },
       {
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,
@@ -328,10 +317,11 @@ export class CardPagesController {
     { id }: EnteredStore,
     form: DesignForm,
     designed: DesignedCard | null,
+    isPictureChosen = false,
   ) {
     const store = await this.designs.getStore(id);
     const page = localization;
-    const draft = createDraft(form, designed?.card.stripPicture ?? null);
+    const draft = createDraft(form, designed?.card.stripPicture ?? null, isPictureChosen);
     const { design } = draft;
     const strips = this.buildStripPath(id);
     return {

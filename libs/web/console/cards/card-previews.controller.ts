@@ -58,7 +58,8 @@ export class CardPicturesController {
     const { design, filled, size } = strip;
     const { layer } = design;
     // Pictures of other stores are none of this store's.
-    if ('picture' in layer && !(await this.designs.hasPicture(store.id, layer.picture))) {
+    const picture = 'picture' in layer ? layer.picture : null;
+    if (picture !== null && !(await this.designs.hasPicture(store.id, picture))) {
       throw new NotFoundError('Image');
     }
     const png = await this.renderer.render(store.id, design, { filled, size });

@@ -49,7 +49,11 @@ export function readDesignForm(form: Form): DesignForm {
   }
   const fields = {
     ...cardForm.read(form),
-    strip_color_same: form['strip_color_same'] !== undefined,
+    // A drawing has its own colours unless it shall have another one (CARD-63).
+    strip_color_same:
+      form['strip_type'] === 'preset'
+        ? form['strip_tinted'] === undefined
+        : form['strip_color_same'] !== undefined,
     aux_label_1: read('aux_label_1'),
     aux_value_1: read('aux_value_1'),
     aux_label_2: read('aux_label_2'),

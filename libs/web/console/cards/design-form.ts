@@ -54,3 +54,27 @@ export function isBeyondCard({ stamps, isRemoved }: RewardRow, required: string)
 export function toLastDay(expiresAt: string | null, timeZone: string): string {
   return expiresAt === null ? '' : getLocalDay(timeZone, Date.parse(expiresAt) - 1);
 }
+
+/**
+ * Fits the rewards that a card had to those that it has now: what was removed since is added again, and what was added
+ * is removed.
+ */
+export function restoreRewards(
+  rows: RewardRow[],
+  current: readonly { id: number; name: string; stampsRequired: number }[],
+): RewardRow[] {
+  const ids = new Set(current.map(({ id }) => String(id)));
+  const formerIds = new Set(rows.map(({ id }) => id));
+  return [
+    ...rows.map((row) => (ids.has(row.id) ? row : { ...row, id: '' })),
+    ...current
+      .filter(({ id }) => !formerIds.has(String(id)))
+      .map(({ id, name, stampsRequired }) => ({
+        ...NEW_ROW,
+        id: String(id),
+        name,
+        stamps: String(stampsRequired),
+        isRemoved: true,
+      })),
+  ];
+}

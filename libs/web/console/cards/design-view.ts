@@ -8,6 +8,7 @@ import { loadView } from '#web/pages/view.js';
 import type { DesignedCard } from './designed-card.js';
 import { isBeyondCard, withEmptyRow, type DesignForm } from './design-form.js';
 import type { FrontsView } from './fronts-view.js';
+import type { UndoForm } from './undo-notice.js';
 import { CARD_STYLE } from './list-view.js';
 import { ICON_STYLE } from './stamp-icon-style.js';
 
@@ -20,6 +21,8 @@ export type DesignState = {
   form: DesignForm;
   designed: DesignedCard | null;
   done: unknown;
+  undo: UndoForm | null;
+  isUnsaved: boolean;
   openedUpdatedAt: string | undefined;
 };
 
@@ -27,7 +30,7 @@ type Texts = Translations['cardPages'];
 
 /** Creates the data of the designer. Paths are from the root of the service. */
 export function createDesignView(
-  { form, designed, done, openedUpdatedAt }: DesignState,
+  { form, designed, done, undo, isUnsaved, openedUpdatedAt }: DesignState,
   {
     base,
     posters,
@@ -53,13 +56,21 @@ export function createDesignView(
     base,
     path,
     isNew: id === undefined,
+    isUnsaved: id === undefined || isUnsaved,
     isArchived: designed !== null && designed.card.archivedAt !== null,
     hasPicture: designed !== null && designed.card.stripPicture !== null,
     title: designed?.card.name ?? t.newTitle,
     previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
-    posters: id === undefined ? null : `${posters}?card=${id}`,
-    flash: findFlashMessage(done, { saved: localization.t.words.saved, created: t.created }),
-    isCreated: done === 'created',
+    flash: {
+      kind: 'good',
+      text: findFlashMessage(done, {
+        saved: holderCount === 0 ? localization.t.words.saved : t.savedFor({ count: holderCount }),
+        created: t.created,
+        undone: t.undone,
+      }),
+      link: done === 'created' && { path: `${posters}?card=${id}`, text: t.makePoster },
+      undo,
+    },
     openedUpdatedAt,
     preview,
     warnings: CARD_WARNINGS.map((warning) => ({

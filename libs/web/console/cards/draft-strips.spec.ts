@@ -18,6 +18,8 @@ const parse = (query: string) => parseStripQuery(Object.fromEntries(new URLSearc
 it.each([
   DESIGN,
   { ...DESIGN, rewards: [], layer: { preset: 'coffee' } },
+  { ...DESIGN, layer: { preset: 'coffee', tint: '#3E7A2E' } },
+  { ...DESIGN, layer: { picture: null } },
   { ...DESIGN, layer: { picture: 'a1'.repeat(32) } },
 ])('parseStripQuery parses what renderStripQuery renders', (design) => {
   const strip = { design, filled: 7, size: 'hero' } as const;
@@ -31,6 +33,7 @@ it.each([
   ['102030', '10203'],
   ['c-ABCDEF', 'c-red'],
   ['c-ABCDEF', 'p-<svg>'],
+  ['c-ABCDEF', 'p-coffee-red'],
   ['c-ABCDEF', 'i-../etc'],
   ['42.5', '101'],
   ['~7~', '~22~'],

@@ -28,8 +28,8 @@ export function renderStripQuery({ design, filled, size }: DraftStrip): string {
     'color' in layer
       ? `c-${withoutHash(layer.color)}`
       : 'preset' in layer
-        ? `p-${layer.preset}`
-        : `i-${layer.picture}`,
+        ? `p-${layer.preset}${layer.tint === undefined ? '' : `-${withoutHash(layer.tint)}`}`
+        : `i-${layer.picture ?? ''}`,
     design.opacity,
     filled,
     size,
@@ -76,7 +76,13 @@ export function parseStripQuery({ design: text }: Record<string, unknown>): Draf
 function parseLayer(text: string): StripLayer | undefined {
   const value = text.slice(2);
   if (text.startsWith('c-') && DIGITS.test(value)) return { color: `#${value}` };
-  if (text.startsWith('p-') && isStripPreset(value)) return { preset: value };
+  if (text.startsWith('p-')) {
+    const [preset = '', tint] = value.split('-');
+    if (!isStripPreset(preset)) return undefined;
+    if (tint === undefined) return { preset };
+    return DIGITS.test(tint) ? { preset, tint: `#${tint}` } : undefined;
+  }
+  if (text === 'i-') return { picture: null };
   return text.startsWith('i-') && PICTURE.test(value) ? { picture: value } : undefined;
 }
 

@@ -48,6 +48,14 @@ for (const button of document.querySelectorAll('[data-reveal]')) {
   });
 }
 
+// The bar stays in view from the first change on.
+for (const bar of document.querySelectorAll('.save-bar')) {
+  const show = () => bar.classList.add('unsaved');
+  const form = bar.closest('form');
+  form.addEventListener('input', show);
+  form.addEventListener('change', show);
+}
+
 // The button that saves a correction says what it leads to.
 for (const button of document.querySelectorAll('[data-change]')) {
   const { form, dataset, textContent: label } = button;

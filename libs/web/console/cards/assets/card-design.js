@@ -13,6 +13,8 @@ document.getElementById('errors')?.focus();
 
 let timer;
 let running;
+/** The address of the part of a chosen picture, which is uploaded with the form. */
+let pictureUrl;
 
 async function update() {
   running?.abort();
@@ -23,6 +25,7 @@ async function update() {
   for (const [name, value] of new FormData(form)) {
     if (typeof value === 'string') fields.append(name, value);
   }
+  if (pictureUrl) fields.append('picture_chosen', 'yes');
   try {
     const response = await fetch(form.dataset.preview, {
       method: 'POST',
@@ -37,6 +40,7 @@ async function update() {
     const left = fronts.querySelector('.fronts').scrollLeft;
     fronts.innerHTML = html;
     fronts.querySelector('.fronts').scrollLeft = left;
+    showPicture();
     for (const note of document.querySelectorAll('[id^=warning-]')) {
       const warning = findWarning(note.id.slice('warning-'.length));
       note.hidden = !warning;
@@ -69,8 +73,7 @@ for (const button of form.querySelectorAll('[id^=warning-] button')) {
     const fix = JSON.parse(findWarning(button.value)?.dataset.fix ?? '{}');
     for (const [name, value] of Object.entries(fix)) form.elements[name].value = value;
     form.elements.card_color.focus();
-    isChanged = true;
-    void update();
+    form.dispatchEvent(new Event('input'));
   });
 }
 
@@ -122,7 +125,7 @@ fronts.addEventListener('click', (event) => {
   const row = existing ?? getEmptyRow();
   if (!existing) {
     getInput(row, 'stamps').value = stamp;
-    updateSoon();
+    form.dispatchEvent(new Event('input'));
   }
   getInput(row, 'name').focus();
 });
@@ -196,11 +199,56 @@ function draw() {
   context.drawImage(picture, x, y, width, height, 0, 0, canvas.width, canvas.height);
 }
 
+/** Draws the part of the chosen picture below the stamps of the previews. */
+function showPicture() {
+  if (pictureUrl) fronts.querySelector('#chosen image')?.setAttribute('href', pictureUrl);
+  warnOfPicture();
+}
+
+/** Computes the relative luminance of a colour (WCAG 2.2). */
+function computeLuminance(channels) {
+  const [red, green, blue] = channels.map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+const readColor = (name) =>
+  [1, 3, 5].map((at) => parseInt(form.elements[name].value.slice(at, at + 2), 16));
+
+/** Warns of stamps that are about as light as most of the picture behind them. */
+function warnOfPicture() {
+  const isShown = form.elements.strip_type.value === 'image' && picture;
+  let isHard = false;
+  if (isShown) {
+    const small = new OffscreenCanvas(25, 10).getContext('2d');
+    small.drawImage(canvas, 0, 0, 25, 10);
+    const { data } = small.getImageData(0, 0, 25, 10);
+    const strength = Number(form.elements.strip_opacity.value) / 100;
+    const card = readColor('card_color');
+    const stamp = computeLuminance(readColor('stamp_background_color'));
+    let hardCount = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      const mixed = card.map((channel, i) => channel + (data[at + i] - channel) * strength);
+      const ground = computeLuminance(mixed);
+      const contrast = (Math.max(stamp, ground) + 0.05) / (Math.min(stamp, ground) + 0.05);
+      if (contrast < 1.6) hardCount += 1;
+    }
+    isHard = hardCount > 125;
+  }
+  document.getElementById('picture-warning').hidden = !isHard;
+}
+
 /** Puts the part that is shown in place of the chosen file; so photos of any size fit the limit. */
 async function replaceFile() {
   if (!picture) return;
   const blob = await new Promise((resolve) => canvas.toBlob(resolve, 'image/jpeg', QUALITY));
   if (!blob) return;
+  URL.revokeObjectURL(pictureUrl);
+  pictureUrl = URL.createObjectURL(blob);
+  showPicture();
+  updateSoon();
   const files = new DataTransfer();
   files.items.add(new File([blob], 'strip.jpg', { type: 'image/jpeg' }));
   file.files = files.files;
@@ -209,7 +257,10 @@ async function replaceFile() {
 file.addEventListener('change', async () => {
   const [chosen] = file.files;
   picture = undefined;
+  URL.revokeObjectURL(pictureUrl);
+  pictureUrl = undefined;
   crop.hidden = true;
+  warnOfPicture();
   if (!chosen) return;
   try {
     picture = await createImageBitmap(chosen, { imageOrientation: 'from-image' });
