@@ -62,6 +62,7 @@ export type MessageArguments = {
   'signup.tooMany': { count: number };
   'poster.offer': { count: number };
   'poster.collect': { count: number };
+  'poster.headline': { count: number; reward: string };
   'history.welcome': { count: number };
   'history.credited': { count: number };
   'history.removed': { count: number };
@@ -133,6 +134,7 @@ export type MessageArguments = {
   'posterConsole.scanned': { count: number };
   'posterConsole.pictureOf': { title: string };
   'posterConsole.editOf': { title: string };
+  'posterConsole.printSize': { size: string };
   'customerPages.list.inactive': { days: number };
   'customerPages.list.found': { count: number };
   'customerPages.list.page': { page: number; pages: number };

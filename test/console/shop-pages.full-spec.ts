@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import sharp from 'sharp';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { LocationJson } from '#loyalty/locations/location.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
@@ -191,7 +192,28 @@ describe('the designer of cards', () => {
       .setInputFiles({ name: 'photo.png', mimeType: 'image/png', buffer });
     await page.locator('#crop').waitFor();
     await page.getByLabel('Up and down').fill('100');
+    // The previews show it before it is uploaded, below their stamps.
+    const chosen = page.locator('#chosen image');
+    await eventually(
+      () => chosen.getAttribute('href'),
+      (href) => href?.startsWith('blob:') === true,
+    );
     await keepPicture(page, 'card-crop');
+    await page.getByLabel('Behind the stamp', { exact: true }).fill('#ffffff');
+    const white = await sharp({
+      create: { width: 600, height: 300, channels: 3, background: '#fffaf0' },
+    })
+      .png()
+      .toBuffer();
+    const upload = (name: string, content: Buffer) =>
+      page
+        .getByLabel('Picture', { exact: true })
+        .setInputFiles({ name, mimeType: 'image/png', buffer: content });
+    await upload('white.png', white);
+    await page.getByText('The stamps are hard to see on this picture.').waitFor();
+    await expectAccessiblePage(page, 'card-picture-hard');
+    await upload('photo.png', buffer);
+    await page.locator('#picture-warning').waitFor({ state: 'hidden' });
     await press(page, 'Save');
     await page.getByText('Saved.').waitFor();
     const [strip] = await page
@@ -315,7 +337,13 @@ describe('the pages of posters', () => {
     await page.getByRole('link', { name: 'Make a poster' }).click();
     await expectAccessiblePage(page, 'poster-new');
     await expectNarrowPage(page);
+    const picture = page.locator('#poster-picture');
+    const address = await picture.getAttribute('src');
     await page.getByLabel('Headline').fill('Collect stamps, get a coffee');
+    await eventually(
+      () => picture.getAttribute('src'),
+      (src) => src !== address && src?.includes('get+a+coffee') === true,
+    );
     await press(page, 'Make the poster');
     await page.getByText('The poster is ready to print.').waitFor();
     const { body } = await store.get<PosterJson[]>(`${store.store}/posters`);

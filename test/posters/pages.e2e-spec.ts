@@ -51,6 +51,47 @@ describe('the pages of posters', () => {
     expect([picture.status, picture.text.slice(0, 4)]).toEqual([200, '<svg']);
   });
 
+  it('name the reward of a full card as long as nobody writes a headline', async () => {
+    const { card_id } = await newPoster(store);
+    for (const [name, stamps_required] of [
+      ['Free biscuit', 4],
+      ['Free coffee', 10],
+    ]) {
+      const reward = { card_id, name, stamps_required };
+      expect((await store.post(`${store.store}/rewards`, { reward })).status).toBe(201);
+    }
+    const fields = { ...FIELDS, title: ' ', card_id: String(card_id), form_key: 'no-headline' };
+    const { location } = await owner.submit(`${list}/new`, list, fields);
+    const id = Number(/(\d+)\?/.exec(location ?? '')?.[1]);
+    const { title, slug } = await readPoster(id).then((poster) => ({
+      title: poster.title,
+      slug: new URL(poster.display_url).pathname,
+    }));
+    expect(title).toBe('Free coffee after 10 stamps');
+    // Once on the poster, and the other reward below it.
+    const { text } = await owner.get(slug);
+    const [, spoken = ''] = /<figure [^>]*aria-label="([^"]*)"/.exec(text) ?? [];
+    expect(spoken).toContain('Free biscuit for 4 stamps');
+    expect(spoken).not.toContain('Free coffee for 10 stamps');
+  });
+
+  it('draw a poster before it is made, and none of another store’s card', async () => {
+    const { card_id } = await newPoster(store);
+    const { text } = await owner.get(`${list}/new?card=${card_id}`);
+    const [, path = ''] = /id="poster-picture" src="([^"]+)"/.exec(text) ?? [];
+    const draw = async (query: string) => owner.get(`${list}/new/picture?${query}`);
+    const first = await owner.get(path.replaceAll('&amp;', '&'));
+    expect([first.status, first.text.slice(0, 4)]).toEqual([200, '<svg']);
+    const titled = await draw(`card_id=${card_id}&title=Join&primary_color=%23123456`);
+    expect(titled.text).toContain('fill="#123456"');
+    const wrong = await draw(`card_id=${card_id}&paper_size=a9&primary_color=red`);
+    expect([wrong.status, wrong.text.includes('red')]).toEqual([200, false]);
+    const other = await service.newStore();
+    const foreign = await newPoster(other);
+    expect((await draw(`card_id=${foreign.card_id}`)).status).toBe(404);
+    expect((await draw('')).status).toBe(404);
+  });
+
   it('change a poster, pause it and open it again', async () => {
     const { id } = await newPoster(store);
     const page = `${list}/${id}`;

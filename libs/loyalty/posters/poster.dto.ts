@@ -127,12 +127,18 @@ export const toPosterAttributes = derive.toAttributes({ ...CARD, ...FIELDS });
 const renderPoster = derive.toJsonWith(RESPONSE);
 
 export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {
-  const signupUrl = `${publicUrl}/join/${poster.slug}`;
+  const { signup: signupUrl, code: qrCodeUrl } = toSignupUrls(poster.slug, publicUrl);
   return renderPoster(poster, {
     collectEmail: collectsEmail(poster.contactCollectionMode),
     collectPhone: collectsPhone(poster.contactCollectionMode),
     signupUrl,
-    qrCodeUrl: `${signupUrl}?src=qr`,
+    qrCodeUrl,
     displayUrl: `${publicUrl}/posters/${poster.slug}`,
   });
+}
+
+/** Returns the address at which people sign up, and the content of the QR code, which tells that they have scanned it. */
+export function toSignupUrls(slug: string, publicUrl: string): { signup: string; code: string } {
+  const signup = `${publicUrl}/join/${slug}`;
+  return { signup, code: `${signup}?src=qr` };
 }

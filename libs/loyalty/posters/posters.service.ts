@@ -6,7 +6,7 @@ import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
-import { toPosterJson, type PosterJson } from './poster.dto.js';
+import { toPosterJson, toSignupUrls, type PosterJson } from './poster.dto.js';
 
 type PosterRow = { state: Poster };
 
@@ -66,5 +66,9 @@ export class PostersService {
 
   toJson(poster: Poster): PosterJson {
     return toPosterJson(poster, this.config.publicUrl);
+  }
+
+  toUrls(slug: string): ReturnType<typeof toSignupUrls> {
+    return toSignupUrls(slug, this.config.publicUrl);
   }
 }

@@ -2,10 +2,12 @@ import type { Localization } from '#translations/translations.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
+import type { PosterForm } from './poster-form.dto.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
 export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
+export const POSTER_SCRIPT = loadAsset(import.meta.url, './assets/poster-form.js');
 
 export type PosterListView = ReturnType<typeof createPosterListView>;
 export const posterListView = loadView<PosterListView>(import.meta.url, './views/posters.eta');
@@ -67,7 +69,7 @@ export type PosterFormState = {
 
 /** Creates the data of the form. Paths are from the root of the service. */
 export function createPosterFormView(
-  { listed, done }: PosterFormState,
+  { listed, done, values }: PosterFormState & { values: PosterForm },
   {
     base,
     cards,
@@ -89,21 +91,32 @@ export function createPosterFormView(
   };
   const sizes = Object.keys(PAPERS) as PaperSize[];
   const path = listed ? `${base}/${listed.poster.id}` : base;
+  const cardId = listed?.poster.cardId ?? (values.card_id || cards[0]?.id);
+  const { paper_size: size, title } = values;
+  const query = new URLSearchParams({ card_id: String(cardId), paper_size: size, title });
   return {
     style: POSTER_STYLE.path,
     base,
     path,
     title: listed?.poster.title ?? t.newTitle,
     flash: findFlashMessage(done, messages),
+    picture: listed
+      ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`
+      : cardId === undefined
+        ? null
+        : `${base}/new/picture?${query}`,
+    preview: `${base}/new/picture`,
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
     modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),
     poster: listed && {
       isActive: listed.poster.active,
       card: listed.card,
+      cardId: listed.poster.cardId,
+      size: listed.poster.paperSize,
+      print: t.printSize({ size: t.papers[listed.poster.paperSize] }),
       signups: describeSignups(listed, localization),
       public: `/posters/${listed.poster.slug}`,
-      version: encodeURIComponent(listed.poster.updatedAt),
       urls: toUrls(listed),
     },
   };

@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#platform/event-store/port/canonical-json.js';
 import type { AddressForm } from '#translations/address-form.js';
-import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
+import {
+  getCustomerTranslations,
+  type CustomerLanguage,
+  type Localization,
+} from '#translations/translations.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Poster } from '#loyalty/posters/poster.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
@@ -9,6 +13,8 @@ import { getNameForCustomers } from '#loyalty/accounts/account.js';
 
 /** More offers would be too small to read from afar. */
 const MAX_OFFERS = 3;
+/** Of the field `title`. */
+export const MAX_TITLE_LENGTH = 255;
 
 export type Offer = { reward: string; price: string };
 
@@ -33,8 +39,14 @@ export type PosterContent = {
   createdAt: string;
 };
 
+/** What a poster that may not be saved shows of itself. */
+export type PosterLook = Pick<
+  Poster,
+  'title' | 'primaryColor' | 'textColor' | 'secondaryColor' | 'createdAt'
+>;
+
 export type PosterParts = {
-  poster: Poster;
+  poster: PosterLook;
   card: Card;
   /** All rewards of the card. */
   rewards: Reward[];
@@ -42,6 +54,31 @@ export type PosterParts = {
   logo: string | null;
   urls: { signup: string; code: string };
 };
+
+/** Creates the title of a poster that has none of its own: the reward of a full card, or the name of the card. */
+export function createHeadline({
+  card,
+  rewards,
+  store,
+}: Pick<PosterParts, 'card' | 'rewards' | 'store'>): string {
+  const reward = listOffered(card, rewards).at(-1);
+  const headline = reward && renderHeadline(reward, getCustomerTranslations(store));
+  return headline === undefined || headline.length > MAX_TITLE_LENGTH ? card.name : headline;
+}
+
+function renderHeadline({ name, stampsRequired }: Reward, { t }: Localization): string {
+  return t.poster.headline({ reward: name, count: stampsRequired });
+}
+
+/** Lists the rewards that one card is enough for, cheapest first. */
+function listOffered(card: Card, rewards: readonly Reward[]): Reward[] {
+  return rewards
+    .filter(
+      ({ active, deletedAt, stampsRequired }) =>
+        active && deletedAt === null && stampsRequired <= card.stampsRequired,
+    )
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+}
 
 export function createPosterContent({
   poster,
@@ -52,19 +89,17 @@ export function createPosterContent({
   urls,
 }: PosterParts): PosterContent {
   const localization = getCustomerTranslations(store);
-  const offered = rewards
-    .filter(
-      ({ active, deletedAt, stampsRequired }) =>
-        active && deletedAt === null && stampsRequired <= card.stampsRequired,
-    )
-    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+  const offered = listOffered(card, rewards);
   return {
     title: poster.title,
     storeName: getNameForCustomers(store.name, card),
     logo,
     locale: localization.locale,
     addressForm: store.addressForm,
-    offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
+    // What the title says already stands on the poster once.
+    offers: selectOffers(
+      offered.filter((reward) => renderHeadline(reward, localization) !== poster.title),
+    ).map(({ name, stampsRequired }) => ({
       reward: name,
       price: localization.t.poster.offer({ count: stampsRequired }),
     })),

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep, countKeptBytes } from '#platform/kernel/kept-bytes.js';
+import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import type { Account } from '#loyalty/accounts/account.js';
 import { createLogoDesign } from '#outbound/card-images/logo-design.js';
@@ -11,7 +12,13 @@ import type { Reward } from '#loyalty/rewards/reward.js';
 import type { Poster } from '#loyalty/posters/poster.js';
 import { PostersService } from '#loyalty/posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
-import { hashJson, createPosterContent, type PosterContent } from './poster-content.js';
+import {
+  createHeadline,
+  createPosterContent,
+  hashJson,
+  type PosterContent,
+  type PosterLook,
+} from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
 import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
 import type { PosterLogo } from './poster-logo.js';
@@ -31,8 +38,19 @@ const FIND = {
     where p.slug = $1 and p.deleted_at is null`,
 };
 
-type PosterRow = {
-  poster: Poster;
+const FIND_CARD = {
+  name: 'poster_draft_parts',
+  text: `
+    select c.state as card, a.state as account, a.display_name as store_name, a.locale,
+      coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards
+    from cards c
+    join accounts a on a.id = c.account_id
+    where c.id = $1 and c.account_id = $2`,
+};
+
+type PosterRow = CardRow & { poster: Poster };
+
+type CardRow = {
   card: Card;
   account: Account;
   store_name: string;
@@ -41,6 +59,14 @@ type PosterRow = {
 };
 
 export type PublishedPoster = { poster: Poster; content: PosterContent };
+
+/** A poster that is not saved. Null: the poster takes it from its card. */
+export type PosterDraft = { cardId: number } & {
+  [K in 'title' | 'primaryColor' | 'textColor' | 'secondaryColor']: string | null;
+};
+
+/** The slug in the code of a preview. No poster has it, because it is too short. */
+const NO_SLUG = 'preview';
 
 /** Describes a document. @property bleed with a ground beyond the edge, and crop marks */
 export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
@@ -73,7 +99,46 @@ export class PosterDocuments {
     if (!SLUG.test(slug)) return undefined;
     const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
-    const { poster, card, rewards, account, store_name: name, locale } = row;
+    const { poster } = row;
+    return { poster, content: await this.createContent(row, poster, poster.slug) };
+  }
+
+  /** Draws a poster that is not saved. @throws NotFoundError when the store has no such card, UnavailableError */
+  async drawDraft(
+    accountId: number,
+    draft: PosterDraft,
+    sheet: Omit<Sheet, 'format'>,
+  ): Promise<Buffer> {
+    const row = await this.getCard(accountId, draft.cardId);
+    const { card } = row;
+    const look = {
+      title: draft.title ?? createHeadline(toParts(row)),
+      primaryColor: draft.primaryColor ?? card.cardColor,
+      textColor: draft.textColor ?? card.textColor,
+      secondaryColor: draft.secondaryColor ?? card.stampBackgroundColor,
+      createdAt: card.createdAt,
+    };
+    const content = await this.createContent(row, look, NO_SLUG);
+    return this.make({ accountId, content, sheet: { ...sheet, format: 'svg' } });
+  }
+
+  /** Finds the title for a poster of a card. @throws NotFoundError */
+  async findHeadline(accountId: number, cardId: number): Promise<string> {
+    return createHeadline(toParts(await this.getCard(accountId, cardId)));
+  }
+
+  private async getCard(accountId: number, cardId: number): Promise<CardRow> {
+    const [row] = await query<CardRow>(this.pool, { ...FIND_CARD, values: [cardId, accountId] });
+    if (!row) throw new NotFoundError('Card');
+    return row;
+  }
+
+  private async createContent(
+    row: CardRow,
+    poster: PosterLook,
+    slug: string,
+  ): Promise<PosterContent> {
+    const { account } = row;
     const logo =
       account.logo === null
         ? null
@@ -81,17 +146,8 @@ export class PosterDocuments {
             account.id,
             createLogoDesign(account.logo, poster.primaryColor),
           );
-    const { signup_url: signup, qr_code_url: code } = this.posters.toJson(poster);
-    const urls = { signup, code };
-    const content = createPosterContent({
-      poster,
-      card,
-      rewards,
-      store: { name, locale, addressForm: account.addressForm },
-      logo,
-      urls,
-    });
-    return { poster, content };
+    const urls = this.posters.toUrls(slug);
+    return createPosterContent({ ...toParts(row), poster, logo, urls });
   }
 
   /** Computes the hash, in hex, of everything that determines a document's bytes. */
@@ -124,4 +180,8 @@ export class PosterDocuments {
     // The size stands in the first chunk of every PNG (RFC 2083, section 4.1.1).
     return { png, width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
   }
+}
+
+function toParts({ card, rewards, account, store_name: name, locale }: CardRow) {
+  return { card, rewards, store: { name, locale, addressForm: account.addressForm } };
 }

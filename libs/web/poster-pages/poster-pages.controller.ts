@@ -41,6 +41,7 @@ export class PosterPagesController {
       view,
       title: joinNames(content.title, content.storeName),
       lang: content.locale,
+      colors: content.colors,
       preview: {
         title: joinNames(content.title, content.storeName),
         description: data.text,

@@ -28,12 +28,18 @@ import { PosterLists } from './poster-lists.service.js';
 import {
   createPosterFormView,
   createPosterListView,
+  POSTER_SCRIPT,
   posterFormView,
   posterListView,
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
-import { parsePosterForm, posterForm, type PosterForm } from './poster-form.dto.js';
+import {
+  parsePosterDraft,
+  parsePosterForm,
+  posterForm,
+  type PosterForm,
+} from './poster-form.dto.js';
 import { ISSUES } from '#translations/issues.js';
 import { toSentence } from '#web/pages/error-sentences.js';
 
@@ -94,12 +100,27 @@ export class PostersConsoleController {
   ): Promise<PageResult> {
     const values = posterForm.read(form);
     try {
-      const attributes = parsePosterForm(values);
+      const parsed = parsePosterForm(values);
+      const title = parsed.title ?? (await this.documents.findHeadline(store.id, parsed.cardId));
+      const attributes = { ...parsed, title };
       const { id } = await this.commands.execute(new CreatePoster(context, attributes));
       return redirectTo(`${buildPath(store)}/${id}?done=created`);
     } catch (error) {
       return this.showRejection(localization, store, { values }, error);
     }
+  }
+
+  /** Draws what the form says so far: fields with errors are as if they were blank. */
+  @GetPage('createPoster', 'new/picture')
+  @Throttle(240)
+  async preview(
+    @CurrentStore() store: EnteredStore,
+    @Query() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { draft, paperSize } = parsePosterDraft(form);
+    const svg = await this.documents.drawDraft(store.id, draft, { paperSize, bleed: false });
+    await sendPicture(reply, svg);
   }
 
   @GetPage('updatePoster', ':id')
@@ -127,11 +148,7 @@ export class PostersConsoleController {
     if (!published) throw new NotFoundError('Poster');
     const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
     const svg = await this.documents.get(published, sheet);
-    await reply
-      .type('image/svg+xml')
-      .header('cache-control', 'private, no-cache')
-      .header('content-security-policy', "default-src 'none'")
-      .send(svg);
+    await sendPicture(reply, svg);
   }
 
   @PostForm('updatePoster', ':id')
@@ -150,7 +167,7 @@ export class PostersConsoleController {
       await this.commands.execute(
         new UpdatePoster(context, poster.id, {
           ...changes,
-          title: changes.title ?? listed.card,
+          title: changes.title ?? (await this.documents.findHeadline(store.id, poster.cardId)),
           primaryColor: changes.primaryColor ?? poster.primaryColor,
           textColor: changes.textColor ?? poster.textColor,
           secondaryColor: changes.secondaryColor ?? poster.secondaryColor,
@@ -239,7 +256,7 @@ export class PostersConsoleController {
     const { listed = null, errors, done = '', values } = state;
     const cards = listed ? [] : await this.lists.listCards(store.id);
     const data = createPosterFormView(
-      { listed, done },
+      { listed, done, values },
       {
         base: buildPath(store),
         cards,
@@ -253,6 +270,7 @@ export class PostersConsoleController {
       data,
       errors,
       inputs: posterForm.toInputs(values),
+      scripts: [POSTER_SCRIPT],
     });
   }
 
@@ -260,6 +278,14 @@ export class PostersConsoleController {
     const { signup_url: signup, display_url: display } = this.posters.toJson(poster);
     return { signup, display };
   }
+}
+
+async function sendPicture(reply: FastifyReply, svg: Buffer): Promise<void> {
+  await reply
+    .type('image/svg+xml')
+    .header('cache-control', 'private, no-cache')
+    .header('content-security-policy', "default-src 'none'")
+    .send(svg);
 }
 
 function buildPath({ id }: EnteredStore): string {
