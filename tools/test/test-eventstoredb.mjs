@@ -36,7 +36,7 @@ const CORE = new Set([
   'operations/log-verification.full-spec.ts',
   'redeeming/redemptions.e2e-spec.ts',
   'redeeming/rules.e2e-spec.ts',
-  'stamping/budget.e2e-spec.ts',
+  'stamping/budget.full-spec.ts',
   'stamping/by-code.e2e-spec.ts',
   'stamping/concurrency.e2e-spec.ts',
   'stamping/corrections.e2e-spec.ts',

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { startPostgres } from '../../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { startEventStoreDbProcess } from '../emulators/eventstoredb/as-process.mjs';
 
@@ -14,7 +14,7 @@ import { startEventStoreDbProcess } from '../emulators/eventstoredb/as-process.m
  * @param {{ maxWorkers: number }} run
  */
 export default async function startServers({ maxWorkers }) {
-  const started = await Promise.allSettled(Array.from({ length: maxWorkers }, startMigrated));
+  const started = await startAll(maxWorkers);
   globalThis.testPostgres = started.flatMap(({ value }) => value ?? []);
   const failed = started.find(({ status }) => status === 'rejected');
   if (failed) {
@@ -29,10 +29,32 @@ export default async function startServers({ maxWorkers }) {
   process.env.TEST_EVENT_STORE_URL = globalThis.testEventStore.connectionString;
 }
 
-async function startMigrated() {
+/** Migrates one server, and starts the others on copies of its data: a sixth of the processor time for six. */
+async function startAll(count) {
+  const [dataDir, ...copies] = Array.from({ length: count }, createDataFolder);
+  const migrated = await startMigrated(dataDir);
+  // Where PostgreSQL's own user cannot reach the folder, the data lie elsewhere, and a copy would name the same place.
+  if (!migrated.dataPath.startsWith(dataDir)) {
+    return [
+      { status: 'fulfilled', value: migrated },
+      ...(await Promise.allSettled(copies.map(startMigrated))),
+    ];
+  }
+  await migrated.stop();
+  for (const copy of copies) execFileSync('cp', ['-a', `${dataDir}/.`, copy]);
+  // The first one takes its port back, so that the others find theirs in use and choose new ones.
+  const first = await Promise.allSettled([start(dataDir)]);
+  return [...first, ...(await Promise.allSettled(copies.map(start)))];
+}
+
+function createDataFolder() {
   const dataDir = mkdtempSync(join(tmpdir(), 'postgres-'));
   chmodSync(dataDir, 0o711);
-  const postgres = await startPostgres({
+  return dataDir;
+}
+
+function start(dataDir) {
+  return startPostgres({
     dataDir,
     tie: true,
     settings: {
@@ -42,6 +64,10 @@ async function startMigrated() {
       max_connections: 300,
     },
   });
+}
+
+async function startMigrated(dataDir) {
+  const postgres = await start(dataDir);
   const { code, output } = await migrate({
     ...process.env,
     DATABASE_URL: postgres.url,

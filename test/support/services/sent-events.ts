@@ -1,27 +1,44 @@
 import { afterAll, beforeAll } from '@jest/globals';
+import { NestFactory } from '@nestjs/core';
+import { ProcessSession } from '#platform/database/process-session.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
+import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js';
+import { DispatcherModule } from '../../../apps/dispatcher/dispatcher.module.js';
+import { testConfig } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
-import type { Program } from './program.js';
 import { Receiver } from '../emulators/webhook-receiver.js';
 import type { Client, Service } from './service.js';
-import { CUSTOMER_EVENTS, startDispatcher, subscribe } from './webhook-dispatcher.js';
+import { CUSTOMER_EVENTS, subscribe } from './webhook-dispatcher.js';
+
+const FINISH_WITHIN_MS = 10_000;
 
 export type Sent = { type: string; data: Record<string, unknown> };
 
 /**
- * Runs a dispatcher next to the service of a file of tests, and receivers of everything that it sends.
+ * Sends webhooks next to the service of a file of tests, and receives everything that is sent. They are sent in this process,
+ * since a dispatcher of its own takes seconds of processor time to start.
  * @param service must allow insecure targets
  */
 export function useSentEvents(service: { running: Service }) {
   const receivers: Receiver[] = [];
-  let dispatcher: Program;
 
   beforeAll(async () => {
-    dispatcher = await startDispatcher(service.running);
+    const { database, environment, onStop } = service.running;
+    const module = DispatcherModule.forRoot(testConfig(database.url, environment));
+    const dispatcher = await NestFactory.createApplicationContext(module, { logger: ['error'] });
+    const dispatch = dispatcher.get(WebhookDispatch);
+    await dispatcher.get(ProcessSession, { strict: false }).start('dispatcher');
+    const stopping = new AbortController();
+    const maintenance = dispatcher.get(EventStore).maintain(stopping.signal);
+    dispatch.start();
+    onStop(async () => {
+      stopping.abort();
+      await maintenance;
+      await dispatch.stop(FINISH_WITHIN_MS);
+      await dispatcher.close();
+    });
   });
-  afterAll(async () => {
-    await dispatcher.kill('SIGTERM');
-    await Promise.all(receivers.map((receiver) => receiver.stop()));
-  });
+  afterAll(() => Promise.all(receivers.map((receiver) => receiver.stop())));
   return {
     async subscribe(store: Client): Promise<Receiver> {
       const receiver = await Receiver.start();
