@@ -27,11 +27,13 @@ const AUTOMATION = 'automation';
 const ASSISTANTS = 'assistants';
 /** Only in curl, and with another token; test/admin-api/provisioning-guide tries it. */
 const PROVISIONING = 'provision-stores';
+/** Has no samples. */
+const SETTINGS = 'settings';
 const TILL = 'connect-a-till';
 const FIRST = 'first-stamp';
 const WEBHOOKS = 'webhooks';
 const GUIDES = guideNames().filter(
-  (name) => ![AUTOMATION, ASSISTANTS, PROVISIONING].includes(name),
+  (name) => ![AUTOMATION, ASSISTANTS, PROVISIONING, SETTINGS].includes(name),
 );
 const TARGET = 'https://hooks.example/flow/1';
 
@@ -50,7 +52,7 @@ beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-guides-'));
   const modules = join(folder, 'node_modules');
   mkdirSync(join(modules, '@inkpad'), { recursive: true });
-  for (const name of ['@types', 'undici-types', 'typescript']) {
+  for (const name of ['standardwebhooks', '@types', 'undici-types', 'typescript']) {
     symlinkSync(resolve('node_modules', name), join(modules, name));
   }
   cpSync('docs/receivers', folder, { recursive: true });

@@ -191,8 +191,13 @@ describe('the pages and files made of the OpenAPI document', () => {
   it('OPENAPI-18 `/docs/reference` has every operation with its method, path, summary, parameters and fields as HTML, without a script', async () => {
     const { text } = await stranger.get('/docs/reference');
     const parts = text.replaceAll('<wbr>', '').split('<article ').slice(1);
-    expect(parts.length).toBe(operations().length);
     const { body: reference } = await stranger.get<OpenApiFile>('/docs/reference/openapi.json');
+    const events = Object.keys(reference['webhooks'] as Json);
+    expect(parts.length).toBe(operations().length + events.length);
+    for (const event of events) {
+      const part = parts.find((one) => one.includes(`<code>${event}</code></p>`)) ?? '';
+      expect([event, part.includes('<dt><code>timestamp</code>')]).toEqual([event, true]);
+    }
     for (const { method, path, operation } of operations()) {
       const { operationId, tags, summary } = operation as Operation & { summary: string };
       const anchor = `tag/${tags[0]?.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
