@@ -1,6 +1,7 @@
 import path from 'node:path';
 import hljs from 'highlight.js';
 import { Marked } from 'marked';
+import { addCompiledSamples } from './compiled-samples.mjs';
 
 /**
  * Renders guides, which read as well in the repository, when the project is built. The service only puts them into its pages.
@@ -61,7 +62,7 @@ const CHOICES = {
 
 /** @param {string} file from the root of the project */
 export function renderGuide(file, source) {
-  const text = source.replace(FOR_CONTRIBUTORS, '');
+  const text = addCompiledSamples(file, source.replace(FOR_CONTRIBUTORS, ''));
   const headings = [];
   const marked = new Marked({
     renderer: createRenderer(file, headings),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from '@jest/globals';
 import { Marked, type Token, type Tokens } from 'marked';
+import { addCompiledSamples } from '../../../tools/build/compiled-samples.mjs';
 
 /** The guides as a reader goes through them: samples to be run, and what is said to come of them. */
 
@@ -61,7 +62,8 @@ export function parseSteps(guide: string): Step[] {
 }
 
 function read(guide: string): string {
-  return readFileSync(`docs/guides/${guide}.md`, 'utf8');
+  const file = `docs/guides/${guide}.md`;
+  return addCompiledSamples(file, readFileSync(file, 'utf8'));
 }
 
 function parseFence({ text, lang = '' }: Tokens.Code): Fence {
