@@ -12,6 +12,7 @@ COPY clients/python/LICENSE clients/python/README.md clients/python/pyproject.to
 COPY clients/python/src ./clients/python/src
 COPY docs/guides ./docs/guides
 COPY docs/receivers ./docs/receivers
+COPY docs/pictures ./docs/pictures
 COPY docs/admin-api.md docs/api.md docs/webhooks.md ./docs/
 COPY CHANGELOG.md openapi.json ./
 COPY libs ./libs

@@ -6,6 +6,7 @@ import {
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
 import { pageErrors } from '../support/browser/page-errors.mjs';
 import { measureFirstPaint, printTime, startWireBytes } from '../support/browser/wire-bytes.js';
 import { startService, type Service } from '../support/services/service.js';
@@ -58,6 +59,7 @@ describe('the documentation in a browser', () => {
     '/webhooks',
     '/webhooks-in-detail',
     '/automation',
+    '/settings',
     '/rules',
     '/changelog',
     '/clients/typescript',
@@ -145,6 +147,8 @@ describe('the documentation in a browser', () => {
     ['retry', 'Retries'],
     ['stamp', 'Add stamps'],
     ['stamp-24', 'STAMP-24'],
+    ['database_pool', 'DATABASE_POOL'],
+    ['stamp.earned', 'stamp.earned'],
   ])('finds %s', async (words, title) => {
     const page = await open('/docs');
     await page.keyboard.press('/');
@@ -166,6 +170,38 @@ describe('the documentation in a browser', () => {
     await link.filter({ hasText: 'Create a webhook subscription' }).waitFor();
     expect(await link.evaluate((one) => one.getBoundingClientRect().top)).toBeLessThan(900);
     await other.context().close();
+  });
+
+  it('prints dark on white, with the fields of every operation and without menus', async () => {
+    const page = await open('/docs/reference');
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    const fields = page.locator('.operation details dl').first();
+    expect(await fields.evaluate((list) => list.getBoundingClientRect().height)).toBeGreaterThan(
+      50,
+    );
+    for (const place of ['.docs-top', '.docs-menu', '.docs-languages', 'figure.code button']) {
+      expect([place, await page.locator(place).first().isVisible()]).toEqual([place, false]);
+    }
+    const color = await page.evaluate<string>(
+      "getComputedStyle(document.querySelector('figure.code code')).color",
+    );
+    expect(color).toBe('rgb(30, 28, 34)');
+    await page.context().close();
+  });
+
+  it('shows its pictures in light and dark', async () => {
+    const page = await open('/docs/first-stamp');
+    const picture = page.getByRole('img', { name: 'The card on its web page' });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await picture.scrollIntoViewIfNeeded();
+      const read = () =>
+        page.evaluate<[string, number]>(
+          "(({ currentSrc, naturalWidth }) => [currentSrc, naturalWidth])(document.querySelector('img.screen'))",
+        );
+      await eventually(read, ([source, width]) => source.includes(colorScheme) && width > 500);
+    }
+    await page.context().close();
   });
 
   it('shows its samples and no button without JavaScript', async () => {

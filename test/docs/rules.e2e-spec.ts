@@ -29,6 +29,7 @@ const GUIDES = [
   'webhooks',
   'webhooks-in-detail',
   'automation',
+  'settings',
   'rules',
   'clients/typescript',
   'clients/python',
@@ -294,5 +295,31 @@ describe('the documentation', () => {
       expect([encoding, headers.get('content-encoding')]).toEqual([encoding, encoding]);
       expect(Number(headers.get('content-length'))).toBeLessThan(150_000);
     }
+  });
+
+  it('DOCS-29 `/docs/settings` has every setting with its default, and the search knows each', async () => {
+    const { body } = await stranger.get<Entry[]>('/docs/search.json');
+    const paths = body.map(({ path }) => path);
+    const example = readFileSync('.env.example', 'utf8').split('# Node.js and OpenTelemetry')[0];
+    const settings = [...String(example).matchAll(/^#([A-Z]\w+)=(.*)$/gm)];
+    expect(settings.length).toBeGreaterThan(100);
+    for (const [, name = '', value = ''] of settings) {
+      expect(paths).toContain(`/docs/settings#${name}`);
+      const start = `<dt id="${name}"><a class="anchor" href="#${name}"><code>${name}</code></a>`;
+      const [, part = ''] = pages.get('/docs/settings')?.split(start) ?? [];
+      const [text = ''] = part.split('</dt>');
+      expect([name, text.replaceAll(/<[^>]*>/g, '').trim()]).toEqual([name, value]);
+    }
+  });
+
+  it('DOCS-30 The references are Markdown at `/docs/reference.md` and `/docs/admin-reference.md`', async () => {
+    const { headers, text } = await stranger.get('/docs/reference.md');
+    expect(headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+    for (const { summary } of operationsOf(document)) expect(text).toContain(`\n### ${summary}\n`);
+    expect(text).toContain('\n### stamp.earned\n');
+    expect(text).toContain('- `customer.first_name` (');
+    expect(pages.get('/docs/reference')).toContain(`href="${ROOT}/docs/reference.md"`);
+    const admin = await stranger.get('/docs/admin-reference.md');
+    expect(admin.text).toContain('`POST /api/admin/v1/accounts`');
   });
 });

@@ -23,10 +23,9 @@ const PLACES = {
   'openapi.json': '/docs/reference',
   'openapi-admin.json': '/docs/admin-reference',
 };
-/** The pages of the OpenAPI documents, which have no Markdown. */
-const DOCUMENTS = new Set([PLACES['openapi.json'], PLACES['openapi-admin.json']]);
 /** Files that pages link to, and the service offers for download. */
 const RECEIVERS = 'docs/receivers';
+const PICTURES = 'docs/pictures';
 /** In the README of a client, what follows is for those who change it. */
 const FOR_CONTRIBUTORS = /^## Working on it$[^]*/m;
 /** The id with which a rule of docs/api.md begins. */
@@ -84,8 +83,13 @@ export function renderGuide(file, source) {
 }
 
 function getPath(file) {
-  if (file.startsWith(`${RECEIVERS}/`)) return `/${file}`;
+  if (isFile(file)) return `/${file}`;
   return PLACES[file] ?? (file.startsWith(FOLDER) ? `/docs/${path.basename(file, '.md')}` : null);
+}
+
+/** Whether a path is that of a file that is no page. */
+function isFile(place) {
+  return [RECEIVERS, PICTURES].some((folder) => place.replace(/^\//, '').startsWith(`${folder}/`));
 }
 
 function createRenderer(file, headings) {
@@ -103,6 +107,13 @@ function createRenderer(file, headings) {
       if (target === null) return text;
       const saved = target.includes(`/${RECEIVERS}/`) ? ' download' : '';
       return `<a href="${escapeHtml(target)}"${saved}>${text}</a>`;
+    },
+    image({ href, text }) {
+      const source = resolveTarget(href, file);
+      const dark = source.replace('-light.', '-dark.');
+      const image = `<img class="screen" src="${source}" alt="${escapeHtml(text)}" width="585" height="1140" loading="lazy">`;
+      if (dark === source) return image;
+      return `<picture><source media="(prefers-color-scheme: dark)" srcset="${dark}">${image}</picture>`;
     },
     listitem(item) {
       const id = findRule(item);
@@ -151,7 +162,7 @@ function renderLinks(text, file) {
     if (target === null) return label;
     if (!target.startsWith('%ROOT%')) return link;
     const [place, hash] = target.replace('%ROOT%', '').split('#');
-    const isPage = !place.startsWith(`/${RECEIVERS}/`) && !DOCUMENTS.has(place);
+    const isPage = !isFile(place);
     return `[${label}](%ADDRESS%${place}${isPage ? '.md' : ''}${hash === undefined ? '' : `#${hash}`})`;
   });
 }

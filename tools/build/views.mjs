@@ -9,6 +9,7 @@ const TEXTS = 'libs/translations';
 
 const guides = 'docs/guides';
 const receivers = 'docs/receivers';
+const pictures = 'docs/pictures';
 const pages = [
   'docs/webhooks.md',
   'docs/api.md',
@@ -86,6 +87,7 @@ export async function renderGuides(root) {
   const target = path.join(root, 'dist', GUIDES);
   fs.mkdirSync(path.dirname(target), { recursive: true });
   fs.writeFileSync(target, JSON.stringify(drawn));
+  fs.cpSync(path.join(root, pictures), path.join(root, 'dist', pictures), { recursive: true });
 }
 
 /**

@@ -1,6 +1,5 @@
-import { descriptions } from '#platform/kernel/setting-decorators.js';
 import { SECRET_SETTINGS } from '#configuration/secret-files.js';
-import { Settings, SETTINGS } from '#configuration/settings.js';
+import { listSettings } from '#web/docs/settings-list.js';
 
 export const ENV_EXAMPLE = '.env.example';
 
@@ -50,25 +49,17 @@ const TAIL = `
 
 /** Renders .env.example. */
 export function renderEnvExample(): string {
-  return `${HEAD}${wrapText(FILES, '# ').join('\n')}\n${renderSettings()}${renderRuntimeVariables()}${TAIL}`;
+  return `${HEAD}${wrapText(FILES, '# ').join('\n')}\n${renderSettingLines()}${renderRuntimeVariables()}${TAIL}`;
 }
 
 /** Renders a line of .env.example for each setting, with its default, below the description. */
-function renderSettings(): string {
-  const defaults: Partial<Record<string, unknown>> = { ...new Settings() };
-  const lines = SETTINGS.filter((name) => name !== 'NODE_ENV').flatMap((name) => {
-    const description = descriptions.get(name);
-    const text = description === undefined ? [] : ['', ...wrapText(description, '# ')];
-    return [...text, `#${name}=${renderDefault(defaults[name])}`];
-  });
+function renderSettingLines(): string {
+  const lines = listSettings().flatMap(({ description, settings }) => [
+    '',
+    ...wrapText(description, '# '),
+    ...settings.map(({ name, value }) => `#${name}=${value}`),
+  ]);
   return `${lines.join('\n')}\n`;
-}
-
-function renderDefault(value: unknown): string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return String(value ?? '');
-  const parts = Object.entries(value).filter(([, part]) => part !== null);
-  return parts.map(([name, part]) => `${name}=${String(part)}`).join(',');
 }
 
 function renderRuntimeVariables(): string {

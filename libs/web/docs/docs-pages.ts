@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPackageFileUrl } from '#platform/kernel/package-file.js';
 import { getNow } from '#platform/kernel/clock.js';
 import type { Config } from '#configuration/config.js';
 import { ADMIN_DOCUMENT } from '#platform/http/path.js';
@@ -16,7 +18,10 @@ import { createPostmanCollection, POSTMAN } from './postman.js';
 import { createReferenceDocument } from './reference.js';
 import { serveAdminReference, serveReference } from './reference-pages.js';
 import { createSearchIndex } from './search-index.js';
+import { listSettings, renderSettings } from './settings-list.js';
 import { renderVersionState } from './version-state.js';
+
+const PICTURES = getPackageFileUrl('dist/docs/pictures/');
 
 /** Files that the search finds. */
 const FILES = [
@@ -67,7 +72,9 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
     '/docs/search.json',
     json(() => {
       const { groups } = getSource();
-      return createSearchIndex({ guides, menu, groups, errors: listErrorEntries(), files: FILES });
+      const errors = listErrorEntries();
+      const settings = listSettings();
+      return createSearchIndex({ guides, menu, groups, errors, settings, files: FILES });
     }),
   );
   serveReference(server, getSource, getRootPath(config));
@@ -80,6 +87,10 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
   const plain = { type: 'text/plain; charset=utf-8', policy: POLICY };
   for (const { path, name, text } of receivers)
     serveDownload(server, path, { ...plain, name, body: text });
+  for (const name of readdirSync(PICTURES)) {
+    const body = readFileSync(new URL(name, PICTURES));
+    serveDownload(server, `/docs/pictures/${name}`, { type: 'image/png', policy: POLICY, body });
+  }
   serveFixed(server, '/llms.txt', () => ({
     type: 'text/plain',
     policy: POLICY,
@@ -104,6 +115,7 @@ function serveGuide(
     guide.html
       .replace('<!-- codes -->', renderErrorCodes)
       .replace('<!-- issues -->', renderIssueCodes)
+      .replace('<!-- settings -->', renderSettings)
       .replace('<!-- clients -->', () => renderClientPackages(packages)),
   );
   const renderPage = (now: Date) => ({

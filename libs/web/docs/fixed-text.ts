@@ -81,16 +81,16 @@ export function serveCompressedFile(
   });
 }
 
-/** Serves a file to be saved, such as an archive: not compressed again, with an ETag. */
+/** Serves a file that is not compressed again, with an ETag. @param name under which it is saved, if it is not shown */
 export function serveDownload(
   server: FastifyInstance,
   path: string,
-  { type, policy, body, name }: FixedText & { name: string },
+  { type, policy, body, name }: FixedText & { name?: string },
 ): void {
   const etag = `"${computeTag(Buffer.from(body))}"`;
   server.get(path, async (request, reply) => {
     if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
-    reply.header('content-disposition', `attachment; filename="${name}"`);
+    if (name !== undefined) reply.header('content-disposition', `attachment; filename="${name}"`);
     return reply.type(type).send(body);
   });
 }

@@ -3,7 +3,10 @@ import { ADMIN_DOCUMENT } from '#platform/http/path.js';
 import type { ClientPackage } from './client-packages.js';
 import { listErrorEntries, listIssueCodes } from './error-codes.js';
 import type { Guide, Menu } from './guides.js';
+import type { Operation, OperationGroup } from './operations.js';
 import { POSTMAN } from './postman.js';
+import type { Field } from './schema-fields.js';
+import { listSettings } from './settings-list.js';
 import { renderVersionState } from './version-state.js';
 
 /** Renders the documentation for programs that read: every guide as Markdown, and their index. */
@@ -16,6 +19,7 @@ export function renderMarkdownPage(
   return markdown
     .replace('<!-- codes -->', renderErrorCodes)
     .replace('<!-- issues -->', renderIssueCodes)
+    .replace('<!-- settings -->', renderSettings)
     .replace('<!-- clients -->', () => renderPackages(packages))
     .replace('<!-- state -->', () => renderVersionState(config, now).replaceAll(/<[^>]*>/g, ''))
     .replaceAll('%ADDRESS%', config.publicUrl);
@@ -34,6 +38,45 @@ function renderIssueCodes(): string {
   return listIssueCodes()
     .map(({ code, messages }) => `- \`${code}\`: ${messages}`)
     .join('\n');
+}
+
+function renderSettings(): string {
+  return listSettings()
+    .map(({ description, settings }) => {
+      const names = settings.map(({ name, value }) => `\`${name}${value && `=${value}`}\``);
+      return `- ${names.join(', ')}: ${description}`;
+    })
+    .join('\n');
+}
+
+/** Renders the operations of a reference, with what they take and return. */
+export function renderReferenceMarkdown(title: string, groups: readonly OperationGroup[]): string {
+  const sections = groups.map(({ name, description, operations }) =>
+    [`## ${name}`, description, ...operations.map(renderOperation)].join('\n\n'),
+  );
+  return `${[`# ${title}`, ...sections].join('\n\n')}\n`;
+}
+
+function renderOperation(operation: Operation): string {
+  const { method, path, isEvent, summary, description, parameters, body, success } = operation;
+  const parts = [
+    `### ${isEvent ? path : summary}`,
+    isEvent ? summary : `\`${method} ${path}\``,
+    description,
+    renderFields('Parameters', parameters),
+    renderFields(isEvent ? 'Fields' : 'Body', body?.fields ?? []),
+    isEvent ? '' : renderFields(`Response ${success.status}`, success.body?.fields ?? []),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function renderFields(label: string, fields: readonly Field[]): string {
+  if (fields.length === 0) return '';
+  const lines = fields.map(({ name, type, isRequired, description, values }) => {
+    const options = values.length > 0 ? ` One of ${values.join(', ')}.` : '';
+    return `- \`${name}\` (${type}${isRequired ? ', required' : ''}): ${description}${options}`;
+  });
+  return `${label}:\n\n${lines.join('\n')}`;
 }
 
 function renderPackages(packages: readonly ClientPackage[]): string {

@@ -7,6 +7,7 @@ import { createPlainFrame, loadView } from '#web/pages/view.js';
 import { POLICY, renderDocsPage, SCALAR_POLICY } from './docs-layout.js';
 import { serveCompressedFile, serveFixed } from './fixed-text.js';
 import { ADMIN_REFERENCE, REFERENCE } from './guides.js';
+import { renderReferenceMarkdown } from './markdown-pages.js';
 import type { OpenApiDocument } from './openapi-document.js';
 import { listOperationGroups, type OperationGroup } from './operations.js';
 import { createReferenceDocument } from './reference.js';
@@ -105,6 +106,14 @@ function serveOperations(
     policy: POLICY,
     body: renderOperations(root, at, getPage()),
   }));
+  serveFixed(server, `${at}.md`, () => {
+    const { text, groups } = getPage();
+    return {
+      type: 'text/markdown',
+      policy: POLICY,
+      body: renderReferenceMarkdown(text.title, groups),
+    };
+  });
 }
 
 function renderOperations(

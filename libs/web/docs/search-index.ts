@@ -1,5 +1,6 @@
 import type { Guide, Menu } from './guides.js';
 import type { Operation, OperationGroup } from './operations.js';
+import type { SettingGroup } from './settings-list.js';
 import { findSynonyms } from './search-synonyms.js';
 
 export type SearchEntry = {
@@ -13,7 +14,7 @@ export type SearchEntry = {
   names: string;
   /** Further text to search. */
   text: string;
-  kind: 'guide' | 'part' | 'operation' | 'error' | 'file' | 'rule';
+  kind: 'guide' | 'part' | 'operation' | 'error' | 'file' | 'rule' | 'setting';
 };
 
 type DocumentedError = { code: string; status: number; meaning: string; advice: string };
@@ -24,15 +25,16 @@ export type SearchSources = {
   menu: Menu;
   groups: readonly OperationGroup[];
   errors: readonly DocumentedError[];
+  settings: readonly SettingGroup[];
   files: readonly { title: string; about: string; path: string }[];
 };
 
 /**
- * Indexes each section of each guide, each operation with its parameters and fields, each error code, each rule and each
- * file. Each event is among the operations.
+ * Indexes each section of each guide, each operation with its parameters and fields, each error code, each
+ * setting, each rule and each file. Events are among the operations.
  */
 export function createSearchIndex(sources: SearchSources): SearchEntry[] {
-  const { guides, menu, groups, errors, files } = sources;
+  const { guides, menu, groups, errors, settings, files } = sources;
   const names = new Map(
     menu.flatMap(({ links }) => links.map(({ path, name }) => [path, name] as const)),
   );
@@ -42,6 +44,7 @@ export function createSearchIndex(sources: SearchSources): SearchEntry[] {
     ),
     ...guides.flatMap((guide) => toGuideEntries(guide, names.get(guide.path))),
     ...errors.map(toErrorEntry),
+    ...settings.flatMap(toSettingEntries),
     ...files.map((file): SearchEntry => ({ ...file, names: '', text: '', kind: 'file' })),
     ...guides.flatMap(toRuleEntries),
   ];
@@ -104,6 +107,17 @@ function toErrorEntry({ code, status, meaning, advice }: DocumentedError): Searc
     text: advice,
     kind: 'error',
   };
+}
+
+function toSettingEntries({ description, settings }: SettingGroup): SearchEntry[] {
+  return settings.map(({ name }) => ({
+    title: name,
+    about: description,
+    path: `/docs/settings#${name}`,
+    names: name.replaceAll('_', ' '),
+    text: '',
+    kind: 'setting',
+  }));
 }
 
 function addSynonyms(entry: SearchEntry): SearchEntry {

@@ -153,7 +153,15 @@ function findEntries(entries, query) {
 }
 
 /* Rules say everything once more, in short: they come after the pages that explain it. */
-const WEIGHTS = { guide: 1.2, part: 1.1, operation: 1, error: 1, file: 1, rule: 0.3 };
+const WEIGHTS = {
+  guide: 1.2,
+  part: 1.1,
+  operation: 1,
+  error: 1,
+  file: 1,
+  rule: 0.3,
+  setting: 0.3,
+};
 
 function computeScore({ inTitle, inAbout, inNames, inText, kind }, words) {
   let sum = inTitle === words.join(' ') ? 30 : 0;
