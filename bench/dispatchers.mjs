@@ -200,8 +200,8 @@ async function makeStores(service, planter, urls, customersOf) {
 async function subscriptionsBehind(stage, url) {
   const [{ behind }] = await stage.query(
     url,
-    `select (select count(*) from es.checkpoints
-         where position < (select position from es.checkpoints where subscription = 'webhooks'))::int
+    `select (select count(*) from es.positions
+         where position < (select position from es.positions where subscription = 'webhooks'))::int
        + (select count(*) from statistics_progress where seq < (select max(seq) from history))::int as behind`,
   );
   return behind;

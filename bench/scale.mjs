@@ -173,7 +173,7 @@ async function followed(stage, url) {
       url,
       `select (select count(*) from history) = e.count
               and coalesce((select size from transparency_log), 0) = e.count
-              and (select count(distinct position) from es.checkpoints
+              and (select count(distinct position) from es.positions
                    where subscription in ('webhooks', 'history', 'transparency log')) = 1 as done
        from (select count(*) from es.events) as e`,
     );

@@ -9,7 +9,7 @@ export type LoggedPosition = { position: string; event_id: string | null };
 
 /** Lists the columns that hold positions of the log. The table `history` has one for each event as well. */
 const POSITION_COLUMNS = [
-  ['es.checkpoints', 'position'],
+  ['es.positions', 'position'],
   ['webhook_subscriptions', 'active_from'],
   ['webhook_active_spans', 'active_from'],
   ['webhook_active_spans', 'active_until'],

@@ -76,7 +76,7 @@ async function rebaseInTransaction(
   isElsewhere: boolean,
 ): Promise<number | 'audit log'> {
   await client.query(
-    'lock table es.events, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays, history in access exclusive mode',
+    'lock table es.events, es.positions, webhook_subscriptions, webhook_active_spans, webhook_replays, history in access exclusive mode',
   );
   // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
@@ -120,10 +120,10 @@ async function rebaseInTransaction(
 /** Tells whether the history is in KurrentDB, even if EVENT_STORE_URL is not set here. */
 async function isHistoryElsewhere(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ moved: boolean }>(
-    `select exists (select from es.checkpoints where subscription = $1)
+    `select exists (select from es.positions where subscription = $1)
        or (exists (select from es.identity where linked_at is not null)
            and not exists (select from es.events)
-           and not exists (select from es.checkpoints where subscription = $2)) as moved`,
+           and not exists (select from es.positions where subscription = $2)) as moved`,
     [MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES],
   );
   return rows[0]?.moved === true;

@@ -207,7 +207,7 @@ async function emptyTable(client: pg.Client, name: string): Promise<void> {
 
 /** Forgets of which engine the positions were: now they are all of this database. */
 async function forgetEngine(client: pg.Client): Promise<void> {
-  await client.query('delete from es.checkpoints where subscription = any ($1)', [
+  await client.query('delete from es.positions where subscription = any ($1)', [
     Object.values(MARKERS),
   ]);
   await client.query('update es.identity set linked_at = null');

@@ -4,6 +4,7 @@ import { Campaigns } from './0002-campaigns.js';
 import { OutgoingMessages } from './0003-outgoing-messages.js';
 import { EmailBounces } from './0004-email-bounces.js';
 import { Visits } from './0005-visits.js';
+import { Names } from './0006-names.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -12,4 +13,5 @@ export const migrations: readonly Migration[] = [
   OutgoingMessages,
   EmailBounces,
   Visits,
+  Names,
 ];

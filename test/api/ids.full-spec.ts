@@ -97,7 +97,7 @@ describe('the start of the api', () => {
     if (service.environment['EVENT_STORE_URL'] !== undefined) {
       // The failover has lost the read models as well; their events are in EventStoreDB.
       for (const { table } of readModels) await service.database.query(`delete from ${table}`);
-      await service.database.query('delete from es.checkpoints');
+      await service.database.query('delete from es.positions');
     }
     const api = start();
     await eventually(api.output, (text) => text.includes('listening on'));
@@ -114,7 +114,7 @@ describe('the start of the api', () => {
   it('fails with exit code 78 when the event store ends before processed events', async () => {
     const beyond = formatPosition({ commit: 2n ** 60n, prepare: 2n ** 60n });
     await service.database.query(
-      `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
+      `insert into es.positions (subscription, position) values ('webhooks', $1)
        on conflict (subscription) do update set position = excluded.position`,
       [beyond],
     );
@@ -123,7 +123,7 @@ describe('the start of the api', () => {
     expect(api.output()).toMatch(
       /ends before events that were already processed \(webhooks\)|carry positions of another PostgreSQL server/,
     );
-    await service.database.query(`delete from es.checkpoints where subscription = 'webhooks'`);
+    await service.database.query(`delete from es.positions where subscription = 'webhooks'`);
   });
 });
 

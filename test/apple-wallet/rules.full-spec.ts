@@ -418,7 +418,7 @@ describe('a pass on a phone', () => {
     // As in a backup of an hour ago.
     await service.database.query(`select setval('pass_tags', 1, false)`);
     await service.database.query(
-      `update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null,
+      `update passes set tag = 0, balance_tag = 0, notification_tag = 0, notification = null,
          changed_at = now() - interval '1 hour'`,
     );
     const lastModified = mine.phone.shows(mine.serial).modified ?? '';

@@ -303,7 +303,7 @@ describe('stored strip images', () => {
   const listStored = async (hash: string) => {
     const { rows } = await service.app
       .get(Pool)
-      .query<{ name: string }>('select name from strip_images where hash = $1 order by name', [
+      .query<{ name: string }>('select name from card_images where hash = $1 order by name', [
         hash,
       ]);
     return rows.map(({ name }) => name);
@@ -343,7 +343,7 @@ describe('stored strip images', () => {
       expect(await otherImages.findPng(hash, 3, '1x')).toEqual(first);
       // Bytes that the design does not show can only come from the table.
       const { query } = service.database;
-      await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
+      await query("update card_images set png = 'not drawn' where hash = $1", [hash]);
       const third = await startService(environment, { ...database, close: async () => undefined });
       const png = await third.app.get(CardImages, { strict: false }).findPng(hash, 3, '1x');
       await third.stop();
@@ -387,7 +387,7 @@ describe('stored strip images', () => {
       const pool = smallService.app.get(Pool);
       const old = 'a'.repeat(32);
       await pool.query(
-        `insert into strip_images (hash, name, png, drawn_at)
+        `insert into card_images (hash, name, png, drawn_at)
          select $1, i::text, decode(repeat('00', 1000000), 'hex'), now() - interval '1 day' from generate_series(1, 40) i`,
         [old],
       );
@@ -405,7 +405,7 @@ describe('stored strip images', () => {
         await otherImages.findPng(hash, filled, 'hero');
       }
       const countOld = async () =>
-        (await pool.query('select from strip_images where hash = $1', [old])).rowCount;
+        (await pool.query('select from card_images where hash = $1', [old])).rowCount;
       await eventually(countOld, (count) => count === 0);
     } finally {
       await smallService.stop();

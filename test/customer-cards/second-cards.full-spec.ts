@@ -281,8 +281,8 @@ describe('with 100,000 second cards', () => {
     );
     await insertCopies(
       'passes',
-      'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag',
-      '1000000 + n, account_id, card_id, tag, changed_at, balance_tag, notice_tag',
+      'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notification_tag',
+      '1000000 + n, account_id, card_id, tag, changed_at, balance_tag, notification_tag',
       `passes where customer_card_id = ${second.id}`,
     );
     // Only now, so that each copy is a person of their own.
@@ -334,7 +334,7 @@ describe('a person at the limit of 100 customers with 1,000 cards', () => {
       [second.id],
     );
     await service.database.query(
-      `insert into passes (customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag)
+      `insert into passes (customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notification_tag)
        select d.id, d.account_id, d.card_id, 0, now(), 0, 0 from decoy_cards d
        where d.customer_id between 2000001 and 2000098 on conflict do nothing`,
     );

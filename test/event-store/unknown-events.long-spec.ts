@@ -60,7 +60,7 @@ describe('an event of an unknown type', () => {
     expect(receiver.events).toHaveLength(2);
     const [row] = (
       await service.database.query<{ position: string }>(
-        'select position from es.checkpoints where subscription = $1',
+        'select position from es.positions where subscription = $1',
         [FAN_OUT_SUBSCRIPTION],
       )
     ).rows;

@@ -129,7 +129,7 @@ it('every follower passes such events by, and goes on', async () => {
     await eventually(
       () =>
         service.database.query<{ subscription: string }>(
-          'select subscription from es.checkpoints where position >= $1 order by 1',
+          'select subscription from es.positions where position >= $1 order by 1',
           [formatPosition(last.position)],
         ),
       ({ rows }) =>

@@ -90,7 +90,7 @@ describe.each(['silent', 'not listening'] as const)(
     it('shows how old the oldest commit is that is not settled', async () => {
       const { database } = service;
       await database.query(
-        `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
+        `insert into es.positions (subscription, position) values ('webhooks', $1)
          on conflict (subscription) do nothing`,
         [formatPosition(BEGINNING)],
       );
@@ -165,7 +165,7 @@ it(
       });
       line.unmute();
       await eventually(
-        () => service.database.query<{ position: string }>('select position from es.checkpoints'),
+        () => service.database.query<{ position: string }>('select position from es.positions'),
         ({ rows }) => rows.length > 0,
       );
     } finally {

@@ -62,7 +62,7 @@ it('inkpad_subscription_lag_seconds is at least the age of the first unread even
   const log = app.get(EventStore);
   const readLag = async (position: string): Promise<number | undefined> => {
     await service.database.query(
-      `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
+      `insert into es.positions (subscription, position) values ('webhooks', $1)
        on conflict (subscription) do update set position = excluded.position`,
       [position],
     );

@@ -76,7 +76,7 @@ async function waitForSubscriptions(): Promise<void> {
   await eventually(
     async () => {
       const { rows } = await service.database.query<{ subscription: string; position: string }>(
-        'select subscription, position from es.checkpoints',
+        'select subscription, position from es.positions',
       );
       return rows;
     },

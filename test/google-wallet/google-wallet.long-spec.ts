@@ -327,8 +327,8 @@ describe('the limit of three notifications a day', () => {
     await waitUntilSent();
     expect(listNotifications(google, uuid)).toHaveLength(3);
     await service.database.query(
-      `update google_notices set sent_at = sent_at - interval '24 hours' where tag =
-         (select min(tag) from google_notices n join google_objects o using (customer_card_id)
+      `update google_notifications set sent_at = sent_at - interval '24 hours' where tag =
+         (select min(tag) from google_notifications n join google_objects o using (customer_card_id)
           where o.account_id = $1)`,
       [store.accountId],
     );

@@ -115,7 +115,7 @@ it(
     await service.database.query(
       `truncate transparency_tiles;
        update transparency_log set size = 0, checkpoint_size = 0, checkpoint = null;
-       delete from es.checkpoints where subscription = 'transparency log'`,
+       delete from es.positions where subscription = 'transparency log'`,
     );
     const { waitForCheckpoint } = await start();
     await stamp();

@@ -271,7 +271,7 @@ async function waitForHistoryTable(environment: NodeJS.ProcessEnv): Promise<void
 
 async function readPositions(): Promise<unknown[]> {
   const { rows } = await database.query(
-    `select subscription as name, position from es.checkpoints
+    `select subscription as name, position from es.positions
      union all select id::text, active_from from webhook_subscriptions order by 1`,
   );
   return rows;

@@ -246,7 +246,7 @@ const readHistoryPlaces = () => query('select event_id, position from history or
 /** Reads everything that refers to positions. */
 async function readPositions(): Promise<{ position: string }[]> {
   return (await query(
-    `select subscription as name, position from es.checkpoints
+    `select subscription as name, position from es.positions
      union all select id::text, active_from from webhook_subscriptions
      union all select id::text || ' from', active_from from webhook_active_spans
      union all select id::text || ' until', active_until from webhook_active_spans order by 1`,

@@ -378,7 +378,7 @@ describe('inkpad rebuild of the history table', () => {
       );
       expect(await readHistory()).toEqual(before);
       await query('delete from history');
-      await query(`delete from es.checkpoints where subscription = 'history'`);
+      await query(`delete from es.positions where subscription = 'history'`);
       await enrol(store);
       await expectHistory();
     },

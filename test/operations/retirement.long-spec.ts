@@ -93,7 +93,7 @@ describe('users of a retired API version', () => {
   const findAnnouncements = async () =>
     (
       await database.query<Announcement>(
-        'select occasion, user_id, mail_id, outcome from api_retirement_notices order by recorded_at, user_id',
+        'select occasion, user_id, mail_id, outcome from api_retirement_announcements order by recorded_at, user_id',
       )
     ).rows;
 
@@ -271,7 +271,7 @@ describe('users of a retired API version', () => {
     await startDispatcher();
     await waitUntilSent();
     const sentAnnouncements = await database.query(
-      'select retirement_id from api_retirement_notices',
+      'select retirement_id from api_retirement_announcements',
     );
     expect(sentAnnouncements.rows).toEqual([{ retirement_id: rows[0]?.id }]);
     expect(mails.received[0]?.text).toContain('Ends on: not decided yet.');

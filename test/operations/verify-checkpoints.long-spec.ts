@@ -66,7 +66,7 @@ async function verify(...args: string[]): Promise<{ code: number | null; output:
 async function rewriteHistory(events: StoredEvent[]): Promise<void> {
   await service.database.query(
     `truncate history, statistics_hours, statistics_stores;
-     delete from es.checkpoints where subscription = 'history'`,
+     delete from es.positions where subscription = 'history'`,
   );
   if (ON_POSTGRES) {
     const { query } = service.database;
@@ -77,7 +77,7 @@ async function rewriteHistory(events: StoredEvent[]): Promise<void> {
     const server = await startEventStoreDb();
     servers.push(server);
     // Otherwise no process would start: subscriptions have read further than this history goes.
-    await service.database.query('update es.checkpoints set position = $1', [
+    await service.database.query('update es.positions set position = $1', [
       formatPosition(BEGINNING),
     ]);
     engine = { EVENT_STORE_URL: server.connectionString };

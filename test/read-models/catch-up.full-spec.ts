@@ -119,7 +119,7 @@ describe('read model catch-up', () => {
   it.each([
     ['a read model is written', 'accounts', '40P01'],
     ['a read model is written', 'accounts', '55P03'],
-    ['its checkpoint is saved', 'es.checkpoints', '40P01'],
+    ['its position is saved', 'es.positions', '40P01'],
   ])(
     'writes a missing read model although the database fails once when %s (%s, %s)',
     async (_, table, errcode) => {

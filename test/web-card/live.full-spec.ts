@@ -128,7 +128,7 @@ describe('events of a web card', () => {
         // As in an earlier backup. A stamp that is noticed once more after this raises the number again.
         await service.running.database.query(`select setval('pass_tags', 1, false)`);
         await service.running.database.query(
-          'update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null',
+          'update passes set tag = 0, balance_tag = 0, notification_tag = 0, notification = null',
         );
         const stream = await open(`${page}/events?since=${before}`);
         return { stream, tag: await stream.changed() };

@@ -122,7 +122,7 @@ class Shop {
       `select
          (select count(*)::int from ${CARD_LINKS} where account_id = $1) as messages,
          (select count(*)::int from locations where account_id = $1 and state ->> 'geocodeStatus' = 'ok') as places,
-         (select (notice ->> 'stamps')::int from passes where customer_card_id = $2) as stamps`,
+         (select (notification ->> 'stamps')::int from passes where customer_card_id = $2) as stamps`,
       this.store.accountId,
       this.card.customerCard.id,
     );

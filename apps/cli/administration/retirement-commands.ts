@@ -25,7 +25,7 @@ const STANDING = `
 const ANNOUNCEMENTS = `
   select n.occasion, n.sunset_at as sunset_date, n.user_id, u.email, n.recorded_at, n.mail_id,
     case when n.mail_id is null then 'logged' else coalesce(n.outcome, 'waiting') end as state, n.ended_at
-  from api_retirement_notices n
+  from api_retirement_announcements n
   join api_retirements r on r.id = n.retirement_id and r.withdrawn_at is null
   join users u on u.id = n.user_id
   order by n.recorded_at, n.user_id`;

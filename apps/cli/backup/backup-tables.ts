@@ -11,7 +11,7 @@ const EXCLUDED_TABLES = [
   'public.maintenance',
   'public.migrations',
   'public.phone_normalizations',
-  'public.strip_images',
+  'public.card_images',
 ];
 
 /** @property name with its schema; @property columns those that are not computed from others */

@@ -129,10 +129,9 @@ export class EngineMove {
 
   /** Tells whether an earlier run has switched to the target. */
   async isMoved(): Promise<boolean> {
-    const { rowCount } = await this.pool.query(
-      'select from es.checkpoints where subscription = $1',
-      [MARKERS[this.to]],
-    );
+    const { rowCount } = await this.pool.query('select from es.positions where subscription = $1', [
+      MARKERS[this.to],
+    ]);
     return rowCount !== 0;
   }
 }
@@ -225,17 +224,17 @@ async function applyPositions(
     [...newPositions.values()].map((position) => position && formatPosition(position)),
   ];
   await inTransaction(pool, async (client) => {
-    await client.query('delete from es.checkpoints where subscription = any ($1)', [
+    await client.query('delete from es.positions where subscription = any ($1)', [
       Object.values(MARKERS),
     ]);
-    // A subscription that has not processed any event has no checkpoint.
+    // A subscription that has not processed any event has no position.
     await client.query(
-      `delete from es.checkpoints c using unnest($1::text[], $2::text[]) as p (old, new)
+      `delete from es.positions c using unnest($1::text[], $2::text[]) as p (old, new)
        where c.position = p.old and p.new is null`,
       mapped,
     );
     await client.query(
-      `update es.checkpoints c set position = p.new, updated_at = now()
+      `update es.positions c set position = p.new, updated_at = now()
        from unnest($1::text[], $2::text[]) as p (old, new) where c.position = p.old`,
       mapped,
     );
@@ -252,15 +251,15 @@ async function applyPositions(
       );
     }
     if (to === 'eventstoredb') {
-      // None lags in PostgreSQL. Without a checkpoint each start would read the whole log for ids beyond them.
+      // None lags in PostgreSQL. Without a position each start would read the whole log for ids beyond them.
       await client.query(
-        `insert into es.checkpoints (subscription, position) values ($1, $2)
+        `insert into es.positions (subscription, position) values ($1, $2)
          on conflict (subscription) do update set position = excluded.position, updated_at = now()`,
         [READ_MODELS_SUBSCRIPTION, formatPosition(end)],
       );
     }
     await applyHistoryPositions(client, targetPositions);
-    await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
+    await client.query('insert into es.positions (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),
     ]);

@@ -41,10 +41,10 @@ const DIFFERENCES = {
 
 const CUT = `
   with moved as (
-    update es.checkpoints set updated_at = now(),
+    update es.positions set updated_at = now(),
       position = (select position from history where seq = $2)
     where subscription = $1 and $2 >= 0
-  ) delete from es.checkpoints where subscription = $1 and $2 < 0`;
+  ) delete from es.positions where subscription = $1 and $2 < 0`;
 
 type Pair = {
   seq: number;

@@ -31,9 +31,9 @@ export const HISTORY_CHANNEL = 'inkpad_history';
 /** One statement, so that the position and the last entry are of one moment. */
 const PROGRESS = {
   name: 'history_progress',
-  text: `select c.position, h.seq, h.latest_recorded_at
+  text: `select p.position, h.seq, h.latest_recorded_at
          from (select) one
-         left join es.checkpoints c on c.subscription = $1
+         left join es.positions p on p.subscription = $1
          left join lateral (
            select seq, latest_recorded_at from history order by seq desc limit 1
          ) h on true`,

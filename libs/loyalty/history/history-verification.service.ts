@@ -15,8 +15,8 @@ const MAX_ERRORS = 1_000;
 
 /** Reads rows and position in one statement, so that they are of one moment. */
 const PROGRESS = `
-  select c.position, coalesce((select max(seq) from history), -1) as last
-  from es.checkpoints c where c.subscription = $1`;
+  select p.position, coalesce((select max(seq) from history), -1) as last
+  from es.positions p where p.subscription = $1`;
 
 const IS_OTHER = `
   (h.event_id, h.stream, h.revision, h.position, h.recorded_at, h.latest_recorded_at)

@@ -61,7 +61,7 @@ export class CardImages {
     const hash = hashDesign(design);
     if (this.remembered.has(hash)) return hash;
     await query(this.pool, {
-      text: `insert into strip_designs (hash, account_id, design) values ($1, $2, $3)
+      text: `insert into card_image_designs (hash, account_id, design) values ($1, $2, $3)
         on conflict (hash) do nothing`,
       values: [hash, accountId, design],
     });
@@ -106,10 +106,10 @@ export class CardImages {
   private async load({ hash, image }: ImageRequest): Promise<Buffer | undefined> {
     const name = toImageName(image);
     const [row] = await query<DesignRow>(this.pool, {
-      name: 'strip_images_find',
+      name: 'card_images_find',
       text: `select d.account_id, d.design,
-          (select i.png from strip_images i where i.hash = d.hash and i.name = $2) as png
-        from strip_designs d where d.hash = $1`,
+          (select i.png from card_images i where i.hash = d.hash and i.name = $2) as png
+        from card_image_designs d where d.hash = $1`,
       values: [hash, name],
     });
     if (!row) return undefined;
@@ -136,8 +136,8 @@ export class CardImages {
   private async save(hash: string, name: string, png: Buffer): Promise<void> {
     try {
       await query(this.pool, {
-        name: 'strip_images_keep',
-        text: `insert into strip_images (hash, name, png) values ($1, $2, $3)
+        name: 'card_images_keep',
+        text: `insert into card_images (hash, name, png) values ($1, $2, $3)
           on conflict (hash, name) do nothing`,
         values: [hash, name, png],
       });
@@ -154,10 +154,10 @@ export class CardImages {
   /** Deletes the images that were drawn first. */
   private async prune(): Promise<void> {
     await query(this.pool, {
-      text: `delete from strip_images i using (
+      text: `delete from card_images i using (
           select hash, name,
             sum(octet_length(png)) over (order by drawn_at desc, hash, name) as bytes
-          from strip_images
+          from card_images
         ) aged
         where aged.hash = i.hash and aged.name = i.name and aged.bytes > $1`,
       values: [this.keptBytes],

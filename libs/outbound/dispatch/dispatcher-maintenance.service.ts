@@ -108,7 +108,7 @@ const FORGET_SPANS = {
   name: 'webhook_active_spans_forget',
   text: `delete from webhook_active_spans a using webhook_subscriptions s
          where s.id = a.subscription_id
-           and a.active_until <= (select position from es.checkpoints where subscription = $1)
+           and a.active_until <= (select position from es.positions where subscription = $1)
            and not exists (
              select from es.postponed_events p where p.subscription = $1 and p.account_id = s.account_id)`,
 };

@@ -237,21 +237,21 @@ export class GoogleObjects {
     tag: number,
   ): Promise<boolean> {
     await query(this.pool, {
-      name: 'google_notices_prune',
-      text: `delete from google_notices
+      name: 'google_notifications_prune',
+      text: `delete from google_notifications
              where customer_card_id = $1 and sent_at <= now() - interval '${NOTIFICATION_QUOTA_HOURS} hours'`,
       values: [customerCardId],
     });
     const [row] = await query<{ may: boolean }>(this.pool, {
-      name: 'google_notices_count',
+      name: 'google_notifications_count',
       text: `with counted as (
-               insert into google_notices (customer_card_id, kind, tag)
+               insert into google_notifications (customer_card_id, kind, tag)
                select $1, $2, $3
-               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${NOTIFICATION_QUOTA}
+               where (select count(*) from google_notifications where customer_card_id = $1 and kind = $2) < ${NOTIFICATION_QUOTA}
                on conflict do nothing returning 1
              )
              select exists (select from counted) or exists (
-               select from google_notices where customer_card_id = $1 and kind = $2 and tag = $3
+               select from google_notifications where customer_card_id = $1 and kind = $2 and tag = $3
              ) as may`,
       values: [customerCardId, kind, tag],
     });
@@ -265,8 +265,8 @@ export class GoogleObjects {
     tag: number,
   ): Promise<void> {
     await query(this.pool, {
-      name: 'google_notices_uncount',
-      text: 'delete from google_notices where customer_card_id = $1 and kind = $2 and tag = $3',
+      name: 'google_notifications_uncount',
+      text: 'delete from google_notifications where customer_card_id = $1 and kind = $2 and tag = $3',
       values: [customerCardId, kind, tag],
     });
   }

@@ -239,7 +239,7 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
           delete from outgoing_messages where id = $1 and kind = 'mail' and ($2 or due_at = $3::timestamptz)
           returning uuid
         )
-        update api_retirement_notices n set ended_at = now(), outcome = case when $2 then 'sent' else 'given_up' end
+        update api_retirement_announcements n set ended_at = now(), outcome = case when $2 then 'sent' else 'given_up' end
         from gone where n.mail_id = gone.uuid`,
       values: [id, isSent, leaseUntil],
     });

@@ -40,13 +40,13 @@ const AFFECTED = `
   where u.removed_at is null
     and exists (select from api_tokens t
                 where t.user_id = u.id and t.last_used_at >= now() - interval '${RECENT_DAYS} days')
-    and not exists (select from api_retirement_notices n
+    and not exists (select from api_retirement_announcements n
                     where n.retirement_id = $1 and n.occasion = $2 and n.sunset_at is not distinct from $3
                       and n.user_id = u.id)
   order by u.id limit ${BATCH_SIZE}`;
 
 const RECORD_ANNOUNCEMENTS = `
-  insert into api_retirement_notices (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
+  insert into api_retirement_announcements (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
   select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
 
 /** Records that all users were notified. A reminder replaces the other announcements. */

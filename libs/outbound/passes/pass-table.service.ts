@@ -69,15 +69,15 @@ const CHANGE = {
     with changes as (
       select x.*, nextval('pass_tags') as tag
       from unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[])
-        as x (id, before, hash, balance, notice)
+        as x (id, before, hash, balance, notification)
     )
     update passes p set
       content_hash = c.hash,
       tag = c.tag,
       changed_at = clock_timestamp(),
       balance_tag = case when c.balance then c.tag else p.balance_tag end,
-      notice_tag = case when c.notice is null then p.notice_tag else c.tag end,
-      notice = coalesce(c.notice, p.notice)
+      notification_tag = case when c.notification is null then p.notification_tag else c.tag end,
+      notification = coalesce(c.notification, p.notification)
     from changes c where p.customer_card_id = c.id and p.content_hash is not distinct from c.before`,
 };
 

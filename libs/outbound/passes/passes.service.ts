@@ -33,8 +33,8 @@ type PassRow = {
   tag: number;
   changed_at: Date;
   balance_tag: number;
-  notice_tag: number;
-  notice: (PassNotification & Partial<NotificationText>) | null;
+  notification_tag: number;
+  notification: (PassNotification & Partial<NotificationText>) | null;
   is_new: boolean;
 };
 
@@ -49,7 +49,7 @@ type InstallationRow = {
 export type Platform = 'apple' | 'google' | 'web';
 
 const COLUMNS =
-  'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag, notice, content_hash is null as is_new';
+  'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notification_tag, notification, content_hash is null as is_new';
 
 const UNCHANGED = {
   name: 'pass_unchanged',
@@ -233,9 +233,14 @@ function toPass(row: PassRow): Pass {
     tag: row.tag,
     changedAt: row.changed_at,
     balanceTag: row.balance_tag,
-    notificationTag: row.notice_tag,
+    notificationTag: row.notification_tag,
     // Earlier builds stored notifications without a text.
-    notification: row.notice && { text: null, hasCount: false, isOwn: false, ...row.notice },
+    notification: row.notification && {
+      text: null,
+      hasCount: false,
+      isOwn: false,
+      ...row.notification,
+    },
     isNew: row.is_new,
   };
 }

@@ -85,7 +85,7 @@ const CAN_BE_SENT = `
 const COUNT_MATCHING = {
   name: 'webhook_replay_matched',
   text: `
-    select count(*) as n, (select position from es.checkpoints where subscription = $5) as position
+    select count(*) as n, (select position from es.positions where subscription = $5) as position
     from webhook_events e
     where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day')
       and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))

@@ -34,8 +34,8 @@ const FULL_TILE_BYTES = 8_192;
 const MAX_CACHED_TILES = 1_000;
 
 const READ_TREE = `
-  select l.size, c.position from transparency_log l
-  left join es.checkpoints c on c.subscription = $1`;
+  select l.size, p.position from transparency_log l
+  left join es.positions p on p.subscription = $1`;
 
 const GROW_TREE = {
   name: 'transparency_grow',
@@ -43,7 +43,7 @@ const GROW_TREE = {
     with grown as (
       update transparency_log set size = $2 where size = $1 returning 1
     ), moved as (
-      insert into es.checkpoints (subscription, position)
+      insert into es.positions (subscription, position)
       select $3, $4 where exists (select from grown)
       on conflict (subscription) do update set position = excluded.position, updated_at = now()
     ), tiles as (

@@ -7,7 +7,7 @@ import type { LogMeasures } from '../port/log-measures.js';
 import { parsePosition } from '../port/position.js';
 
 const POSITIONS = `
-  select subscription, position from es.checkpoints where subscription not like 'positions:%'`;
+  select subscription, position from es.positions where subscription not like 'positions:%'`;
 
 /** Read from the end of an index. */
 const OLDEST_INTENT = `

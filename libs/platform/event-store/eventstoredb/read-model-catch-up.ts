@@ -133,10 +133,10 @@ export class ReadModelCatchUp {
 
   private async savePosition(client: PoolClient, position: Position): Promise<void> {
     await client.query(
-      `insert into es.checkpoints (subscription, position) values ($1, $2)
+      `insert into es.positions (subscription, position) values ($1, $2)
        on conflict (subscription) do update
          set position = excluded.position, updated_at = now()
-         where es.checkpoints.position < excluded.position`,
+         where es.positions.position < excluded.position`,
       [READ_MODELS_SUBSCRIPTION, formatPosition(position)],
     );
   }

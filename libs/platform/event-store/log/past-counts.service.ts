@@ -15,7 +15,7 @@ const MAX_BATCHES = 50;
 const PLACE = `
   with place as (
     select find_history_seq($1, null) as seq,
-      (select position from es.checkpoints where subscription = 'history') as reached
+      (select position from es.positions where subscription = 'history') as reached
   )`;
 
 /** Entries of the history that change how many records an owner has. */

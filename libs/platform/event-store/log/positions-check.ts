@@ -11,12 +11,12 @@ export const MOVED_TO_POSTGRES = 'positions:postgres';
 const selectForeignPositions = (plainTables: PlainTable[]) => `
   with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
   select
-    exists (select from es.checkpoints where subscription = $1)
+    exists (select from es.positions where subscription = $1)
       or (exists (select from es.identity where linked_at is not null)
           and not exists (select from es.events)
-          and not exists (select from es.checkpoints where subscription = $2)) as moved,
+          and not exists (select from es.positions where subscription = $2)) as moved,
     coalesce((select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) >= next, false)
-      or exists (select from es.checkpoints
+      or exists (select from es.positions
                  where split_part(position, ':', 1)::numeric >= next::text::numeric)
       ${plainTables.map(checkBeyondServerSql).join('')} as foreign
   from server`;
@@ -56,8 +56,8 @@ export async function refuseForeignPositions(
 
 const SELECT_LOCAL_HISTORY = `
   select from (
-    select exists (select from es.checkpoints where subscription = $1) as here,
-      exists (select from es.checkpoints where subscription = $2) as moved,
+    select exists (select from es.positions where subscription = $1) as here,
+      exists (select from es.positions where subscription = $2) as moved,
       exists (select from es.events) as begun
   ) history
   where here or (begun and not moved)`;

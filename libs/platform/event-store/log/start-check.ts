@@ -89,7 +89,7 @@ export class StartCheck implements OnModuleInit {
    */
   private async assertNoLostEvents(): Promise<void> {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(
-      'select subscription, position from es.checkpoints order by 1',
+      'select subscription, position from es.positions order by 1',
     );
     // The head is read after the positions, because other processes move them meanwhile.
     const head = formatPosition(await this.eventStore.head());

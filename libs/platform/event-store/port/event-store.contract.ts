@@ -450,13 +450,13 @@ export function eventStoreContract(
           writes: [write(stream, null, event('A'))],
           sideEffects: [
             {
-              text: `insert into es.checkpoints (subscription, position) values ($1, '0:0')`,
+              text: `insert into es.positions (subscription, position) values ($1, '0:0')`,
               values: [mark],
             },
           ],
         });
       const marks = async (mark: string) =>
-        (await query('delete from es.checkpoints where subscription = $1', [mark])).rowCount;
+        (await query('delete from es.positions where subscription = $1', [mark])).rowCount;
 
       it('happens with the commit', async () => {
         const [stream, mark] = [newStream(), randomUUID()];

@@ -10,7 +10,7 @@ export const READ_MODELS_SUBSCRIPTION = 'read_models';
 /** Reads where a subscription resumes: without a position, at the beginning of the log. */
 export async function readPosition(pool: pg.Pool, subscription: string): Promise<Position> {
   const { rows } = await pool.query<{ position: string }>(
-    'select position from es.checkpoints where subscription = $1',
+    'select position from es.positions where subscription = $1',
     [subscription],
   );
   const [row] = rows;
@@ -45,11 +45,11 @@ export class OvertakenError extends Error {
  * @param condition SQL for what else must be as expected
  */
 export const createMovePositionSql = (condition: string): string => `
-  insert into es.checkpoints as c (subscription, position)
+  insert into es.positions as p (subscription, position)
   select $1, $3
-  where ($4::boolean or exists (select from es.checkpoints where subscription = $1)) and (${condition})
+  where ($4::boolean or exists (select from es.positions where subscription = $1)) and (${condition})
   on conflict (subscription) do update set position = excluded.position, updated_at = now()
-  where c.position = $2
+  where p.position = $2
   returning 1`;
 
 /** Builds the values of $1 to $4. */
@@ -101,7 +101,7 @@ const createPostponeSql = (parameter: number): string => `
 const createRemoveSql = (condition: string): string => `
   delete from es.postponed_events
   where subscription = $1 and account_id = $2 and seq = $3 and failures = $4 and (${condition})
-    and exists (select from es.checkpoints where subscription = $1 for update)
+    and exists (select from es.positions where subscription = $1 for update)
   returning 1`;
 
 /**
@@ -144,7 +144,7 @@ export async function lockPosition(client: pg.ClientBase, subscription: string):
   await withPositionLock(() =>
     client.query({
       name: 'position_lock',
-      text: `select ${SHORT_LOCK_TIMEOUT} from es.checkpoints where subscription = $1 for update`,
+      text: `select ${SHORT_LOCK_TIMEOUT} from es.positions where subscription = $1 for update`,
       values: [subscription],
     }),
   );

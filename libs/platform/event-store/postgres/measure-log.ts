@@ -3,12 +3,12 @@ import type { LogMeasures, Writer } from '../port/log-measures.js';
 
 /** The age of the first event that the subscription has not read, whether or not it may read it yet. */
 const SUBSCRIPTION_LAG = `
-  select c.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
-  from es.checkpoints c
+  select p.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
+  from es.positions p
   left join lateral (
     select recorded_at from es.events e
-    where (e.tx, e.pos) > (split_part(c.position, ':', 1)::numeric::text::xid8,
-      split_part(c.position, ':', 2)::bigint)
+    where (e.tx, e.pos) > (split_part(p.position, ':', 1)::numeric::text::xid8,
+      split_part(p.position, ':', 2)::bigint)
     order by e.tx, e.pos limit 1
   ) e on true`;
 
