@@ -80,18 +80,18 @@ describe('readConfig with settings of Apple Wallet', () => {
   });
 
   it('reports settings that do not match', () => {
-    const other = appleCertificates({ team: 'Z9Z9Z9Z9Z9' });
-    expect(getErrors({ APPLE_WWDR_CERT: other.root })).toMatch(
+    const otherCertificates = appleCertificates({ team: 'Z9Z9Z9Z9Z9' });
+    expect(getErrors({ APPLE_WWDR_CERT: otherCertificates.root })).toMatch(
       /^APPLE_WWDR_CERT: did not issue the pass certificate. That was Test Worldwide Developer Relations/,
     );
-    expect(getErrors({ APPLE_PASS_KEY: other.pass.key })).toBe(
+    expect(getErrors({ APPLE_PASS_KEY: otherCertificates.pass.key })).toBe(
       'APPLE_PASS_KEY: is not the key of APPLE_PASS_CERT',
     );
     expect(getErrors({ PUBLIC_URL: 'http://cards.example' })).toBe(
       'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, because phones require it',
     );
     expect(
-      getErrors({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
+      getErrors({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: otherCertificates.pass.key }), // prettier-ignore
     ).toMatch(/^APPLE_PASS_CERT: is not a Pass Type ID certificate/);
   });
 

@@ -99,7 +99,7 @@ const showsForm = (locale: string, form: AddressForm, text: string) =>
 
 const CATALOGUES = readCatalogues();
 const USUAL = { de: 'informal', fr: 'formal', es: 'formal' } as const;
-const other = (form: AddressForm): AddressForm => (form === 'formal' ? 'informal' : 'formal');
+const getOther = (form: AddressForm): AddressForm => (form === 'formal' ? 'informal' : 'formal');
 
 describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
   'the texts for customers in %s',
@@ -109,7 +109,7 @@ describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
 
     it.each([...ADDRESS_FORMS])('mix no other form with the %s one', (form) => {
       const mixed = listCustomerTexts(translate(form)).filter(([, text]) =>
-        showsForm(locale, other(form), text),
+        showsForm(locale, getOther(form), text),
       );
       expect(mixed).toEqual([]);
     });
@@ -117,11 +117,11 @@ describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
     it('are in the usual form unless the store chooses the other', () => {
       expect(translate(null).t).toBe(getTranslations(locale).t);
       expect(translate(USUAL[locale]).t).toBe(getTranslations(locale).t);
-      expect(translate(other(USUAL[locale])).t).not.toBe(getTranslations(locale).t);
+      expect(translate(getOther(USUAL[locale])).t).not.toBe(getTranslations(locale).t);
     });
 
     it('change every text that shows the form, and no other', () => {
-      const [usual, changed] = [translate(null), translate(other(USUAL[locale]))];
+      const [usual, changed] = [translate(null), translate(getOther(USUAL[locale]))];
       const pairs = listCustomerTexts(usual).map(([path, text], i) => ({
         path,
         text,
@@ -132,7 +132,7 @@ describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
       );
       expect(unchanged).toEqual([]);
       const paths = new Set(
-        listTexts(CATALOGUES.get(`${locale}@${other(USUAL[locale])}`), '').map(([path]) =>
+        listTexts(CATALOGUES.get(`${locale}@${getOther(USUAL[locale])}`), '').map(([path]) =>
           path.slice(1),
         ),
       );
@@ -148,7 +148,7 @@ describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
       const rest = sections.filter(
         (name) => !CUSTOMER_SECTIONS.some((section) => section === name),
       );
-      const changed = translate(other(USUAL[locale]));
+      const changed = translate(getOther(USUAL[locale]));
       for (const name of rest)
         expect(listTexts(changed.t[name], name)).toEqual(listTexts(t[name], name));
       const informal = rest
@@ -163,7 +163,7 @@ describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
 
 it('every other address form of a language is checked', () => {
   const forms = [...CATALOGUES.keys()].filter((name) => name.includes('@'));
-  expect(Object.entries(USUAL).map(([locale, form]) => `${locale}@${other(form)}`)).toEqual(
+  expect(Object.entries(USUAL).map(([locale, form]) => `${locale}@${getOther(form)}`)).toEqual(
     expect.arrayContaining(forms),
   );
   const formal = getCustomerTranslations({ locale: 'en-GB', addressForm: 'formal' });

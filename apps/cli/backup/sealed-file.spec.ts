@@ -78,16 +78,16 @@ describe('a sealed file', () => {
       },
     ],
   ])('does not open when it %s', async (_what, change) => {
-    const other = join(folder, 'other.sealed');
+    const otherFile = join(folder, 'other.sealed');
     const chunks = change(chunksIn(readFileSync(path))).filter((chunk) => chunk !== undefined);
-    writeFileSync(other, Buffer.concat(chunks));
-    await expect(read(other)).rejects.toThrow();
+    writeFileSync(otherFile, Buffer.concat(chunks));
+    await expect(read(otherFile)).rejects.toThrow();
   });
 
   it('is not written over another file', async () => {
-    const other = join(folder, 'there.sealed');
-    copyFileSync(path, other);
-    await expect(writeSealed(other, key, 'cards', Readable.from([content]))).rejects.toThrow(
+    const otherFile = join(folder, 'there.sealed');
+    copyFileSync(path, otherFile);
+    await expect(writeSealed(otherFile, key, 'cards', Readable.from([content]))).rejects.toThrow(
       'EEXIST',
     );
   });

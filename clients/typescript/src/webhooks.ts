@@ -102,8 +102,8 @@ function checkWithPublicKey(
   if (ageSeconds < -TOLERANCE_SECONDS)
     throw new WebhookVerificationError('Message timestamp too new');
   const signed = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
-  const isSigned = signatures.split(' ').some((one) => {
-    const [version, signature = ''] = one.split(',');
+  const isSigned = signatures.split(' ').some((candidate) => {
+    const [version, signature = ''] = candidate.split(',');
     return version === 'v1a' && verifyWithKey(null, signed, key, Buffer.from(signature, 'base64'));
   });
   if (!isSigned) throw new WebhookVerificationError('No matching signature found');

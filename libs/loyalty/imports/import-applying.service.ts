@@ -194,7 +194,7 @@ export class ImportApplying {
   ): Promise<{ id: number | null; hasChanged: boolean }> {
     const { cardId } = running;
     if (cardId === null) return { id: null, hasChanged: false };
-    const card = cards.find((one) => one.card_id === cardId);
+    const card = cards.find((candidate) => candidate.card_id === cardId);
     const importedCard = toImportedCard(running, entry);
     if (!card) {
       const command = new EnrolCustomer(context, existing.id, cardId, importedCard);

@@ -73,16 +73,16 @@ export function giveBackUnlocked<C extends Unlocks>(
   fromId: number,
   stampsCount: number,
 ): C {
-  const absorption = card.absorptions?.findLast((one) => one.fromId === fromId);
+  const absorption = card.absorptions?.findLast((candidate) => candidate.fromId === fromId);
   if (!absorption) return card;
   const stillReached = absorption.reached.filter(
     ({ stampsRequired }) => stampsRequired <= stampsCount,
   );
   const unlocked = mergeUnlocked(absorption.unlocked, stillReached);
-  const absorptions = card.absorptions?.filter((one) => one !== absorption) ?? [];
-  return mapAbsorptions({ ...card, unlocked, absorptions }, (one) => ({
-    ...one,
-    unlocked: mergeUnlocked(one.unlocked, stillReached),
+  const absorptions = card.absorptions?.filter((candidate) => candidate !== absorption) ?? [];
+  return mapAbsorptions({ ...card, unlocked, absorptions }, (absorption) => ({
+    ...absorption,
+    unlocked: mergeUnlocked(absorption.unlocked, stillReached),
   }));
 }
 

@@ -613,15 +613,15 @@ describe('an unlocked reward', () => {
       },
     });
     const on = withRewards(coffeeAt(9));
-    for (const other of [3, 8]) {
+    for (const otherStamps of [3, 8]) {
       const mergedCard = scenario(
         customerCard,
         cardIssued,
         stampsEarned(5),
         rewardUnlocked(coffee),
-        cardAbsorbed(other),
+        cardAbsorbed(otherStamps),
       );
-      expect(listPrices(mergedCard.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
+      expect(listPrices(mergedCard.state(), on)).toEqual([[coffee.id, Math.min(5, otherStamps)]]);
     }
   });
 

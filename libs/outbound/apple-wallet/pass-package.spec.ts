@@ -68,8 +68,8 @@ describe('a signed pass', () => {
 
   it('is refused when its signature is of another manifest', async () => {
     const manifest = Buffer.from('{}');
-    const other = Buffer.from('{ }');
-    const zip = createZip({ 'manifest.json': manifest, signature: await sign(other, NOW) });
+    const otherBytes = Buffer.from('{ }');
+    const zip = createZip({ 'manifest.json': manifest, signature: await sign(otherBytes, NOW) });
     expect(() => readPass(zip, certificates.root)).toThrow(/PASS-03/);
   });
 

@@ -9,7 +9,7 @@ const LATER = NOW.getTime() + 3600_000;
 
 const pair = (namedCurve = 'P-256') => generateKeyPairSync('ec', { namedCurve });
 const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64');
-const [root, other, intermediate] = [pair(), pair(), pair()];
+const [root, otherPair, intermediate] = [pair(), pair(), pair()];
 
 function signParts(key: KeyObject, parts: string[]): string {
   const bytes = parts.map((part) => {
@@ -82,7 +82,7 @@ describe('verifyCallback', () => {
   });
 
   it('accepts a callback when one of several root keys and signatures fits', () => {
-    const both = [...parseRootKeys(publishedKeys({}, other)), ...ROOTS];
+    const both = [...parseRootKeys(publishedKeys({}, otherPair)), ...ROOTS];
     const twice = envelope();
     twice.intermediateSigningKey.signatures.unshift('AAAA');
     expect(verify(twice, both)).toBeDefined();
@@ -91,7 +91,7 @@ describe('verifyCallback', () => {
   it.each<[string, unknown]>([
     ['for another issuer', envelope({}, { issuer: '3388000000022999999' })],
     ['of another sender', envelope({}, { sender: 'GoogleAds' })],
-    ['by an unknown key', envelope({}, { by: other })],
+    ['by an unknown key', envelope({}, { by: otherPair })],
     ['by an intermediate key that has expired', envelope({}, { expires: NOW.getTime() })],
     ['by a key of another curve', envelope({}, { own: pair('P-384') })],
     ['that has expired', envelope({ expTimeMillis: NOW.getTime() })],
@@ -108,7 +108,7 @@ describe('verifyCallback', () => {
       'with another key',
       {
         ...envelope(),
-        intermediateSigningKey: envelope({}, { own: other }).intermediateSigningKey,
+        intermediateSigningKey: envelope({}, { own: otherPair }).intermediateSigningKey,
       },
     ],
     ['of another protocol', { ...envelope(), protocolVersion: 'ECv1' }],

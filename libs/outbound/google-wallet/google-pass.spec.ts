@@ -118,7 +118,7 @@ describe('the class of a card', () => {
   });
 
   it('does not depend on the customer that it is rendered from', () => {
-    const other: PassContent = {
+    const otherContent: PassContent = {
       ...CONTENT,
       customerCardId: 8,
       uuid: 'other',
@@ -134,7 +134,7 @@ describe('the class of a card', () => {
       })),
       locations: [...CONTENT.locations].reverse(),
     };
-    const [one, another] = [CONTENT, other].map((each) =>
+    const [one, another] = [CONTENT, otherContent].map((each) =>
       renderLoyaltyClass(each, INSTALLATION, LOGO),
     );
     expect(another).toEqual(one);

@@ -19,6 +19,7 @@ describe('parseTag', () => {
       '7 ',
       '٧',
     ];
-    for (const other of [...others, '1234567890123456']) expect(parseTag(other)).toBeNull();
+    for (const otherValue of [...others, '1234567890123456'])
+      expect(parseTag(otherValue)).toBeNull();
   });
 });

@@ -503,7 +503,7 @@ describe('public events', () => {
   it('formatBody makes each body of an envelope once', () => {
     const create = () =>
       Buffer.from('{"type":"customer.created","data":{"email":"a@example.com"}}');
-    const [envelope, other] = [create(), create()];
+    const [envelope, otherBytes] = [create(), create()];
     const bodies = (['envelope', 'flat'] as const).flatMap((format) =>
       [true, false].map((personal) => formatBody(envelope, format, personal)),
     );
@@ -512,7 +512,7 @@ describe('public events', () => {
     );
     for (const [i, body] of bodies.entries()) expect(again[i]).toBe(body);
     expect(new Set(bodies.map(String)).size).toBe(4);
-    expect(formatBody(other, 'flat', false)).not.toBe(bodies[3]);
+    expect(formatBody(otherBytes, 'flat', false)).not.toBe(bodies[3]);
   });
 });
 

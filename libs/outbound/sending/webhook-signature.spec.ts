@@ -24,8 +24,8 @@ it('sign returns a signature that the library verifies with this secret and body
   };
   expect(new Webhook(secret).verify(body, headers)).toEqual({ type: 'stamp.earned' });
   expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow('No matching signature');
-  const other = new Webhook(`whsec_${Buffer.alloc(32, 8).toString('base64')}`);
-  expect(() => other.verify(body, headers)).toThrow('No matching signature');
+  const otherWebhook = new Webhook(`whsec_${Buffer.alloc(32, 8).toString('base64')}`);
+  expect(() => otherWebhook.verify(body, headers)).toThrow('No matching signature');
 });
 
 /** The keys of RFC 8032, section 7.1, test 3. */

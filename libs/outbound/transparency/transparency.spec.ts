@@ -216,10 +216,10 @@ describe('a signed checkpoint', () => {
   });
 
   test('is not opened when it is of another key, or of another log with the same key', () => {
-    const other = parseSigner(createSignerKey(signer.name));
-    if (!other) throw new Error('a new key must be read');
-    expect(openCheckpoint(checkpoint, other)).toBeUndefined();
-    expect(openCheckpoint(signCheckpoint(head, other), other)).toEqual(head);
+    const otherSigner = parseSigner(createSignerKey(signer.name));
+    if (!otherSigner) throw new Error('a new key must be read');
+    expect(openCheckpoint(checkpoint, otherSigner)).toBeUndefined();
+    expect(openCheckpoint(signCheckpoint(head, otherSigner), otherSigner)).toEqual(head);
     const foreign = signNote(`other.example\n3\n${head.root.toString('base64')}\n`, signer);
     expect(openNote(foreign, verifier)).toBeDefined();
     expect(openCheckpoint(foreign, verifier)).toBeUndefined();

@@ -40,19 +40,19 @@ describe('DatabaseWait', () => {
 
 describe('addToWait', () => {
   it('adds to the wait of the request alone that runs it, also when the promise is rejected', async () => {
-    const [own, other] = [new DatabaseWait(), new DatabaseWait()];
+    const [own, otherWait] = [new DatabaseWait(), new DatabaseWait()];
     const refused = Promise.reject(new Error('refused'));
     let result: Promise<unknown> | undefined;
     runWithWait(own, () => {
       expect(findWait()).toBe(own);
       result = addToWait(refused);
-      runWithWait(other, () => expect(findWait()).toBe(other));
+      runWithWait(otherWait, () => expect(findWait()).toBe(otherWait));
     });
     await expect(result).rejects.toThrow('refused');
     const { milliseconds } = own;
     expect(milliseconds).toBeGreaterThanOrEqual(0);
     expect(own.milliseconds).toBe(milliseconds);
-    expect(other.milliseconds).toBe(0);
+    expect(otherWait.milliseconds).toBe(0);
   });
 
   it('returns the promise itself outside of requests', () => {

@@ -154,7 +154,7 @@ export class ProcessLink implements OnApplicationShutdown {
     else this.start();
     return () => {
       this.listeners.delete(listener);
-      if ([...this.listeners].some((other) => other.channel === channel)) return;
+      if ([...this.listeners].some((otherListener) => otherListener.channel === channel)) return;
       const text = `unlisten ${pg.escapeIdentifier(channel)}`;
       // What it still notifies of reaches nobody.
       void this.connection?.query({ text }).catch(() => undefined);

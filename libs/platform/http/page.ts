@@ -153,9 +153,9 @@ export class PageReader {
 }
 
 /** Tells whether a key comes after another in the order of a list. */
-function isAfter(key: CursorKey, other: CursorKey): boolean {
-  const i = key.findIndex((part, at) => part !== other[at]);
-  return i >= 0 && (key[i] ?? 0) > (other[i] ?? 0);
+function isAfter(key: CursorKey, otherKey: CursorKey): boolean {
+  const i = key.findIndex((part, at) => part !== otherKey[at]);
+  return i >= 0 && (key[i] ?? 0) > (otherKey[i] ?? 0);
 }
 
 type Exchange = { request: AuthenticatedRequest; reply: FastifyReply };

@@ -330,7 +330,7 @@ export class CounterController {
         offline: `${this.counterPages.root}${path}/offline`,
         worker: `${this.counterPages.root}/counter/worker.js`,
         scope: `${this.counterPages.root}/counter`,
-        shell: SHELL_PATHS.map((one) => this.counterPages.root + one),
+        shell: SHELL_PATHS.map((path) => this.counterPages.root + path),
         decoder: {
           script: this.counterPages.root + DECODER_PATHS.script,
           wasm: this.counterPages.root + DECODER_PATHS.wasm,

@@ -30,7 +30,7 @@ export function defineForm<D extends object, const N extends keyof D & string>(
   type Values = { [K in N]: Entered<D[K]> };
   type Stored = { [K in N]?: unknown } | { [K in N as CamelCase<K>]?: unknown };
   const fields = names.map((name) => {
-    const field = getFields(dto).fields.find((one) => one.name === name);
+    const field = getFields(dto).fields.find((candidate) => candidate.name === name);
     if (!field) throw new Error(`there is no field ${name}`);
     return field;
   });

@@ -137,7 +137,9 @@ function expectTidy(drawing: Drawing, size: PaperSize) {
     expect([text, overlap(box, code)]).toEqual([text, false]);
     expect([text, within(box, panel) || !overlap(box, panel)]).toEqual([text, true]);
     expect([text, discs.filter((disc) => overlap(box, disc))]).toEqual([text, []]);
-    const others = lines.filter((other) => other.box !== box && overlap(box, other.box));
+    const others = lines.filter(
+      (otherLine) => otherLine.box !== box && overlap(box, otherLine.box),
+    );
     expect([text, others]).toEqual([text, []]);
   }
   for (const disc of discs) expect(within(disc, printable) && !overlap(disc, panel)).toBe(true);

@@ -39,7 +39,7 @@ export const ERROR_RESPONSES: Record<number, DocumentedError> = Object.fromEntri
 
 /** @throws Error for a code that the catalogue of errors lacks */
 export function getDocumentedCode(code: string): DocumentedErrorCode {
-  const documented = ERROR_CODES.find((one) => one === code);
+  const documented = ERROR_CODES.find((errorCode) => errorCode === code);
   if (!documented) throw new Error(`the error code ${code} is not documented`);
   return documented;
 }

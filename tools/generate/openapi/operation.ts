@@ -56,9 +56,9 @@ export function createFailureResponses(): Record<string, OpenApiObject> {
   const { 429: limited } = ERROR_RESPONSES;
   if (!limited) throw new Error('no code has the status 429');
   const list = others.map(([status, { description }]) => `${status}: ${description}`).join('\n');
-  const other = { ...limited, name: OTHER_FAILURE, description: `Any other failure.\n\n${list}` };
+  const rest = { ...limited, name: OTHER_FAILURE, description: `Any other failure.\n\n${list}` };
   return Object.fromEntries(
-    [...named.map(([, errorResponse]) => errorResponse), other].map((errorResponse) => {
+    [...named.map(([, errorResponse]) => errorResponse), rest].map((errorResponse) => {
       const { name, code, description, error, errors, resolution } = errorResponse;
       const example = {
         error,
@@ -194,7 +194,7 @@ function createResponses(
 function sortPathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
   return path.map((part) => {
     const name = typeof part === 'string' ? part : part.name;
-    const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+    const parameter = parameters.find((each) => each.in === 'path' && each.name === name);
     if (!parameter) throw new Error(`the path parameter ${name} is not described`);
     return parameter;
   });

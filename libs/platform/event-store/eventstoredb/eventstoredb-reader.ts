@@ -144,7 +144,7 @@ export class EventStoreDbReader {
    */
   async assertNoSettings(stream: string, names: string[], what: 'change' | 'past' = 'change') {
     const metadata = await this.readMetadata(stream);
-    const name = names.find((one) => metadata?.[one] !== undefined);
+    const name = names.find((candidate) => metadata?.[candidate] !== undefined);
     if (name !== undefined)
       throw new DamagedHistoryError(what, `the settings of ${stream} have ${name}`);
   }

@@ -268,7 +268,9 @@ export class LogTimes {
     const events = refs.length === 0 ? [] : await this.eventStore.readEvents(refs);
     return Promise.all(
       rows.map(async ({ n, stream_id: stream, revision, at_ms: atMs }) => {
-        const event = events.find((one) => one.stream === stream && one.revision === revision);
+        const event = events.find(
+          (candidate) => candidate.stream === stream && candidate.revision === revision,
+        );
         const position =
           event?.position ?? (await findLostPosition(this.pool, { stream, revision }));
         if (!position) {

@@ -77,8 +77,8 @@ describe('the personal data of an event', () => {
 
   it('opens neither in another event nor in one of another type', async () => {
     const stored = await toStored(event(ID, 'ItemsAdded'));
-    for (const other of [event(OTHER_ID, 'ItemsAdded'), event(ID, 'ItemsRemoved')]) {
-      const moved = { ...(await toStored(other)), data: stored.data };
+    for (const otherEvent of [event(OTHER_ID, 'ItemsAdded'), event(ID, 'ItemsRemoved')]) {
+      const moved = { ...(await toStored(otherEvent)), data: stored.data };
       await expect(createPersonalKeys(1).openEvents([moved])).rejects.toThrow();
     }
   });

@@ -210,7 +210,7 @@ export function eventStoreContract(
         };
         await Promise.all([alone(one), alone(two), alone(two), both()]);
         const count = async (stream: string, type: string) =>
-          (await readTypes(eventStore, stream)).filter((one) => one === type).length;
+          (await readTypes(eventStore, stream)).filter((candidate) => candidate === type).length;
         expect([await count(one, 'Both'), await count(two, 'Both')]).toEqual([15, 15]);
         expect([await count(one, 'Alone'), await count(two, 'Alone')]).toEqual([30, 60]);
       });

@@ -23,7 +23,7 @@ describe('EventTypes', () => {
   });
 
   it('refuses a type that two aggregates name', () => {
-    const other = { ...order, name: 'voucher' };
-    expect(() => new EventTypes([order, other])).toThrow('voucher');
+    const otherAggregate = { ...order, name: 'voucher' };
+    expect(() => new EventTypes([order, otherAggregate])).toThrow('voucher');
   });
 });

@@ -75,7 +75,7 @@ export function createDesignView(
     preview,
     warnings: CARD_WARNINGS.map((warning) => ({
       warning,
-      isShown: preview.warnings.some((one) => one.warning === warning),
+      isShown: preview.warnings.some((candidate) => candidate.warning === warning),
     })),
     fields: form.fields,
     rewards: listRows(form, localization),

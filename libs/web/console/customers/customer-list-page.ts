@@ -38,7 +38,7 @@ export function parseListFilter(query: Readonly<Record<string, unknown>>): ListF
     search: readText(query['search']).trim().slice(0, MAX_SEARCH),
     cardId: parsePositiveInteger(query['card_id']),
     isNear: query['near'] === 'yes',
-    inactiveDays: INACTIVE_DAYS.find((one) => one === days) ?? null,
+    inactiveDays: INACTIVE_DAYS.find((candidate) => candidate === days) ?? null,
     birthdayMonth: month !== null && month <= 12 ? month : null,
   };
 }

@@ -157,7 +157,7 @@ export class StoreTokensController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const tokens = await this.listTokens(user, store);
-    const token = tokens.find((one) => one.id === parsePathId(id));
+    const token = tokens.find((candidate) => candidate.id === parsePathId(id));
     if (!token) throw new NotFoundError('Token');
     const base = `/app/stores/${store.id}/tokens`;
     const { tokens: t } = localization.t.console;

@@ -153,7 +153,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const open = await this.members.listOpenInvitations(store.id);
-    const invitation = open.find((one) => one.id === parsePathId(id));
+    const invitation = open.find((candidate) => candidate.id === parsePathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
     const { users: t } = localization.t.console;
     return askToConfirm({
@@ -197,7 +197,7 @@ export class StoreUsersController {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: [ISSUES.unknown_role] });
       const members = await this.members.listMembers(store.id);
-      const member = members.find((one) => one.id === parsePathId(id));
+      const member = members.find((candidate) => candidate.id === parsePathId(id));
       const question = member && (await this.askForRole(form, user, request, store, member, role));
       if (question) return question;
       await this.commands.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
@@ -219,7 +219,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const members = await this.members.listMembers(store.id);
-    const member = members.find((one) => one.id === parsePathId(id));
+    const member = members.find((candidate) => candidate.id === parsePathId(id));
     if (!member) throw new NotFoundError('Member');
     const { users: t } = localization.t.console;
     const about =

@@ -127,7 +127,7 @@ export function readMapping(
   const entries = columns.map(({ name, field }, i): [string, ImportField | null] => {
     const value = form[`${COLUMN}${i}`];
     if (value === undefined) return [name, field];
-    return [name, IMPORT_FIELDS.find((one) => one === value) ?? null];
+    return [name, IMPORT_FIELDS.find((candidate) => candidate === value) ?? null];
   });
   return Object.fromEntries(entries);
 }

@@ -52,7 +52,7 @@ export class ImportPagesController {
     const { transfers: t } = localization.t;
     const { card_id: card = '' } = form;
     const bytes = findUploadedFile(request, 'file');
-    const encoding = UPLOAD_ENCODINGS.find((one) => one === form['encoding']) ?? null;
+    const encoding = UPLOAD_ENCODINGS.find((candidate) => candidate === form['encoding']) ?? null;
     const typed = { card, encoding: encoding ?? '' };
     if (!bytes) {
       const errors = { fields: { file: [t.fileMissing] }, text: '' };

@@ -288,8 +288,8 @@ function readDeliveryFields(query: Record<string, unknown>): Fields {
   };
   const [status, type, from, to] = [read('status'), read('type'), read('from'), read('to')];
   return {
-    status: STATUSES.some((one) => one === status) ? status : '',
-    type: PUBLIC_EVENTS.some((one) => one === type) ? type : '',
+    status: STATUSES.some((candidate) => candidate === status) ? status : '',
+    type: PUBLIC_EVENTS.some((candidate) => candidate === type) ? type : '',
     from: isDay(from) ? from : '',
     to: isDay(to) ? to : '',
   };
@@ -299,7 +299,7 @@ function toDeliveryFilter({ status, type, from, to }: Fields, timeZone: string):
   const toTime = (day: string, moment: 'start' | 'next') =>
     day === '' ? null : new Date(findMomentOfDay(day, moment, timeZone));
   return {
-    status: STATUSES.find((one) => one === status) ?? null,
+    status: STATUSES.find((candidate) => candidate === status) ?? null,
     type: type === '' ? null : (type as PublicEventType),
     from: toTime(from, 'start'),
     to: toTime(to, 'next'),
