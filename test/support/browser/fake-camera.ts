@@ -29,7 +29,7 @@ export async function writeFakeCamera(
   const file = createWriteStream(path);
   file.write(`YUV4MPEG2 W${SIZE} H${SIZE} F${perSecond}:1 Ip A1:1 C420jpeg\n`);
   for (const { code, beside, frames } of scenes) {
-    const codes = [beside, code].filter((one) => typeof one === 'string');
+    const codes = [beside, code].filter((candidate) => typeof candidate === 'string');
     const picture = Buffer.concat([Buffer.from('FRAME\n'), drawFrame(codes)]);
     for (let i = 0; i < frames; i++) if (!file.write(picture)) await once(file, 'drain');
   }

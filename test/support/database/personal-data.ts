@@ -85,7 +85,9 @@ function filterContained(text: string, values: string[], keys: Buffer[]): string
       }
     }
   }
-  return values.filter((value) => texts.some((one) => one.includes(value.toLowerCase())));
+  return values.filter((value) =>
+    texts.some((candidate) => candidate.includes(value.toLowerCase())),
+  );
 }
 
 /** Without a look at the tag, so that the context in which it was sealed need not be known. */

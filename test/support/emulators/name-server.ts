@@ -70,7 +70,7 @@ export class NameServer {
     if (type === undefined) return undefined;
     const key = `${type} ${labels.join('.')}`;
     this.queriedNames.push(key);
-    const nth = this.queriedNames.filter((one) => one === key).length;
+    const nth = this.queriedNames.filter((queriedName) => queriedName === key).length;
     const reply = this.zone({ name: labels.join('.'), type, nth });
     if (reply === 'silence') return undefined;
     const kind = type === 'A' ? 'ipv4' : 'ipv6';

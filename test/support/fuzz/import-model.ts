@@ -110,7 +110,7 @@ export class ImportModel {
     this.count(rows);
     if (shop.hasMerged) return;
     for (const [row, effect] of this.get(shop, record).effects) {
-      const undone = rows.find((one) => one['row'] === row) ?? {};
+      const undone = rows.find((candidate) => candidate['row'] === row) ?? {};
       await this.followUndoneRow(shop, undone, effect);
     }
   }
@@ -188,7 +188,7 @@ export class ImportModel {
     sent: SentRow | null,
   ): Promise<RowEffect> {
     const id = Number(customerId);
-    const existing = shop.of('customers').find((one) => one.id === id);
+    const existing = shop.of('customers').find((record) => record.id === id);
     this.expect((status === 'created') === !existing, `a row is ${status} that is not`);
     const customer = existing ?? {
       id,
@@ -203,23 +203,26 @@ export class ImportModel {
     const card = cards.find(({ record }) => record.id === customerCardId);
     this.expect((card === undefined) === (cardId === null), 'a row names no card, or a wrong one');
     const stamps = sent?.get('stamps');
-    for (const one of cards) {
-      const isOfRow = one === card && stamps !== undefined;
-      const importedStamps = shop.importedStamps.get(one.record.id) ?? 0;
+    for (const issuedCard of cards) {
+      const isOfRow = issuedCard === card && stamps !== undefined;
+      const importedStamps = shop.importedStamps.get(issuedCard.record.id) ?? 0;
       const change = isOfRow ? Number(stamps) - importedStamps : 0;
-      if (sent || one !== card) {
+      if (sent || issuedCard !== card) {
         this.expect(
-          one.stamps === one.former + change,
-          `a card has ${one.stamps} stamps after an import of ${stamps} instead of ${one.former + change}`,
+          issuedCard.stamps === issuedCard.former + change,
+          `a card has ${issuedCard.stamps} stamps after an import of ${stamps} instead of ${issuedCard.former + change}`,
         );
       }
-      shop.importedStamps.set(one.record.id, importedStamps + one.stamps - one.former);
+      shop.importedStamps.set(
+        issuedCard.record.id,
+        importedStamps + issuedCard.stamps - issuedCard.former,
+      );
     }
     if (sent) this.expectNamed(customer.body, before, sent, String(dateOrder));
     const isSame =
       before !== null &&
       isDeepStrictEqual(own(customer.body), own(before)) &&
-      cards.every((one) => !one.isNew && one.stamps === one.former);
+      cards.every((issuedCard) => !issuedCard.isNew && issuedCard.stamps === issuedCard.former);
     this.expect((status === 'unchanged') === isSame, `a row is ${status} that is not`);
     return {
       customer,
@@ -236,12 +239,14 @@ export class ImportModel {
   ): Promise<{ record: KnownRecord; former: number; stamps: number; isNew: boolean }[]> {
     const cards = [];
     for (const { id } of body['customer_cards'] as { id: number }[]) {
-      const existing = shop.of('customer_cards').find((one) => one.id === id);
+      const existing = shop.of('customer_cards').find((record) => record.id === id);
       const cardPath = `${path}/customer_cards/${id}`;
       const record = existing ?? { id, path: cardPath, body: {}, deleted: false };
       const formerStamps = record.body['stamps_count'];
       record.body = await this.checks.read(shop, cardPath);
-      const template = shop.of('cards').find((one) => one.id === record.body['card_id']);
+      const template = shop
+        .of('cards')
+        .find((candidate) => candidate.id === record.body['card_id']);
       const former = Number(existing ? formerStamps : template?.body['initial_stamps']);
       cards.push({
         record,
@@ -258,7 +263,11 @@ export class ImportModel {
   private expectNamed(body: Json, before: Json | null, sent: SentRow, dateOrder: string): void {
     for (const field of PERSONAL) {
       const text = sent.get(field);
-      const former = before ? before[field] : CONSENTS.some((one) => one === field) ? false : null;
+      const former = before
+        ? before[field]
+        : CONSENTS.some((consent) => consent === field)
+          ? false
+          : null;
       const isAsSent =
         text === undefined
           ? body[field] === former
@@ -274,7 +283,9 @@ export class ImportModel {
     const references = body['external_references'] as Json[];
     this.expect(
       references.some(
-        (one) => one['source'] === source && one['external_id'] === normalizeIdentifier(externalId),
+        (reference) =>
+          reference['source'] === source &&
+          reference['external_id'] === normalizeIdentifier(externalId),
       ),
       `the external id ${externalId} of ${source} was not imported`,
     );

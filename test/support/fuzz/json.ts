@@ -34,11 +34,11 @@ export class Entries {
 }
 
 export function jsonText(value: unknown, around: SendContext): string {
-  const inner = (one: unknown) => jsonText(one, around);
+  const inner = (item: unknown) => jsonText(item, around);
   if (value instanceof Literal) return value.text;
   if (value instanceof RecordedValue || value instanceof Moment) return inner(plain(value, around));
   if (value instanceof Entries) {
-    return `{${value.entries.map(([key, one]) => `${JSON.stringify(key)}:${inner(one)}`).join(',')}}`;
+    return `{${value.entries.map(([key, item]) => `${JSON.stringify(key)}:${inner(item)}`).join(',')}}`;
   }
   if (Array.isArray(value)) return `[${value.map(inner).join(',')}]`;
   if (typeof value === 'object' && value !== null) return inner(new Entries(Object.entries(value)));
@@ -47,9 +47,11 @@ export function jsonText(value: unknown, around: SendContext): string {
 
 /** The same in a path or a query, before it is escaped. */
 export function plainText(value: unknown, around: SendContext): string {
-  const one = plain(value, around);
-  if (one instanceof Literal) return one.text;
-  return typeof one === 'object' && one !== null ? jsonText(one, around) : String(one);
+  const plainValue = plain(value, around);
+  if (plainValue instanceof Literal) return plainValue.text;
+  return typeof plainValue === 'object' && plainValue !== null
+    ? jsonText(plainValue, around)
+    : String(plainValue);
 }
 
 function plain(value: unknown, around: SendContext): unknown {

@@ -95,7 +95,9 @@ export function isShown(
 ): boolean {
   if (name === 'headers') {
     // Their values are secrets.
-    const [names, shownNames] = [sent ?? {}, body].map((one) => new Set(Object.keys(one as Json)));
+    const [names, shownNames] = [sent ?? {}, body].map(
+      (record) => new Set(Object.keys(record as Json)),
+    );
     return isDeepStrictEqual(names, shownNames);
   }
   if (sent === null || (typeof sent === 'string' && normalizeText(sent) === '')) {
@@ -111,16 +113,16 @@ export function isShown(
     });
   }
   if (name === 'external_references') {
-    const key = (one: Json) =>
-      `${normalizeText(String(one['source']))} ${normalizeIdentifier(String(one['external_id']))}`;
+    const key = (reference: Json) =>
+      `${normalizeText(String(reference['source']))} ${normalizeIdentifier(String(reference['external_id']))}`;
     const there = new Set((body as Json[]).map(key));
-    return (sent as Json[]).every((one) => there.has(key(one)));
+    return (sent as Json[]).every((reference) => there.has(key(reference)));
   }
   if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], body);
   if (name === 'channels') {
-    const names = (sent as unknown[]).map((one) => normalizeText(String(one ?? '')));
+    const names = (sent as unknown[]).map((value) => normalizeText(String(value ?? '')));
     return isDeepStrictEqual(
-      names.filter((one) => one !== ''),
+      names.filter((candidate) => candidate !== ''),
       body,
     );
   }
@@ -131,10 +133,10 @@ export function isShown(
   if (name === 'auxiliary_fields') {
     const text = (value: unknown) =>
       typeof value === 'string' && normalizeText(value) ? normalizeText(value) : null;
-    const pair = (one: Json | null) => [text(one?.['label']), text(one?.['value'])];
+    const pair = (field: Json | null) => [text(field?.['label']), text(field?.['value'])];
     const filled = (sent as (Json | null)[])
       .map(pair)
-      .filter((one) => one.some((part) => part !== null));
+      .filter((parts) => parts.some((part) => part !== null));
     return isDeepStrictEqual(filled, (body as Json[]).map(pair));
   }
   if (typeof body === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === body;

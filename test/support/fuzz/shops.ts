@@ -242,7 +242,7 @@ export class Shops {
     const code = /\/by_code\/(\w+)$/.exec(recordPath)?.[1];
     const record =
       code === undefined
-        ? shop.live(kind).find((one) => one.path === recordPath)
+        ? shop.live(kind).find((record) => record.path === recordPath)
         : findByCode(shop, code);
     if (request.method === 'DELETE') {
       this.expect(record !== undefined, 'what was deleted was never created');
@@ -276,7 +276,9 @@ export class Shops {
         shop.reversed.add(event);
         shop.corrected.add(record.id);
       }
-      const [current, after] = [record.body, body].map((one) => without(one, 'secret', 'event_id'));
+      const [current, after] = [record.body, body].map((event) =>
+        without(event, 'secret', 'event_id'),
+      );
       this.expect(isDeepStrictEqual(current, after), 'shown differently from the response');
       if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.body, false);
     }
@@ -292,7 +294,7 @@ export class Shops {
       await this.imports.followUpload(shop, path, file ?? null, body);
       return;
     }
-    const record = shop.of('imports').find((one) => one.id === body['id']);
+    const record = shop.of('imports').find((record) => record.id === body['id']);
     if (!record) throw new Error('an import was changed that nobody created');
     if (id === 'startImport') await this.imports.followStart(shop, record);
     else if (id === 'discardImport') await this.imports.followDiscard(shop, record);
@@ -395,7 +397,9 @@ export class Shops {
       const { customer_card_id: id, code, operation: name } = operation;
       const record = isBlank(id)
         ? findByCode(shop, normalizeText(String(code)))
-        : shop.live('customer_cards').find((one) => one.id === Number(normalizeNumber(String(id))));
+        : shop
+            .live('customer_cards')
+            .find((record) => record.id === Number(normalizeNumber(String(id))));
       if (!record) throw new Error('a batch changed a card that nobody created');
       const stamps_count = balances.get(record) ?? record.body['stamps_count'];
       const before = { ...record.body, stamps_count };
@@ -475,7 +479,7 @@ export class Shops {
       );
       for (const { id, body } of liveRecords) {
         const before = without(body, 'secret');
-        const now = items.find((one) => one['id'] === id);
+        const now = items.find((item) => item['id'] === id);
         this.expect(
           isDeepStrictEqual(own(now ?? {}), own(before)),
           `${kind} ${id} changed unasked`,
@@ -568,8 +572,8 @@ export class Shops {
   private collect(shop: Shop, { body, headers }: ApiResponse): void {
     const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1];
     if (cursor !== undefined) shop.cursors.push(decodeURIComponent(cursor));
-    for (const one of Array.isArray(body) ? (body as Json[]) : []) {
-      if (typeof one['id'] === 'string' && shop.events.length < 20) shop.events.push(one['id']);
+    for (const event of Array.isArray(body) ? (body as Json[]) : []) {
+      if (typeof event['id'] === 'string' && shop.events.length < 20) shop.events.push(event['id']);
     }
   }
 
@@ -597,12 +601,12 @@ export class Shops {
     shop: Shop,
     { token }: Step,
   ): { client: ContractClient; marker: string } | undefined {
-    const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
+    const otherStore = this.shops[0] === shop ? this.shops[1] : this.shops[0];
     switch (token) {
       case 'own':
         return undefined;
       case 'other':
-        return other;
+        return otherStore;
       case 'none':
         return { client: shop.client.as(null), marker: '' };
       case 'wrong':
@@ -611,12 +615,12 @@ export class Shops {
   }
 
   private requestOf(shop: Shop, step: Step, history: StoredEvent[]): Request {
-    const other = this.shops[0] === shop ? this.shops[1] : this.shops[0];
+    const otherStore = this.shops[0] === shop ? this.shops[1] : this.shops[0];
     const around: SendContext = {
       marker: shop.marker,
       now: Date.now(),
       find: (kind, nth, foreign) => {
-        const { cursors, events, records } = foreign ? other : shop;
+        const { cursors, events, records } = foreign ? otherStore : shop;
         if (kind === 'targets') return this.target;
         if (kind === 'cursors') return cursors[nth % cursors.length] ?? 'none';
         if (kind === 'events') return events[nth % events.length] ?? 'none';
@@ -625,7 +629,7 @@ export class Shops {
         return knownRecords[nth % knownRecords.length]?.id ?? NOBODY;
       },
     };
-    const ids = this.idsOf(step.foreign ? other : shop, step);
+    const ids = this.idsOf(step.foreign ? otherStore : shop, step);
     const own = history.filter(({ stream }) => stream === `customer_card-${ids['id']}`);
     // The newest first, because the first event of a card cannot be reversed.
     const event = own.at(-1 - (step.nth % Math.max(1, own.length)));
@@ -719,7 +723,7 @@ export class Shops {
       !response.headers.has('idempotent-replayed');
     this.allowed.set(response.headers.get('x-request-id') ?? '', isDone ? client.accountId : null);
     const received = `${response.text} ${[...response.headers.values()].join(' ')}`;
-    const foreign = received.match(/mk\d{6}zz/g)?.find((one) => one !== marker);
+    const foreign = received.match(/mk\d{6}zz/g)?.find((candidate) => candidate !== marker);
     this.expect(foreign === undefined, `what belongs to another store was shown: ${foreign}`);
     return response;
   }

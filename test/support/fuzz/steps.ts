@@ -105,8 +105,8 @@ function requestOf(
   resolve: Resolve,
   at: (reference: string) => unknown,
 ): fc.Arbitrary<Step> {
-  const parameters = (operation.parameters ?? []).map((one) =>
-    one.$ref === undefined ? one : (at(one.$ref) as Parameter),
+  const parameters = (operation.parameters ?? []).map((parameter) =>
+    parameter.$ref === undefined ? parameter : (at(parameter.$ref) as Parameter),
   );
   const schema = operation.requestBody?.content['application/json']?.schema;
   const steps = fc.record({
@@ -114,7 +114,7 @@ function requestOf(
     id: fc.constant(operation.operationId),
     method: fc.constant(method),
     query: queryOf(
-      parameters.filter((one) => one.in === 'query'),
+      parameters.filter((parameter) => parameter.in === 'query'),
       resolve,
     ),
     body: method === 'GET' ? fc.constant<Body>({ kind: 'none' }) : bodyOf(schema, resolve),
@@ -236,14 +236,14 @@ function queryOf(parameters: Parameter[], resolve: Resolve): fc.Arbitrary<Step['
     fc.constantFrom('unknown', 'limit[]', 'a.b', '__proto__', '%00', ''),
     oddQueryValue,
   );
-  const one =
+  const parameterArbitrary =
     knownParameters.length > 0
       ? fc.oneof(
           { weight: 8, arbitrary: fc.oneof(...knownParameters) },
           { weight: 1, arbitrary: unknown },
         )
       : unknown;
-  const some = fc.array(one, { minLength: 1, maxLength: 3 });
+  const some = fc.array(parameterArbitrary, { minLength: 1, maxLength: 3 });
   return fc.oneof(
     { weight: 20, arbitrary: fc.constant<Step['query']>([]) },
     { weight: knownParameters.length > 1 ? 20 : 2, arbitrary: some },

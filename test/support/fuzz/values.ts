@@ -120,7 +120,9 @@ export function markedText(max: number): fc.Arbitrary<string> {
     { weight: 6, arbitrary: fc.string({ maxLength: Math.min(room, 12), unit: 'grapheme-ascii' }) },
     {
       weight: 2,
-      arbitrary: fc.constantFrom(...PECULIAR_TEXTS.filter((one) => one.length <= room)),
+      arbitrary: fc.constantFrom(
+        ...PECULIAR_TEXTS.filter((peculiarText) => peculiarText.length <= room),
+      ),
     },
     { weight: 1, arbitrary: fc.constantFrom('😀'.repeat(room), 'x'.repeat(room)) },
   );

@@ -80,9 +80,12 @@ const FREE: Record<string, RegExp> = {
 
 /** Creates a matcher for values with at least the fields of a guide's sample. … stands for anything; lists are complete. */
 export function createMatcher(expected: unknown, field = ''): unknown {
-  if (Array.isArray(expected)) return expected.map((one) => createMatcher(one));
+  if (Array.isArray(expected)) return expected.map((item) => createMatcher(item));
   if (typeof expected === 'object' && expected !== null) {
-    const fields = Object.entries(expected).map(([name, one]) => [name, createMatcher(one, name)]);
+    const fields = Object.entries(expected).map(([name, item]) => [
+      name,
+      createMatcher(item, name),
+    ]);
     return expect.objectContaining(Object.fromEntries(fields) as Record<string, unknown>);
   }
   const free = FREE[field];

@@ -85,7 +85,7 @@ export class GuideReader {
   /** The program in the language of the reader: every sample of the guide that is in it. */
   findProgram(guide: string): string {
     return this.splitPieces(
-      parseSteps(guide).map((step) => step.map((one) => this.adaptFence(one))),
+      parseSteps(guide).map((step) => step.map((fence) => this.adaptFence(fence))),
     ).join('\n');
   }
 
@@ -225,7 +225,7 @@ export class GuideReader {
     if (code !== undefined) {
       const { status } = ERROR_CATALOGUE[code as keyof typeof ERROR_CATALOGUE];
       expectAmong(
-        this.exchanges.map((one) => one.status),
+        this.exchanges.map((exchange) => exchange.status),
         status,
       );
     }
@@ -262,7 +262,7 @@ export class GuideReader {
 
   /** Where no error is shown there is none. */
   private expectNoOther(following: Step[]): void {
-    const end = following.findIndex(([one]) => one?.language === 'sh');
+    const end = following.findIndex(([fence]) => fence?.language === 'sh');
     const lines = following.slice(0, end === -1 ? undefined : end).flat();
     const responses = lines.filter(({ language, name }) => language === 'json' && !name);
     if (responses.some((fence) => findErrorCode(fence) !== undefined)) return;

@@ -66,7 +66,9 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     const { type, title, status, detail, instance, ...error } = body as Json;
     const added = [type, title, detail, instance];
     return [
-      ...(added.every((one) => typeof one === 'string') ? [] : ['a problem without its fields']),
+      ...(added.every((candidate) => typeof candidate === 'string')
+        ? []
+        : ['a problem without its fields']),
       ...(typeof status === 'number' ? [] : ['a problem without its status']),
       ...validateAt(['components', 'schemas', 'ErrorResponse'], error),
     ];
@@ -146,7 +148,7 @@ function close(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const { allOf } = value as Json;
   if (Array.isArray(allOf)) throw new Error('allOf cannot be closed: spell the fields out instead');
-  const copy = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, close(one)]));
+  const copy = Object.fromEntries(Object.entries(value).map(([key, value]) => [key, close(value)]));
   const { type, properties, 'x-extensible-enum': values } = copy;
   const isNullable = [type].flat().includes('null');
   if (Array.isArray(values)) copy['enum'] = isNullable ? [...(values as unknown[]), null] : values;

@@ -44,13 +44,13 @@ describe('the temporary folder', () => {
   });
 
   it('keeps the folder of a run that is still running', async () => {
-    const other = start('setInterval(() => {}, 1000)');
-    await once(other.stdout ?? other, 'data');
+    const otherProcess = start('setInterval(() => {}, 1000)');
+    await once(otherProcess.stdout ?? otherProcess, 'data');
     const [folder] = readdirSync(root);
     await run('');
     expect(readdirSync(root)).toEqual([folder]);
     expect(readdirSync(join(root, folder ?? ''))).toHaveLength(1);
-    other.kill('SIGKILL');
-    await once(other, 'exit');
+    otherProcess.kill('SIGKILL');
+    await once(otherProcess, 'exit');
   });
 });

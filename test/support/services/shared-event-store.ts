@@ -31,7 +31,7 @@ export async function startOnSharedEventStore() {
     start,
     stop: async () => {
       await client.dispose();
-      for (const one of services) await one.stop();
+      for (const service of services) await service.stop();
       await server.stop();
       await database.close();
     },

@@ -117,7 +117,7 @@ function computeHash({ stream, revision, previousHash, id, type, version, data, 
 function toShape(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toShape);
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toShape(one)]));
+  return Object.fromEntries(Object.entries(value).map(([name, value]) => [name, toShape(value)]));
 }
 
 /** Copies the sample with null where the fixture has null. */
@@ -125,9 +125,9 @@ function copyNulls(sample: unknown, fixture: unknown): unknown {
   if (fixture === null) return null;
   if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) return sample;
   return Object.fromEntries(
-    Object.entries(sample).map(([name, one]) => [
+    Object.entries(sample).map(([name, value]) => [
       name,
-      copyNulls(one, (fixture as Record<string, unknown>)[name]),
+      copyNulls(value, (fixture as Record<string, unknown>)[name]),
     ]),
   );
 }
@@ -189,8 +189,8 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
           [file]: toShape(copyNulls(findSample(events, now), now.data)),
         });
         let state;
-        for (const one of [...findEarlier(fixtures, fixture), fixture])
-          state = aggregate.evolve(state, await readFixture(all, one));
+        for (const step of [...findEarlier(fixtures, fixture), fixture])
+          state = aggregate.evolve(state, await readFixture(all, step));
         expect({ [file]: JSON.parse(JSON.stringify(state)) }).toEqual({ [file]: state });
         const changed = UNSEEN.has(fixture.type) ? [] : [fixture];
         expect(state).toMatchObject({ accountId: ACCOUNT_ID });
@@ -215,7 +215,7 @@ function findSample(
 function findEarlier(fixtures: Named[], { revision }: Fixture): Named[] {
   return Array.from({ length: revision }, (_, nth) => {
     const [newest] = fixtures
-      .filter((one) => one.revision === nth)
+      .filter((fixture) => fixture.revision === nth)
       .toSorted((a, b) => b.version - a.version);
     if (!newest) throw new Error(`there is no fixture of event ${nth}`);
     return newest;

@@ -76,9 +76,12 @@ describe('the emulator of Apple’s push service', () => {
   });
 
   it('APNS-02 refuses a missing or foreign certificate, and an expired, foreign or forged token', async () => {
-    const other = appleCertificates();
+    const otherCertificates = appleCertificates();
     expect(await push({}, {})).toEqual({ status: 403, reason: 'MissingProviderToken' });
-    const stranger = { cert: other.pass.certificate + other.wwdr, key: other.pass.key };
+    const stranger = {
+      cert: otherCertificates.pass.certificate + otherCertificates.wwdr,
+      key: otherCertificates.pass.key,
+    };
     expect(await push({}, stranger)).toEqual({ status: 403, reason: 'BadCertificate' });
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     apns.trust('KEY1234567', publicKey.export({ type: 'spki', format: 'pem' }).toString(), TEAM);
@@ -176,10 +179,10 @@ describe('the emulator of an iPhone', () => {
     await phone.refresh();
     reply = () => ({ status: 200, body: { serialNumbers: [], lastUpdated: '1' } });
     await phone.refresh();
-    const other = { ...pass, body: await createPass('t') };
+    const otherPass = { ...pass, body: await createPass('t') };
     reply = (url) =>
       url.includes('/passes/')
-        ? other
+        ? otherPass
         : { status: 200, body: { serialNumbers: ['s'], lastUpdated: '1' } };
     await phone.refresh();
     expect(phone.complaints).toEqual([

@@ -132,7 +132,7 @@ describe('the emulator of Google Wallet', () => {
       const url = `${strict.origin}/walletobjects/v1/loyaltyClass/${CLASS.id}`;
       const all = await Promise.all(Array.from({ length: 30 }, () => fetch(url, { headers })));
       const errors = await Promise.all(
-        all.filter(({ status }) => status === 403).map((one) => one.text()),
+        all.filter(({ status }) => status === 403).map((reply) => reply.text()),
       );
       expect(errors.length).toBeGreaterThanOrEqual(1);
       expect(errors[0]).toContain('rateLimitExceeded');
@@ -149,8 +149,8 @@ describe('the emulator of Google Wallet', () => {
         400,
       ]);
     }
-    const other = { ...CLASS, id: '3388000000022999999.card_1' };
-    expect(await call('POST', 'loyaltyClass', other)).toMatchObject({
+    const otherClass = { ...CLASS, id: '3388000000022999999.card_1' };
+    expect(await call('POST', 'loyaltyClass', otherClass)).toMatchObject({
       status: 403,
       reason: 'permissionDenied',
     });
@@ -426,10 +426,10 @@ describe('the emulator of Google Wallet', () => {
 function check(spki: string, parts: string[], signature: string): boolean {
   const key = createPublicKey({ key: Buffer.from(spki, 'base64'), type: 'spki', format: 'der' });
   const bytes = Buffer.concat(
-    parts.flatMap((one) => {
+    parts.flatMap((part) => {
       const length = Buffer.alloc(4);
-      length.writeUInt32LE(Buffer.byteLength(one));
-      return [length, Buffer.from(one)];
+      length.writeUInt32LE(Buffer.byteLength(part));
+      return [length, Buffer.from(part)];
     }),
   );
   return verify('sha256', bytes, key, Buffer.from(signature, 'base64'));
