@@ -479,8 +479,9 @@ describe('delivery attempts', () => {
   it('wait while their subscription is locked, without delaying other subscriptions', async () => {
     const [id, first] = await createDeliveries(null, 1);
     // In another queue: ids are consecutive.
-    let [other, delivery] = await createDeliveries(null, 1);
-    while (other % 4 === id % 4) [other, delivery] = await createDeliveries(null, 1);
+    let [otherDelivery, delivery] = await createDeliveries(null, 1);
+    while (otherDelivery % 4 === id % 4)
+      [otherDelivery, delivery] = await createDeliveries(null, 1);
     const holder = createDatabaseClient(service.database.url, 'test');
     await holder.connect();
     await holder.query('begin');
@@ -558,8 +559,8 @@ describe('a delivery queue that has grown since its table was analyzed', () => {
     const own = await openDispatcher();
     const recordGroup = async (deliveries: Delivery[]) =>
       Promise.all(
-        deliveries.map((one) =>
-          own.get(AttemptResults, { strict: false }).record(createResult(one, 200, null)),
+        deliveries.map((delivery) =>
+          own.get(AttemptResults, { strict: false }).record(createResult(delivery, 200, null)),
         ),
       );
     const [id, sample] = await createDeliveries(null, 1);
@@ -570,11 +571,11 @@ describe('a delivery queue that has grown since its table was analyzed', () => {
     const firstDeliveries = (await enqueueMany()).slice(0, length);
     await query(
       `delete from webhook_pending where id <> all ($1)`,
-      firstDeliveries.map((one) => one.id),
+      firstDeliveries.map((delivery) => delivery.id),
     );
     await query(`${maintenance} webhook_pending`);
     // From then on the server uses a generic plan.
-    for (const one of firstDeliveries) await recordGroup([one]);
+    for (const delivery of firstDeliveries) await recordGroup([delivery]);
     const deliveries = await enqueueMany();
     await query('select pg_stat_force_next_flush()');
     const before = await readRows();

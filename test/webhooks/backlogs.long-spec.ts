@@ -341,10 +341,10 @@ describe('a replay', () => {
       ).map(({ after }) => after);
     const [before] = await readProgress();
     // Another store's replay proceeds meanwhile, so the replays have been continued more than once.
-    const other = await service.newStore();
-    const sound = await subscribe(other, receiver);
-    await addEvents(other.accountId, 700);
-    expect(await replay(other, sound)).toBe(700);
+    const otherStore = await service.newStore();
+    const sound = await subscribe(otherStore, receiver);
+    await addEvents(otherStore.accountId, 700);
+    expect(await replay(otherStore, sound)).toBe(700);
     await eventually(
       () => listStatuses(sound),
       (all) => all.length === 700 && all.every((status) => status === 'failed'),
@@ -416,26 +416,29 @@ describe('requested redeliveries', () => {
   it('are taken from every queue, at most 64 from one', async () => {
     const store = await service.newStore();
     const receiver = await receive();
-    const [many, one] = [await subscribe(store, receiver), await subscribe(store, receiver)];
+    const [many, subscription] = [
+      await subscribe(store, receiver),
+      await subscribe(store, receiver),
+    ];
     await enqueueOld(many, store.accountId, { daysAgo: 0, count: 70 });
-    await enqueueOld(one, store.accountId, { daysAgo: 0 });
+    await enqueueOld(subscription, store.accountId, { daysAgo: 0 });
     await queryRows(
       `insert into webhook_redeliveries (subscription_id, delivery_id, created_at)
        select subscription_id, id, now() from webhook_pending where subscription_id in ($1, $2) order by id`,
       many.id,
-      one.id,
+      subscription.id,
     );
     // A delivery that no longer exists cannot be sent again.
     await queryRows(
       'insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, 7, now())',
-      one.id,
+      subscription.id,
     );
     const pool = new pg.Pool({ connectionString: service.database.url });
-    const values = [[many.id, one.id]];
+    const values = [[many.id, subscription.id]];
     try {
       await pool.query({ ...FORGET_REDELIVERIES, values });
       const { rows } = await pool.query<DeliveryRow>({ ...TAKE_REDELIVERIES, values });
-      const counts = [many, one].map(
+      const counts = [many, subscription].map(
         ({ id }) => rows.filter(({ subscriptionId }) => subscriptionId === id).length,
       );
       expect(counts).toEqual([64, 1]);
@@ -448,7 +451,7 @@ describe('requested redeliveries', () => {
       await queryRows(
         'delete from webhook_pending where subscription_id in ($1, $2)',
         many.id,
-        one.id,
+        subscription.id,
       );
     }
   });
@@ -607,13 +610,13 @@ describe('the partition of a past day', () => {
 describe('the backlog of a subscription', () => {
   // deleted, with many pending | its deliveries are removed batch by batch | another store's delivery
   it('that was deleted is removed without delaying other deliveries', async () => {
-    const [store, other] = [await service.newStore(), await service.newStore()];
+    const [store, otherStore] = [await service.newStore(), await service.newStore()];
     const receiver = await receive();
     const deletedSubscription = await subscribe(store, receiver);
-    const sound = await subscribe(other, receiver);
+    const sound = await subscribe(otherStore, receiver);
     let redeliveries = 0;
-    const { path } = await enrol(other);
-    await stamp(other, path);
+    const { path } = await enrol(otherStore);
+    await stamp(otherStore, path);
     await startDispatcher();
     await eventually(
       () => listStatuses(sound),
@@ -630,8 +633,8 @@ describe('the backlog of a subscription', () => {
     );
     try {
       await store.send('DELETE', `${store.store}/webhook_subscriptions/${deletedSubscription.id}`);
-      const hooks = `${other.store}/webhook_subscriptions/${sound.id}/deliveries`;
-      const [delivery] = (await other.get<{ id: number }[]>(hooks)).body;
+      const hooks = `${otherStore.store}/webhook_subscriptions/${sound.id}/deliveries`;
+      const [delivery] = (await otherStore.get<{ id: number }[]>(hooks)).body;
       // Until one is sent within one wait of the batch, which no time limit of a statement has ended.
       await eventually(
         async () => {
@@ -639,7 +642,7 @@ describe('the backlog of a subscription', () => {
             () => listWaits('%delete from webhook_pending%'),
             ({ length }) => length > 0,
           );
-          expect((await other.post(`${hooks}/${delivery?.id}/redeliver`)).status).toBe(200);
+          expect((await otherStore.post(`${hooks}/${delivery?.id}/redeliver`)).status).toBe(200);
           redeliveries += 1;
           await eventually(
             () => receiver.received.length,

@@ -272,7 +272,7 @@ describe('webhook deliveries', () => {
     );
     for (const status of STATUSES) {
       const list = await listOf(hook, { status });
-      expect(list.map((one) => [one.status, one.type])).toEqual([
+      expect(list.map((delivery) => [delivery.status, delivery.type])).toEqual([
         [status, 'stamp.removed'],
         [status, 'stamp.earned'],
       ]);
@@ -371,9 +371,9 @@ describe('webhook deliveries', () => {
     for (const limit of ['0', '251', 'all', '1.5']) {
       expectRefused(await store.get(`${path}/deliveries?limit=${limit}`), 'limit');
     }
-    const { store: other, path: elsewhere } = await seededMany(2);
+    const { store: otherStore, path: elsewhere } = await seededMany(2);
     const foreign = new URLSearchParams(
-      linkOf(await other.get(`${elsewhere}/deliveries?limit=1`))?.split('?')[1],
+      linkOf(await otherStore.get(`${elsewhere}/deliveries?limit=1`))?.split('?')[1],
     ).get('cursor');
     for (const cursor of ['x', String(foreign)]) {
       expectRefused(await store.get(`${path}/deliveries?cursor=${cursor}`), 'cursor');
@@ -383,14 +383,14 @@ describe('webhook deliveries', () => {
   it('DELIV-14 A subscription that the store does not have, or no longer has, is 404 for every operation, before anything else is checked', async () => {
     const hook = await seededMany(1);
     const [delivery] = await listOf(hook);
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const gone = await seededMany(1);
     const [left] = await listOf(gone);
     expect((await gone.store.delete(gone.path)).status).toBe(204);
-    const foreign = hook.path.replace(hook.store.store, other.store);
+    const foreign = hook.path.replace(hook.store.store, otherStore.store);
     for (const [store, path, id] of [
-      [other, foreign, delivery?.id],
-      [other, `${other.store}/webhook_subscriptions/999`, delivery?.id],
+      [otherStore, foreign, delivery?.id],
+      [otherStore, `${otherStore.store}/webhook_subscriptions/999`, delivery?.id],
       [gone.store, gone.path, left?.id],
     ] as const) {
       const responses = [
@@ -944,13 +944,13 @@ describe('the feed', () => {
 
   it('DELIV-49 `after` that is unknown, or of another store, is 422 `after`', async () => {
     const { store } = await stamped();
-    const other = await stamped();
-    const unknown = ['evt_00000000000000000000000000', 'x', other.events[0]?.id];
+    const otherStamp = await stamped();
+    const unknown = ['evt_00000000000000000000000000', 'x', otherStamp.events[0]?.id];
     for (const after of unknown) {
       expectRefused(await store.get(`${store.store}/events?after=${after}`), 'after');
     }
     const { body } = await store.get<EnvelopeJson[]>(`${store.store}/events`);
-    expect(body.map(({ account_id }) => account_id)).not.toContain(other.store.accountId);
+    expect(body.map(({ account_id }) => account_id)).not.toContain(otherStamp.store.accountId);
   });
 
   it('DELIV-70 `after` that was given out after the backup from which the service was restored is 422 `cursor_ahead`', async () => {
@@ -1032,8 +1032,8 @@ describe('what waits to be sent when its customer is erased', () => {
       { events: ['stamp.earned'] },
     );
     const { store, receiver } = subscribed;
-    const [erased, other] = [await enrol(store), await enrol(store)];
-    for (const { path } of [erased, erased, erased, other]) {
+    const [erased, otherHolder] = [await enrol(store), await enrol(store)];
+    for (const { path } of [erased, erased, erased, otherHolder]) {
       expect((await store.stamp(path)).status).toBe(200);
     }
     await eventually(
@@ -1056,7 +1056,7 @@ describe('what waits to be sent when its customer is erased', () => {
     const later = receivedIds.slice(before).filter((customer) => customer.id === id);
     expect(later.length).toBeGreaterThanOrEqual(2);
     expect(later).toEqual(later.map(() => nobody));
-    expect(receivedIds.find((customer) => customer.id === other.customer.id)).toMatchObject({
+    expect(receivedIds.find((customer) => customer.id === otherHolder.customer.id)).toMatchObject({
       first_name: 'Anna',
     });
   });

@@ -230,9 +230,9 @@ describe('a failing webhook subscription', () => {
       await waitUntilFailing(subscription);
       await setFailingFor(subscription, 1.9 * DAY);
       // The warning for another store comes from a sweep that has seen this one too.
-      const other = await service.newStore();
-      await createFailing(other, 2.1 * DAY);
-      await waitForMails(other, 1);
+      const otherStore = await service.newStore();
+      await createFailing(otherStore, 2.1 * DAY);
+      await waitForMails(otherStore, 1);
       expect(findMailsTo(store)).toHaveLength(1);
       await setFailingFor(subscription, 2.1 * DAY);
       await waitForMails(store, 2);
@@ -345,9 +345,9 @@ describe('a mail to an owner', () => {
         () => mails.startedCount,
         (count) => count === 1,
       );
-      const other = await service.newStore();
-      const { receiver } = await subscribe(other, () => ({ status: 200 }));
-      await stamp(other);
+      const otherStore = await service.newStore();
+      const { receiver } = await subscribe(otherStore, () => ({ status: 200 }));
+      await stamp(otherStore);
       await eventually(
         () => receiver.received.length,
         (count) => count === 1,

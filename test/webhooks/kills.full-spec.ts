@@ -120,7 +120,7 @@ describe('webhook deliveries', () => {
       () => receiver.events.length,
       (count) => count === 6,
     );
-    expect(receiver.received.every((one) => isSigned(one, secret))).toBe(true);
+    expect(receiver.received.every((webhook) => isSigned(webhook, secret))).toBe(true);
     expect(receiver.received[0]?.headers['user-agent']).toMatch(/^Inkpad-Webhooks\//);
 
     const { customer_cards, stamp_count: _, customer_card: __, ...person } = owner;
@@ -244,13 +244,13 @@ describe('webhook deliveries', () => {
       () => [flat.events.length, enveloped.events.length],
       (counts) => counts.every((count) => count === 1),
     );
-    const [one] = flat.received;
-    const [other] = enveloped.received;
-    expect(one && isSigned(one, secret)).toBe(true);
-    expect(one?.body).toEqual(other?.body['data']);
-    expect(one?.headers).toMatchObject({
+    const [flatWebhook] = flat.received;
+    const [envelopedWebhook] = enveloped.received;
+    expect(flatWebhook && isSigned(flatWebhook, secret)).toBe(true);
+    expect(flatWebhook?.body).toEqual(envelopedWebhook?.body['data']);
+    expect(flatWebhook?.headers).toMatchObject({
       'service-event': 'stamp.earned',
-      'webhook-id': other?.body['id'],
+      'webhook-id': envelopedWebhook?.body['id'],
     });
   });
 
@@ -267,7 +267,7 @@ describe('webhook deliveries', () => {
     expect(receiver.received).toHaveLength(3);
     expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(1);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
-    expect(receiver.received.every((one) => isSigned(one, subscription.secret))).toBe(true);
+    expect(receiver.received.every((webhook) => isSigned(webhook, subscription.secret))).toBe(true);
     expect(deliveredSubscription.last_delivery_error).toBeNull();
     expect(deliveredSubscription.updated_at).toBe(subscription.updated_at);
     const { rows } = await service.database.query(
@@ -631,24 +631,24 @@ describe('a single event of an idle system', () => {
     const subscription = await subscribe(store, first);
     const { path } = await enrol(store);
     await startDispatcher();
-    const waitForStamps = (one: { id: number }, count: number) =>
+    const waitForStamps = (subscription: { id: number }, count: number) =>
       eventually(
-        async () => (await listDeliveries(one.id)).map(({ status }) => status),
+        async () => (await listDeliveries(subscription.id)).map(({ status }) => status),
         (all) => all.length === count && all.every((status) => status === 'delivered'),
       );
     for (const count of [1, 2]) {
       await stamp(store, path);
       await waitForStamps(subscription, count);
     }
-    const other = await subscribe(store, later);
+    const otherSubscription = await subscribe(store, later);
     await stamp(store, path);
     await waitForStamps(subscription, 3);
-    await waitForStamps(other, 1);
+    await waitForStamps(otherSubscription, 1);
     await store.send('PATCH', `${store.store}/webhook_subscriptions/${subscription.id}`, {
       enabled: false,
     });
     await stamp(store, path);
-    await waitForStamps(other, 2);
+    await waitForStamps(otherSubscription, 2);
     expect(first.received).toHaveLength(3);
     expect(later.received).toHaveLength(2);
   });

@@ -116,18 +116,18 @@ describe('an event that is enqueued while somebody else enqueues an earlier one 
         ),
       (rows) => rows.length === 1,
     );
-    const other = new pg.Client({ connectionString: service.database.url });
-    await other.connect();
+    const otherClient = new pg.Client({ connectionString: service.database.url });
+    await otherClient.connect();
     await hold();
     try {
       await stamp(store, path);
       await waitUntilHeld();
-      await other.query('begin');
-      await other.query(
+      await otherClient.query('begin');
+      await otherClient.query(
         'update webhook_queues set enqueued_count = enqueued_count + 1 where subscription_id = $1',
         [subscription.id],
       );
-      await other.query(
+      await otherClient.query(
         `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream, type,
            payload_format, next_attempt_at, created_at)
          select webhook_next_id(), subscription_id, event_seq, event_id, account_id, customer_id, 'copy', type,
@@ -142,8 +142,8 @@ describe('an event that is enqueued while somebody else enqueues an earlier one 
       () => queryRows("select 1 from pg_locks where locktype = 'transactionid' and not granted"),
       (rows) => rows.length > 0,
     );
-    await other.query('commit');
-    await other.end();
+    await otherClient.query('commit');
+    await otherClient.end();
     await waitUntilDelivered(subscription, 3);
     const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
     expect(ids).toHaveLength(3);
@@ -262,12 +262,12 @@ describe('a former leader', () => {
 
 describe('the owner of a delivery queue', () => {
   it('sends nothing more once another process has leased the queue', async () => {
-    const [store, other] = [await service.newStore(), await service.newStore()];
+    const [store, otherStore] = [await service.newStore(), await service.newStore()];
     const { receiver, release: respond } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
     const near = await receive();
-    const sound = await subscribe(other, near);
-    const [one, another] = [await enrol(store), await enrol(other)];
+    const sound = await subscribe(otherStore, near);
+    const [one, another] = [await enrol(store), await enrol(otherStore)];
     await stamp(store, one.path, 10);
     const port = await findFreePort();
     await startDispatcher({ METRICS_PORT: String(port) });
@@ -293,7 +293,7 @@ describe('the owner of a delivery queue', () => {
       (all) => all.includes('delivered'),
     );
     // Had it sent more, it would have done so before this later delivery.
-    await stamp(other, another.path);
+    await stamp(otherStore, another.path);
     await waitUntilDelivered(sound, 1);
     expect(receiver.received).toHaveLength(1);
     await updateQueue('dispatcher_id = null, due_at = now()');
@@ -304,7 +304,7 @@ describe('the owner of a delivery queue', () => {
   it(
     'sends nothing more when its lease ran out while it was paused',
     async () => {
-      const [store, other] = [await service.newStore(), await service.newStore()];
+      const [store, otherStore] = [await service.newStore(), await service.newStore()];
       let respond: () => void = () => undefined;
       const releaseSignal = new Promise<void>((resolve) => (respond = resolve));
       const receiver = await receive(async (_received, nth) => {
@@ -313,8 +313,8 @@ describe('the owner of a delivery queue', () => {
       });
       const subscription = await subscribe(store, receiver);
       const near = await receive();
-      const sound = await subscribe(other, near);
-      const [one, another] = [await enrol(store), await enrol(other)];
+      const sound = await subscribe(otherStore, near);
+      const [one, another] = [await enrol(store), await enrol(otherStore)];
       await stamp(store, one.path, 10);
       const paused = await startDispatcher();
       await eventually(
@@ -331,7 +331,7 @@ describe('the owner of a delivery queue', () => {
       await second.kill('SIGTERM');
       respond();
       // Had it sent more, it would have done so before this later delivery.
-      await stamp(other, another.path);
+      await stamp(otherStore, another.path);
       await waitUntilDelivered(sound, 1);
       expect(receiver.received).toHaveLength(11);
       expect(

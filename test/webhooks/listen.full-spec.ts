@@ -290,7 +290,7 @@ describe('webhooks:listen --forward-to', () => {
     const text = await waitForOutput(listener, 'attempt 2');
     expect(text).toMatch(/signature valid, http\S+ responded with 500/);
     expect(text).toMatch(/signature valid, attempt 2, http\S+ responded with 204/);
-    expect(receiver.received.map((one) => isSigned(one, secret))).toEqual([true, true]);
+    expect(receiver.received.map((webhook) => isSigned(webhook, secret))).toEqual([true, true]);
     await listener.kill('SIGINT');
     expect(await listener.exitCode).toBe(0);
   });

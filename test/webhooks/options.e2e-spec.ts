@@ -133,8 +133,8 @@ function isSignedWithKey({ headers, text }: Received, publicKey: string | null):
   const x = Buffer.from((publicKey ?? '').replace('whpk_', ''), 'base64').toString('base64url');
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } });
   const message = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${text}`;
-  return `${headers['webhook-signature']}`.split(' ').some((one) => {
-    const [version, signature = ''] = one.split(',');
+  return `${headers['webhook-signature']}`.split(' ').some((part) => {
+    const [version, signature = ''] = part.split(',');
     const bytes = Buffer.from(signature, 'base64');
     return version === 'v1a' && verify(null, Buffer.from(message), key, bytes);
   });
@@ -399,11 +399,11 @@ describe('a webhook subscription to some events', () => {
 
   it('HOOK-82 Ids of another store, and of a deleted location, are 422 on `card_ids` and `location_ids`', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
-    const [{ card: own }, { card: foreign }] = [await enrol(store), await enrol(other)];
+    const otherStore = await service.newStore();
+    const [{ card: own }, { card: foreign }] = [await enrol(store), await enrol(otherStore)];
     const [ownPlace, foreignPlace] = [
       await createLocation(store, 'Here'),
-      await createLocation(other, 'There'),
+      await createLocation(otherStore, 'There'),
     ];
     const hook = await listening(
       { card_ids: [`${own.id}`, own.id], location_ids: [ownPlace] },
@@ -556,11 +556,11 @@ describe('the signature of a webhook subscription', () => {
     const ofTest = await sendTest(hook);
     await enrol(hook.store);
     const [, delivery] = await received(hook, 2);
-    const other = await listening({ signature: 'ed25519' });
-    for (const one of [ofTest, delivery]) {
-      expect(one?.headers['webhook-signature']).toMatch(/^v1a,[A-Za-z0-9+/]{86}==$/);
-      expect(one && isSignedWithKey(one, hook.public_key)).toBe(true);
-      expect(one && isSignedWithKey(one, other.public_key)).toBe(false);
+    const otherHook = await listening({ signature: 'ed25519' });
+    for (const webhook of [ofTest, delivery]) {
+      expect(webhook?.headers['webhook-signature']).toMatch(/^v1a,[A-Za-z0-9+/]{86}==$/);
+      expect(webhook && isSignedWithKey(webhook, hook.public_key)).toBe(true);
+      expect(webhook && isSignedWithKey(webhook, otherHook.public_key)).toBe(false);
     }
   });
 
@@ -598,9 +598,9 @@ describe('the signature of a webhook subscription', () => {
     expect(both && isSignedWithKey(both, hook.public_key)).toBe(true);
     expect(both && isSignedWithKey(both, second.public_key)).toBe(true);
     const { body: third } = await rotate(hook);
-    const one = await sendTest(hook);
-    expect(one && isSignedWithKey(one, second.public_key)).toBe(false);
-    expect(one && isSignedWithKey(one, third.public_key)).toBe(true);
+    const webhook = await sendTest(hook);
+    expect(webhook && isSignedWithKey(webhook, second.public_key)).toBe(false);
+    expect(webhook && isSignedWithKey(webhook, third.public_key)).toBe(true);
   });
 
   it('HOOK-91 `rotate_secret` with another `signature` changes to it, and with `grace_seconds` both sign', async () => {
@@ -612,9 +612,9 @@ describe('the signature of a webhook subscription', () => {
     expect(both && isSigned(both, hook.secret)).toBe(true);
     const { body: back } = await rotate(hook, { signature: 'hmac' });
     expect(back).toMatchObject({ signature: 'hmac', public_key: null });
-    const one = await sendTest(hook);
-    expect(one && isSigned(one, back.secret)).toBe(true);
-    expect(one && isSignedWithKey(one, withKey.public_key)).toBe(false);
+    const webhook = await sendTest(hook);
+    expect(webhook && isSigned(webhook, back.secret)).toBe(true);
+    expect(webhook && isSignedWithKey(webhook, withKey.public_key)).toBe(false);
   });
 
   it('HOOK-92 Any other `signature` is 422 `signature`, and so is a change of it in a PATCH', async () => {

@@ -263,7 +263,7 @@ describe('the webhooks of the console', () => {
     const sent = [...(await Promise.all([send(), send()])), await send()];
     const { location } = sent[0] ?? {};
     expect(location).toMatch(/\?replayed=\d+$/);
-    expect(sent.map((one) => one.location)).toEqual([location, location, location]);
+    expect(sent.map((response) => response.location)).toEqual([location, location, location]);
     expect((await owner.get(location ?? '')).text).toContain('being sent again.');
     const refused = await owner.submit(replay, replay, { from: 'now', to: '', scope: 'all' });
     expect([refused.status, refused.text.includes('Please enter a valid date.')]).toEqual([
@@ -280,9 +280,9 @@ describe('the webhooks of the console', () => {
     await service.execute(new CreateUser(cli, email, 'Mira', 'correct horse'));
     await service.execute(new AddMember(cli, store.accountId, email, 'manager'));
     const manager = await Browser.signedIn(service, email);
-    const other = await service.newStore();
-    const stranger = await Browser.signedIn(service, other.email);
-    const theirs = `/app/stores/${other.accountId}/webhooks`;
+    const otherStore = await service.newStore();
+    const stranger = await Browser.signedIn(service, otherStore.email);
+    const theirs = `/app/stores/${otherStore.accountId}/webhooks`;
     const pages = ['', '/edit', '/enable', '/rotate', '/delete', '/deliveries', '/replay'];
     for (const path of pages) {
       expect([path, (await manager.get(`${list}/${id}${path}`)).status]).toEqual([path, 403]);

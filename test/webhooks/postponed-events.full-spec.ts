@@ -176,18 +176,18 @@ describe('a store whose events fail', () => {
   ])(
     'does not hold up the others, and is made up for in order after a restart: %s',
     async (_, code) => {
-      const [failing, other, good] = [await Shop.open(), await Shop.open(), await Shop.open()];
+      const [failing, otherStore, good] = [await Shop.open(), await Shop.open(), await Shop.open()];
       await failing.fail(code);
-      await other.fail(code);
+      await otherStore.fail(code);
       await failing.act();
-      await other.act();
+      await otherStore.act();
       await good.act();
       const dispatcher = await startDispatcher();
       await good.waitUntilDone();
       await failing.act();
       await good.act();
       await good.waitUntilDone();
-      for (const shop of [failing, other]) {
+      for (const shop of [failing, otherStore]) {
         expect(await shop.read()).toEqual({ messages: 0, places: 0, stamps: null, balances: [] });
         expect(await shop.listWaiting()).toEqual(SUBSCRIPTIONS);
       }
@@ -207,13 +207,13 @@ describe('a store whose events fail', () => {
         () => failing.listWaiting(),
         ({ length }) => length === 0,
       );
-      expect(await other.listWaiting()).toEqual(SUBSCRIPTIONS);
+      expect(await otherStore.listWaiting()).toEqual(SUBSCRIPTIONS);
       await failing.act();
       await failing.waitUntilDone();
-      await other.recover();
-      await other.waitUntilDone();
+      await otherStore.recover();
+      await otherStore.waitUntilDone();
       await eventually(
-        () => other.listWaiting(),
+        () => otherStore.listWaiting(),
         ({ length }) => length === 0,
       );
       await next.kill('SIGTERM');

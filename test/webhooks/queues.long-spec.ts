@@ -74,14 +74,14 @@ const resume = (subscription: Subscription, giveUpBefore: Date) =>
 describe('delivery queues', () => {
   it('keep a receiver that hangs from delaying others, and send it everything once it responds', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const { receiver: stuck, release } = await receiveHeld();
     const prompt = await receive();
     const heldSubscription = await subscribe(store, stuck);
-    await subscribe(other, prompt);
+    await subscribe(otherStore, prompt);
     const { path } = await enrol(store);
-    const { path: otherPath } = await enrol(other);
-    await Promise.all([stamp(store, path, 60), stamp(other, otherPath, 60)]);
+    const { path: otherPath } = await enrol(otherStore);
+    await Promise.all([stamp(store, path, 60), stamp(otherStore, otherPath, 60)]);
     await startDispatcher();
     await eventually(
       () => prompt.events.length,
@@ -317,8 +317,8 @@ describe('a subscription', () => {
       return { status: 500 };
     });
     const subscription = await subscribe(store, receiver);
-    const other = await receive();
-    await subscribe(store, other);
+    const otherReceiver = await receive();
+    await subscribe(store, otherReceiver);
     const { path } = await enrol(store);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '2' });
     await stamp(store, path);
@@ -330,7 +330,7 @@ describe('a subscription', () => {
     fail();
     await stamp(store, path);
     await eventually(
-      () => other.received.length,
+      () => otherReceiver.received.length,
       (count) => count === 2,
     );
     await eventually(
@@ -451,7 +451,9 @@ describe('a subscription', () => {
       () => listStatuses(subscription),
       (statuses) => statuses.every((status) => status === 'failed'),
     );
-    const attempts = (await listDeliveries(subscription)).map((one) => one.attempts_count);
+    const attempts = (await listDeliveries(subscription)).map(
+      (listedDelivery) => listedDelivery.attempts_count,
+    );
     expect(attempts.toSorted()).toEqual([0, 0, 1]);
     expect(receiver.received).toEqual([]);
     expect(

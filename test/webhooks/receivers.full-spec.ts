@@ -150,7 +150,7 @@ describe.each(Object.entries(RECEIVERS))('the receiver in %s', (name, language) 
         (ids) => ids.includes('evt_refused'),
       );
       await waitUntilHandled();
-      expect(readdirSync(join(folder, 'events')).filter((one) => one.includes('other'))).toEqual(
+      expect(readdirSync(join(folder, 'events')).filter((file) => file.includes('other'))).toEqual(
         [],
       );
     },
@@ -183,7 +183,7 @@ describe.each(Object.entries(RECEIVERS))('the receiver in %s', (name, language) 
       );
       expect(parseHandledIds(output())).toEqual(['evt_left', 'evt_new']);
       expect(readFileSync(join(events, 'evt_left.json'), 'utf8')).toBe(body);
-      const drafts = readdirSync(events).filter((one) => !/[.](json|done)$/.test(one));
+      const drafts = readdirSync(events).filter((file) => !/[.](json|done)$/.test(file));
       expect([name, drafts]).toEqual([name, []]);
     },
     SLOW,

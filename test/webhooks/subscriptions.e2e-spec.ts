@@ -426,14 +426,14 @@ describe('webhook subscriptions', () => {
 
   it('HOOK-37 A subscription of another store is 404, for every operation', async () => {
     const { id } = await createSubscription();
-    const other = await service.newStore();
-    const path = `${pathOf(other)}/${id}`;
+    const otherStore = await service.newStore();
+    const path = `${pathOf(otherStore)}/${id}`;
     const responses = [
-      await other.get(path),
-      await other.patch(path, { description: 'mine' }),
-      await other.delete(path),
-      await other.post(`${path}/test`),
-      await other.post(`${path}/rotate_secret`),
+      await otherStore.get(path),
+      await otherStore.patch(path, { description: 'mine' }),
+      await otherStore.delete(path),
+      await otherStore.post(`${path}/test`),
+      await otherStore.post(`${path}/rotate_secret`),
     ];
     for (const response of responses) expectFailure(response, 404, 'not_found');
   });
@@ -631,10 +631,10 @@ describe('webhook subscriptions', () => {
   it('HOOK-58 `test` sends once, whatever the response', async () => {
     const receiver = await receive({ status: 503, headers: { 'retry-after': '0' } });
     const { subscription } = await tested(receiver);
-    const other = await receive();
-    await change(subscription.path, { target_url: other.url }, near);
+    const otherReceiver = await receive();
+    await change(subscription.path, { target_url: otherReceiver.url }, near);
     await near.post(`${subscription.path}/test`);
-    expect([receiver.received.length, other.received.length]).toEqual([1, 1]);
+    expect([receiver.received.length, otherReceiver.received.length]).toEqual([1, 1]);
     const { rows } = await insecure.running.database.query(
       'select 1 from webhook_deliveries where subscription_id = $1',
       [subscription.id],
