@@ -309,7 +309,7 @@ describe('message rules', () => {
     const filling = runStatistics(service.running, stopping.signal);
     const reach = await eventually(
       async () => (await client.get<RuleReachJson>(path)).body,
-      (one) => one.people > 0,
+      (reach) => reach.people > 0,
     );
     stopping.abort();
     await filling;
@@ -406,15 +406,15 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   expect(unknown.status).toBe(404);
 
   // A merge keeps them stopped, until they are allowed on the card that is left.
-  const other = await addCustomer({}, client, card);
+  const otherCustomer = await addCustomer({}, client, card);
   const otherPage = page.replace(
     customer.customer_card?.uuid ?? '',
-    other.customer_card?.uuid ?? '',
+    otherCustomer.customer_card?.uuid ?? '',
   );
   await fetch(otherPage, { method: 'POST', body: new URLSearchParams(), redirect: 'manual' });
   expect((await count()).reached).toBe(1);
   const merge = `${client.store}/customers/${customer.id}/merge`;
-  expect((await client.post(merge, { from_customer_id: other.id })).status).toBe(200);
+  expect((await client.post(merge, { from_customer_id: otherCustomer.id })).status).toBe(200);
   expect((await count()).reached).toBe(0);
   expect(await (await fetch(page)).text()).toContain('value="allow"');
   await post({ action: 'allow' });
@@ -514,8 +514,9 @@ it('ANNOUNCE-17 A POST to `/passes/{uuid}/messages` that is not the form of the 
 });
 
 it('ANNOUNCE-16 When a store asks for many previews or reaches at once, some are 503 with `Retry-After`', async () => {
-  const [{ client }, { client: other }] = [await open(), await open()];
-  const ask = (one: ContractClient) => one.post<Failure>(`${one.store}/announcements/preview`, {});
+  const [{ client }, { client: otherStore }] = [await open(), await open()];
+  const ask = (client: ContractClient) =>
+    client.post<Failure>(`${client.store}/announcements/preview`, {});
   const holder = new pg.Client(service.running.database.ownerUrl);
   await holder.connect();
   try {
@@ -523,7 +524,7 @@ it('ANNOUNCE-16 When a store asks for many previews or reaches at once, some are
     await holder.query('lock table message_stops in access exclusive mode');
     const responses = Array.from({ length: 7 }, () => ask(client));
     const refused = await Promise.race(responses);
-    const responseOfOther = ask(other);
+    const responseOfOther = ask(otherStore);
     await holder.query('rollback');
     expectFailure(refused, 503, 'unavailable');
     expect(refused.headers.get('retry-after')).not.toBeNull();

@@ -105,7 +105,7 @@ async function listRecipients(
   path: string,
 ): Promise<Map<number, MessageRecipientJson>> {
   const { body } = await store.get<MessageRecipientJson[]>(`${store.store}/${path}/recipients`);
-  return new Map(body.map((one) => [one.customer_id, one]));
+  return new Map(body.map((recipient) => [recipient.customer_id, recipient]));
 }
 
 const waitForEntries = (store: Client, customerId: number, count: number) =>
@@ -253,7 +253,7 @@ describe('an announcement', () => {
         await waitUntilSent(store, id);
         const object = await eventually(
           () => findObject(google, holder.uuid),
-          (one) => JSON.stringify(one ?? {}).includes(`${title} message`),
+          (record) => JSON.stringify(record ?? {}).includes(`${title} message`),
         );
         expect(object).toBeDefined();
         ids.push(id);
@@ -395,7 +395,7 @@ describe('an announcement', () => {
         );
         return Number(rows[0]?.count);
       };
-      expect(await eventually(recorded, (one) => one >= counts.sent)).toBe(counts.sent);
+      expect(await eventually(recorded, (count) => count >= counts.sent)).toBe(counts.sent);
     },
     SLOW,
   );
@@ -492,7 +492,7 @@ describe('a message rule', () => {
           );
           return rows.length;
         },
-        (one) => one > 0,
+        (count) => count > 0,
       );
       // Yesterday, for the rules: the customer as well, who has a birthday today only if they were there before.
       await service.database.query(
@@ -552,7 +552,7 @@ describe('a message rule', () => {
           );
           return rows.length;
         },
-        (one) => one > 0,
+        (count) => count > 0,
       );
       await service.database.query(
         `update history set latest_recorded_at = latest_recorded_at - interval '25 hours'`,

@@ -91,9 +91,9 @@ it('MSG-11 No e-mail goes to an address any more once its mail server has refuse
   expect(mails.named).toBe(named);
 
   // Without a phone number the message is not sent, and the outbox says why.
-  const other = newAddress();
-  mails.refuse(other, '5.2.1');
-  const otto = await add({ email: other });
+  const otherAddress = newAddress();
+  mails.refuse(otherAddress, '5.2.1');
+  const otto = await add({ email: otherAddress });
   await waitForBounce(otto.id);
   await sendAnother(browser, otto);
   await eventually(
@@ -194,12 +194,12 @@ it('ANNOUNCE-21 A recipient who is no longer a customer has the `customer_name` 
   };
   const findRecipient = async (id: number) => {
     const { body } = await store.get<MessageRecipientJson[]>(`${path}/${id}/recipients`);
-    return body.find((one) => one.customer_id === anna.id);
+    return body.find((recipient) => recipient.customer_id === anna.id);
   };
   const waitUntil = (id: number, state: string) =>
     eventually(
       () => findRecipient(id),
-      (one) => one?.state === state,
+      (recipient) => recipient?.state === state,
     );
   const sent = await announce();
   await waitUntil(sent, 'sent');

@@ -188,16 +188,19 @@ describe('the pages about messages', () => {
 
   it('show nothing of another store', async () => {
     pageErrors.expect(/status of 404/);
-    const other = await service.newStore();
-    const { body: announcement } = await other.post<{ id: number }>(
-      `${other.store}/announcements`,
+    const otherStore = await service.newStore();
+    const { body: announcement } = await otherStore.post<{ id: number }>(
+      `${otherStore.store}/announcements`,
       { title: 'Secret', text: 'Of another store.' },
     );
-    const { body: rule } = await other.post<{ id: number }>(`${other.store}/message_rules`, {
-      kind: 'birthday',
-      title: 'Secret',
-      text: 'Of another store.',
-    });
+    const { body: rule } = await otherStore.post<{ id: number }>(
+      `${otherStore.store}/message_rules`,
+      {
+        kind: 'birthday',
+        title: 'Secret',
+        text: 'Of another store.',
+      },
+    );
     expect([announcement.id, rule.id]).toEqual([expect.any(Number), expect.any(Number)]);
     const page = await signInToConsole(browser, store, 'messages');
     for (const path of [`announcements/${announcement.id}`, `rules/${rule.id}`]) {

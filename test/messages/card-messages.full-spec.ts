@@ -112,15 +112,17 @@ describe('a card link', () => {
   });
 
   it('has a From header of one line when the name of the store has line breaks and quotes', async () => {
-    const other = await service.newStore();
-    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+    const otherStore = await service.newStore();
+    const { body } = await otherStore.post<{ id: number }>(`${otherStore.store}/cards`, {
       card: { name: 'Coffee' },
     });
     const name = 'Bob "The Bean"\r\nBcc: all@victim.example\r\n\r\n<b>Hi</b>';
-    const renaming = await other.send('PATCH', other.store, { account: { store_name: name } });
+    const renaming = await otherStore.send('PATCH', otherStore.store, {
+      account: { store_name: name },
+    });
     expect(renaming.status).toBe(200);
     const email = newAddress();
-    await enrolCustomer({ email }, other, body.id);
+    await enrolCustomer({ email }, otherStore, body.id);
     await follow().waitUntilSettled();
     const [mail] = findMails(email);
     expect(mail?.from).toBe('"Bob \\"The Bean\\" Bcc: <b>Hi</b>" <inkpad@shop.example>');
@@ -346,15 +348,15 @@ describe('a card link', () => {
   });
 
   it('by SMS is held once the store has reached its daily limit', async () => {
-    const other = await service.newStore({ locale: 'en-DE' });
-    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+    const otherStore = await service.newStore({ locale: 'en-DE' });
+    const { body } = await otherStore.post<{ id: number }>(`${otherStore.store}/cards`, {
       card: { name: 'Coffee' },
     });
     const [first, second] = [newNumber(), newNumber()];
-    await enrolCustomer({ phone: first }, other, body.id);
+    await enrolCustomer({ phone: first }, otherStore, body.id);
     const ownFollower = follow({ ...settings(), STORE_QUOTAS: 'sms_per_day=1' });
     await ownFollower.waitUntilSettled();
-    const again = await enrolCustomer({ phone: second }, other, body.id);
+    const again = await enrolCustomer({ phone: second }, otherStore, body.id);
     await ownFollower.waitUntilSettled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
     expect(await readMessages(again)).toMatchObject([
@@ -392,12 +394,12 @@ describe('a card link', () => {
 
   it('requested before a store was moved to this instance is not sent', async () => {
     const [movedAddress, otherAddress] = [newAddress(), newAddress()];
-    const other = await service.newStore();
-    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+    const otherStore = await service.newStore();
+    const { body } = await otherStore.post<{ id: number }>(`${otherStore.store}/cards`, {
       card: { name: 'Coffee' },
     });
-    const person = await enrolCustomer({ email: movedAddress }, other, body.id);
-    await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
+    const person = await enrolCustomer({ email: movedAddress }, otherStore, body.id);
+    await startMessages(service.app.get(Pool, { strict: false }), otherStore.accountId);
     await enrolCustomer({ email: otherAddress });
     await follow().waitUntilSettled();
     expect([await readMessages(person), findMails(movedAddress)]).toEqual([[], []]);

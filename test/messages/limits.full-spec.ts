@@ -300,7 +300,10 @@ it(
     const first = await announce(shop, ['email', 'sms'], contacts.length);
     const isLater = (at: string | null) => Date.parse(at ?? '') > Date.now() + 30 * 60_000;
     expect(
-      (await findWaiting(shop, first)).map((one) => [one.reason, isLater(one.due_at)]),
+      (await findWaiting(shop, first)).map((recipient) => [
+        recipient.reason,
+        isLater(recipient.due_at),
+      ]),
     ).toEqual([
       ['email_limit', true],
       ['email_limit', true],
@@ -366,9 +369,9 @@ it('a counter of a day counts no more than its limit, and takes back what did no
   expect(await counts.addUpTo(pool, subject, 2)).toBeNull();
   for (const _ of [1, 2, 3, 4]) await counts.release(pool, subject);
   expect(await counts.get(pool, subject)).toBe(0);
-  const other = ['test', 'other'];
-  const seconds = await counts.addEachUpTo(pool, [subject, other, subject, subject], 2);
+  const otherSubject = ['test', 'other'];
+  const seconds = await counts.addEachUpTo(pool, [subject, otherSubject, subject, subject], 2);
   expect(seconds).toEqual([null, null, null, expect.any(Number)]);
   expect(await counts.get(pool, subject)).toBe(2);
-  expect(await counts.get(pool, other)).toBe(1);
+  expect(await counts.get(pool, otherSubject)).toBe(1);
 });

@@ -134,7 +134,7 @@ it.each<[kind: string, threshold: number | null]>([
       ).rows[0];
     };
     try {
-      const result = await eventually(find, (one) => (one?.customers ?? 0) >= PEOPLE);
+      const result = await eventually(find, (check) => (check?.customers ?? 0) >= PEOPLE);
       expect(result).toMatchObject({ customers: PEOPLE, messages: PEOPLE, largest: MAX_OCCASIONS });
       expect(result?.checked_seq).toBe(kind === 'stamps_away' ? PEOPLE - 1 : -1);
     } finally {

@@ -192,18 +192,18 @@ describe('card links', () => {
     const number = '+33612345609';
     const stores = [];
     for (let i = 0; i < 11; i++) {
-      const other = await service.newStore({ locale: 'fr-FR' });
-      const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+      const otherStore = await service.newStore({ locale: 'fr-FR' });
+      const { body } = await otherStore.post<{ id: number }>(`${otherStore.store}/cards`, {
         card: { name: 'Coffee' },
       });
       for (const customer of [{ email: `Victim+${i}@mail.example` }, { phone: number }]) {
-        await other.post(`${other.store}/customers`, {
+        await otherStore.post(`${otherStore.store}/customers`, {
           customer: { first_name: 'Ann', ...customer },
           card_id: body.id,
           send_card_links: true,
         });
       }
-      stores.push(other.accountId);
+      stores.push(otherStore.accountId);
     }
     await follower.waitUntilSettled();
     expect(mails.received.filter(({ to }) => to.startsWith('Victim+'))).toHaveLength(10);
@@ -222,14 +222,14 @@ describe('card links', () => {
 
   it('MSG-10 A store sends as many SMS and e-mails to its customers in 24 hours as its quotas `sms_per_day` and `mails_per_day` allow, however many are on their way at once', async () => {
     await follower.stop();
-    const other = await service.newStore({ locale: 'fr-FR' });
-    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+    const otherStore = await service.newStore({ locale: 'fr-FR' });
+    const { body } = await otherStore.post<{ id: number }>(`${otherStore.store}/cards`, {
       card: { name: 'Coffee' },
     });
     const limits = { STORE_QUOTAS: 'sms_per_day=3,mails_per_day=2' };
     for (let i = 10; i < 18; i++) {
       for (const customer of [{ email: `many${i}@mail.example` }, { phone: `+336123457${i}` }]) {
-        const added = await other.post(`${other.store}/customers`, {
+        const added = await otherStore.post(`${otherStore.store}/customers`, {
           customer: { first_name: 'Ann', ...customer },
           card_id: body.id,
           send_card_links: true,
@@ -246,7 +246,7 @@ describe('card links', () => {
     const { rows } = await service.running.database.query<{ reason: string; count: number }>(
       `select reason, count(*)::int as count from ${CARD_LINKS} where account_id = $1 and state = 'held'
        group by reason order by reason`,
-      [other.accountId],
+      [otherStore.accountId],
     );
     expect(rows).toEqual([
       { reason: 'too_many_emails', count: 6 },
