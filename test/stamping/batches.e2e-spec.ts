@@ -110,16 +110,16 @@ describe('a batch', () => {
     await store.patch(`${store.store}/cards/${expired.card.id}`, {
       card: { expires_at: '2020-01-01T00:00:00Z' },
     });
-    const other = await enrol(store, { rewards: [1] });
+    const otherHolder = await enrol(store, { rewards: [1] });
     const results = await execute([
       stampOn(limited, 3),
       stampOn(limited, 2),
       stampOn(expired),
-      redeemOn(other),
-      stampOn(other, 1, { location_id: 999999 }),
-      stampOn(other, 1, { occurred_at: '2020-01-01T00:00:00Z' }),
-      redeemOn(other, { reward_id: 999999 }),
-      stampOn(other, 2, { staff_ref: 'Ben', note: 'oat milk', source: 'pos' }),
+      redeemOn(otherHolder),
+      stampOn(otherHolder, 1, { location_id: 999999 }),
+      stampOn(otherHolder, 1, { occurred_at: '2020-01-01T00:00:00Z' }),
+      redeemOn(otherHolder, { reward_id: 999999 }),
+      stampOn(otherHolder, 2, { staff_ref: 'Ben', note: 'oat milk', source: 'pos' }),
     ]);
     expect(statuses(results)).toEqual([422, 200, 422, 422, 422, 422, 404, 200]);
     expect(codes(results).slice(0, 4)).toEqual([
@@ -130,36 +130,38 @@ describe('a batch', () => {
     ]);
     expectRefused(toResponse(results[4]), 'location_id');
     expectRefused(toResponse(results[5]), 'occurred_at');
-    expect(await Promise.all([balance(limited), balance(other)])).toEqual([2, 2]);
-    const { body: entries } = await store.get<HistoryEntryJson[]>(`${other.path}/events?limit=2`);
+    expect(await Promise.all([balance(limited), balance(otherHolder)])).toEqual([2, 2]);
+    const { body: entries } = await store.get<HistoryEntryJson[]>(
+      `${otherHolder.path}/events?limit=2`,
+    );
     const details = { channel: 'pos', staff_ref: 'Ben', note: 'oat milk' };
     expect(entries[1]).toMatchObject({ type: 'stamp.earned', ...details });
   });
 
   it('BATCH-03 An operation that is not an object, or has an invalid field, has a 422 result that names the fields', async () => {
-    const one = await enrol(store, { rewards: [1] });
-    const card = one.customerCard.code;
+    const holder = await enrol(store, { rewards: [1] });
+    const card = holder.customerCard.code;
     const cases: [unknown, string[]][] = [
       [null, ['base']],
       ['stamp', ['base']],
       [[], ['base']],
       [{}, ['customer_card_id', 'operation', 'external_ref']],
-      [stampOn(one, 0), ['stamps']],
-      [stampOn(one, 101), ['stamps']],
-      [stampOn(one, 'many'), ['stamps']],
-      [stampOn(one, null), ['stamps']],
-      [stampOn(one, 1, { operation: 'adjust' }), ['operation']],
-      [stampOn(one, 1, { external_ref: null }), ['external_ref']],
-      [stampOn(one, 1, { external_ref: ' ' }), ['external_ref']],
-      [stampOn(one, 1, { external_ref: 'r'.repeat(256) }), ['external_ref']],
-      [stampOn(one, 1, { customer_card_id: null }), ['customer_card_id']],
-      [stampOn(one, 1, { code: card }), ['customer_card_id']],
-      [stampOn(one, 1, { customer_card_id: 'x' }), ['customer_card_id']],
-      [stampOn(one, 1, { note: 'n'.repeat(501), source: 'web' }), ['note', 'source']],
-      [redeemOn(one, { reward_id: null }), ['reward_id']],
-      [redeemOn(one, { reward_id: '' }), ['reward_id']],
+      [stampOn(holder, 0), ['stamps']],
+      [stampOn(holder, 101), ['stamps']],
+      [stampOn(holder, 'many'), ['stamps']],
+      [stampOn(holder, null), ['stamps']],
+      [stampOn(holder, 1, { operation: 'adjust' }), ['operation']],
+      [stampOn(holder, 1, { external_ref: null }), ['external_ref']],
+      [stampOn(holder, 1, { external_ref: ' ' }), ['external_ref']],
+      [stampOn(holder, 1, { external_ref: 'r'.repeat(256) }), ['external_ref']],
+      [stampOn(holder, 1, { customer_card_id: null }), ['customer_card_id']],
+      [stampOn(holder, 1, { code: card }), ['customer_card_id']],
+      [stampOn(holder, 1, { customer_card_id: 'x' }), ['customer_card_id']],
+      [stampOn(holder, 1, { note: 'n'.repeat(501), source: 'web' }), ['note', 'source']],
+      [redeemOn(holder, { reward_id: null }), ['reward_id']],
+      [redeemOn(holder, { reward_id: '' }), ['reward_id']],
     ];
-    const results = await execute([...cases.map(([operation]) => operation), stampOn(one)]);
+    const results = await execute([...cases.map(([operation]) => operation), stampOn(holder)]);
     for (const [i, [operation, fields]] of cases.entries()) {
       const { errors } = toFailure(results[i]);
       expect([operation, results[i]?.status, Object.keys(errors ?? {}).sort()]).toEqual([
@@ -169,20 +171,20 @@ describe('a batch', () => {
       ]);
     }
     expect(results.at(-1)?.status).toBe(200);
-    expect(await balance(one)).toBe(1);
+    expect(await balance(holder)).toBe(1);
   });
 
   it('BATCH-04 An unknown customer card, or one of another store, has a 404 result, by `customer_card_id` and by `code`', async () => {
     const stranger = await enrol(await service.newStore());
-    const one = await enrol(store);
-    const byCode = (code: string) => stampOn(one, 1, { customer_card_id: null, code });
+    const holder = await enrol(store);
+    const byCode = (code: string) => stampOn(holder, 1, { customer_card_id: null, code });
     const results = await execute([
-      stampOn(one, 1, { customer_card_id: 999999 }),
+      stampOn(holder, 1, { customer_card_id: 999999 }),
       stampOn(stranger),
       byCode('22222222'),
       byCode(stranger.customerCard.code),
       byCode("'"),
-      stampOn(one),
+      stampOn(holder),
     ]);
     expect(statuses(results)).toEqual([404, 404, 404, 404, 404, 200]);
     for (const result of results.slice(0, 5)) {
@@ -192,14 +194,14 @@ describe('a batch', () => {
   });
 
   it('BATCH-05 `operations` that is missing, not a list, empty or longer than 100 is 422 `operations`, and nothing is executed', async () => {
-    const one = await enrol(store);
-    const tooMany = Array.from({ length: 101 }, () => stampOn(one));
+    const holder = await enrol(store);
+    const tooMany = Array.from({ length: 101 }, () => stampOn(holder));
     for (const operations of [undefined, null, {}, 'all', 7, [], tooMany]) {
       expectRefused(await post(operations), 'operations');
     }
     expectRefused(await store.post(`${store.store}/batch`), 'operations');
     expectRefused(await store.post(`${store.store}/batch`, []), 'base');
-    expect(await balance(one)).toBe(0);
+    expect(await balance(holder)).toBe(0);
     const all = await execute(tooMany.slice(1));
     expect(counts(all)).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
   });
@@ -258,8 +260,8 @@ describe('a batch', () => {
     );
     expect(await Promise.all(cards.map((card) => balance(card)))).toEqual([3, 3, 3, 3]);
 
-    const [one, lockedCard] = [await enrol(store), await enrol(store)];
-    const many = [...Array.from({ length: 99 }, () => stampOn(one)), stampOn(lockedCard)];
+    const [unlockedCard, lockedCard] = [await enrol(store), await enrol(store)];
+    const many = [...Array.from({ length: 99 }, () => stampOn(unlockedCard)), stampOn(lockedCard)];
     const holder = new pg.Client({ connectionString: service.running.database.url });
     await holder.connect();
     await holder.query('begin');
@@ -273,7 +275,7 @@ describe('a batch', () => {
     cut.on('error', () => undefined);
     cut.end(JSON.stringify({ operations: many }));
     await eventually(
-      () => balance(one),
+      () => balance(unlockedCard),
       (count) => count > 0,
     );
     cut.destroy();
@@ -288,13 +290,13 @@ describe('a batch', () => {
     const together = await Promise.all([executeAll(), executeAll()]);
     const expected = [...Array.from({ length: 99 }, (_, i) => i + 1), 1];
     for (const results of together) expect(counts(results)).toEqual(expected);
-    expect([await balance(one), await balance(lockedCard)]).toEqual([99, 1]);
+    expect([await balance(unlockedCard), await balance(lockedCard)]).toEqual([99, 1]);
   });
 
   it('BATCH-09 A batch counts towards the limits as one request for every ten operations, rounded up', async () => {
     const own = await service.newStore();
-    const one = await enrol(own);
-    const list = (count: number) => Array.from({ length: count }, () => stampOn(one));
+    const holder = await enrol(own);
+    const list = (count: number) => Array.from({ length: count }, () => stampOn(holder));
     const readLeft = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-remaining'));
     let left = readLeft(await own.get(own.store));
     const count = async (response: Promise<ApiResponse>) => {
@@ -325,8 +327,8 @@ describe('a batch', () => {
 
   it('BATCH-19 A batch that exceeds what is left of a limit is 429, executes nothing and counts as one request', async () => {
     const own = await few.newStore();
-    const one = await enrol(own);
-    const operations = Array.from({ length: 100 }, () => stampOn(one, 1, { colour: 'red' }));
+    const holder = await enrol(own);
+    const operations = Array.from({ length: 100 }, () => stampOn(holder, 1, { colour: 'red' }));
     const token = await few.running.execute(new CreateToken(cli, own.email, 'till'));
     const till = own.as(token.token);
     const key = { 'idempotency-key': 'too-much' };
@@ -337,22 +339,22 @@ describe('a batch', () => {
     expect(refused.headers.get('x-unknown-parameters')).toMatch(/^operations\.0\.colour, /);
     expect(refused.headers.get('ratelimit-policy')).toBe('10;w=60');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(await balance(one, own)).toBe(1);
+    expect(await balance(holder, own)).toBe(1);
     // What is left can still be used, with the key too: nothing was stored under it.
     const { status, headers } = await post(operations.slice(0, 80), till, key);
     expect([status, headers.get('ratelimit-remaining')]).toEqual([200, '0']);
-    expect(await balance(one, own)).toBe(80);
+    expect(await balance(holder, own)).toBe(80);
   });
 
   it('BATCH-20 A limit below what a batch counts allows one in a window of its own', async () => {
     const own = await few.newStore();
-    const one = await enrol(own);
+    const holder = await enrol(own);
     const { tokenId, token } = await few.running.execute(
       new CreateToken(cli, own.email, 'slow till'),
     );
     await few.running.execute(new LimitToken(cli, tokenId, 5));
     const till = own.as(token);
-    const operations = Array.from({ length: 100 }, () => stampOn(one));
+    const operations = Array.from({ length: 100 }, () => stampOn(holder));
     const { status, headers } = await post(operations, till);
     expect([status, headers.get('ratelimit-remaining')]).toEqual([200, '0']);
     expectFailure(await post(operations, till), 429, 'rate_limited');
@@ -360,12 +362,12 @@ describe('a batch', () => {
 
   it('BATCH-21 The limit of the store counts a batch in the same way, across tokens', async () => {
     const own = await few.newStore();
-    const one = await enrol(own);
+    const holder = await enrol(own);
     const send = async (operations: object[]) => {
       const { token } = await few.running.execute(new CreateToken(cli, own.email, nextReceipt()));
       return post(operations, own.as(token));
     };
-    const many = Array.from({ length: 100 }, () => stampOn(one));
+    const many = Array.from({ length: 100 }, () => stampOn(holder));
     const responses = [];
     for (let i = 0; i < 6; i++) responses.push(await send(many));
     const policies = responses.map(({ status, headers }) => [
@@ -378,28 +380,28 @@ describe('a batch', () => {
 
   it('BATCH-10 A batch sends the same webhooks as single requests, and its entries in the history have its request id', async () => {
     const own = await service.newStore();
-    const one = await enrol(own, { rewards: [2] });
+    const holder = await enrol(own, { rewards: [2] });
     const receiver = await sent.subscribe(own);
     const request_id = 'batch-of-the-evening';
-    await post([stampOn(one, 2), redeemOn(one)], own, { 'x-request-id': request_id });
-    const types = (await sentSoFar(own, one.path, receiver)).map(({ type }) => type);
+    await post([stampOn(holder, 2), redeemOn(holder)], own, { 'x-request-id': request_id });
+    const types = (await sentSoFar(own, holder.path, receiver)).map(({ type }) => type);
     expect(types).toEqual(['stamp.earned', 'reward.unlocked', 'reward.redeemed']);
-    const { body } = await own.get<HistoryEntryJson[]>(`${one.path}/events?limit=4`);
+    const { body } = await own.get<HistoryEntryJson[]>(`${holder.path}/events?limit=4`);
     expect(body.slice(1).map((entry) => [entry.type, entry.request_id, entry.actor.type])).toEqual(
       types.toReversed().map((type) => [type, request_id, 'token']),
     );
   });
 
   it('BATCH-11 With `dry_run=true` in the query a batch stores nothing, and the response has the header `X-Dry-Run: true`', async () => {
-    const one = await enrol(store, { rewards: [2] });
-    const operations = [stampOn(one, 2), redeemOn(one), stampOn(one, 2)];
+    const holder = await enrol(store, { rewards: [2] });
+    const operations = [stampOn(holder, 2), redeemOn(holder), stampOn(holder, 2)];
     const dry = await store.post<BatchResultsJson>(`${store.store}/batch?dry_run=true`, {
       operations,
     });
     expect([dry.status, dry.headers.get('x-dry-run')]).toEqual([200, 'true']);
     expect(statuses(dry.body.results)).toEqual([200, 422, 200]);
     expect(counts(dry.body.results)).toEqual([2, undefined, 2]);
-    expect(await balance(one)).toBe(0);
+    expect(await balance(holder)).toBe(0);
     const invalid = await store.post(`${store.store}/batch?dry_run=perhaps`, { operations });
     expectRefused(invalid, 'dry_run');
     const real = await post(operations);
@@ -537,23 +539,26 @@ describe('a batch', () => {
   });
 
   it('BATCH-17 Unknown fields are named with the number of their operation, such as `operations.0.colour`', async () => {
-    const one = await enrol(store);
-    const operations = [stampOn(one, 1, { colour: 'red' }), stampOn(one)];
+    const holder = await enrol(store);
+    const operations = [stampOn(holder, 1, { colour: 'red' }), stampOn(holder)];
     const { status, headers } = await post(operations);
     expect([status, headers.get('x-unknown-parameters')]).toEqual([200, 'operations.0.colour']);
     const strict = { prefer: 'handling=strict' };
     expectRefused(await post(operations, store, strict), 'operations');
-    expect(await balance(one)).toBe(2);
+    expect(await balance(holder)).toBe(2);
   });
 
   it("BATCH-18 A date in `occurred_at` means the start of that day in the store's time zone", async () => {
     const own = await service.newStore({ timeZone: 'Pacific/Auckland' });
-    const one = await enrol(own);
-    const issuedAt = Date.parse(one.customerCard.issued_at);
+    const holder = await enrol(own);
+    const issuedAt = Date.parse(holder.customerCard.issued_at);
     const inAuckland = new Intl.DateTimeFormat('en-CA', { timeZone: 'Pacific/Auckland' });
     const today = inAuckland.format(issuedAt);
-    const single = await own.post<Failure>(`${one.path}/stamp`, { stamps: 1, occurred_at: today });
-    const results = await execute([stampOn(one, 1, { occurred_at: today })], own);
+    const single = await own.post<Failure>(`${holder.path}/stamp`, {
+      stamps: 1,
+      occurred_at: today,
+    });
+    const results = await execute([stampOn(holder, 1, { occurred_at: today })], own);
     expect(results[0]?.status).toBe(single.status);
     expect(toFailure(results[0]).errors).toEqual(single.body.errors);
     expect(single.body.errors).toHaveProperty('occurred_at');

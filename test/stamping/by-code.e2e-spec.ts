@@ -166,9 +166,9 @@ describe('a customer card by its code', () => {
       expect(redeemedAgain.body).toEqual(redeemed.body);
       expect(redeemedAgain.headers.get('idempotent-replayed')).toBe('true');
     }
-    const other = await card();
+    const otherHolder = await card();
     expectRefused(
-      await store.stamp(other.byCode, { stamps: 2, external_ref: 'code-1' }),
+      await store.stamp(otherHolder.byCode, { stamps: 2, external_ref: 'code-1' }),
       'external_ref',
       'taken',
     );
@@ -316,7 +316,8 @@ describe('a customer card by its code', () => {
     await insertCopies(1, 'now()');
     const both = await Promise.all([confirm(at(code)), confirm(at(another))]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
-    for (const one of both) if (one.status === 422) expectRefused(one, 'base', 'limit_reached');
+    for (const response of both)
+      if (response.status === 422) expectRefused(response, 'base', 'limit_reached');
   });
 
   it('CODE-14 Once confirmed, the page and the links of a second card lead to the card of the customer', async () => {

@@ -277,12 +277,12 @@ describe('reversing', () => {
 
   it('FIX-19 An event of another card or store, an id without an event, and an invalid event id are 404, even when `reason` is missing too', async () => {
     const { path } = await enrol(store);
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     await store.stamp(path, 5);
-    await store.stamp(other.path, 5);
+    await store.stamp(otherHolder.path, 5);
     const knownEventId = await eventId(path);
     const ids = [
-      await eventId(other.path),
+      await eventId(otherHolder.path),
       toPublicEventId(createId()),
       knownEventId.toLowerCase(),
       knownEventId.slice(0, -1),
@@ -298,19 +298,21 @@ describe('reversing', () => {
     const foreign = await service.newStore();
     const elsewhere = await enrol(foreign);
     expectFailure(await reverse(elsewhere.path, knownEventId, foreign), 404, 'not_found');
-    expect([await store.readBalance(path), await store.readBalance(other.path)]).toEqual([5, 5]);
+    expect([await store.readBalance(path), await store.readBalance(otherHolder.path)]).toEqual([
+      5, 5,
+    ]);
   });
 
   it('FIX-20 An unknown customer card is 404, in `adjust` and `reverse`', async () => {
     const { path } = await enrol(store);
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     const foreign = await enrol(await service.newStore());
     await store.stamp(path, 5);
     const stamping = await eventId(path);
-    const list = (one: string) => one.slice(0, one.lastIndexOf('/'));
+    const list = (path: string) => path.slice(0, path.lastIndexOf('/'));
     const ids = [path.split('/').at(-1), foreign.customerCard.id, 999_999_999, 'x'];
     for (const id of ids) {
-      const wrong = `${list(other.path)}/${id}`;
+      const wrong = `${list(otherHolder.path)}/${id}`;
       expectFailure(await adjust(wrong, 1), 404, 'not_found');
       expectFailure(await store.post(`${wrong}/adjust`, {}), 404, 'not_found');
       expectFailure(await reverse(wrong, stamping), 404, 'not_found');
@@ -367,10 +369,10 @@ describe('reversing', () => {
   });
 
   it('FIX-25 Stamps that merging or unmerging customers has moved cannot be reversed: 422 `base`', async () => {
-    const one = await enrol(store);
-    const { customer: two, path: other } = await enrol(store, { on: one.card });
-    await store.stamp(one.path, 2);
-    await store.stamp(other, 3);
+    const holder = await enrol(store);
+    const { customer: two, path: otherPath } = await enrol(store, { on: holder.card });
+    await store.stamp(holder.path, 2);
+    await store.stamp(otherPath, 3);
     const expectFinal = async (path: string, ...types: string[]) => {
       for (const type of types) {
         const response = await reverse(path, await eventId(path, type));
@@ -381,18 +383,20 @@ describe('reversing', () => {
       }
     };
     const change = (action: string) =>
-      store.post(`${store.store}/customers/${one.customer.id}/${action}`, {
+      store.post(`${store.store}/customers/${holder.customer.id}/${action}`, {
         from_customer_id: two.id,
       });
     expect((await change('merge')).status).toBe(200);
-    await expectFinal(one.path, 'StampsEarned');
-    expect(await store.readBalance(one.path)).toBe(5);
-    expectRefused(await reverse(other, await eventId(other)), 'base', 'customer_merged');
+    await expectFinal(holder.path, 'StampsEarned');
+    expect(await store.readBalance(holder.path)).toBe(5);
+    expectRefused(await reverse(otherPath, await eventId(otherPath)), 'base', 'customer_merged');
     expect((await change('unmerge')).status).toBe(200);
-    await expectFinal(one.path, 'StampsEarned', 'StampsRemoved');
-    await expectFinal(other, 'StampsEarned', 'StampsRemoved');
-    expect([await store.readBalance(one.path), await store.readBalance(other)]).toEqual([2, 3]);
-    const [stamping] = await eventIds(other, 'StampsEarned');
-    expect((await reverse(other, stamping)).body.stamps_count).toBe(0);
+    await expectFinal(holder.path, 'StampsEarned', 'StampsRemoved');
+    await expectFinal(otherPath, 'StampsEarned', 'StampsRemoved');
+    expect([await store.readBalance(holder.path), await store.readBalance(otherPath)]).toEqual([
+      2, 3,
+    ]);
+    const [stamping] = await eventIds(otherPath, 'StampsEarned');
+    expect((await reverse(otherPath, stamping)).body.stamps_count).toBe(0);
   });
 });

@@ -6,18 +6,18 @@ import { Client, startService, type LocalService } from '../support/services/ser
 /** A process remembers the receipt numbers that it has seen; another one has to find them. */
 
 let service: LocalService;
-let other: LocalService;
+let otherService: LocalService;
 let store: Client;
 let storeAtOther: Client;
 
 beforeAll(async () => {
   service = await startService();
-  other = await startService(service.environment, service.database);
+  otherService = await startService(service.environment, service.database);
   store = await service.newStore();
-  storeAtOther = new Client(other.baseUrl, store.accountId, store.token);
+  storeAtOther = new Client(otherService.baseUrl, store.accountId, store.token);
 });
 afterAll(async () => {
-  await other.app.close();
+  await otherService.app.close();
   await service.stop();
 });
 

@@ -117,13 +117,15 @@ describe('the receipt number of an adjustment', () => {
 
   it('RECEIPT-05 The receipt number of an adjustment with other `stamps` or another card is 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store, { card: { initial_stamps: 5 } });
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     const external_ref = newReceipt();
     await adjust(path, { stamps: 2, external_ref });
     for (const stamps of [1, -2]) expectTaken(await adjust(path, { stamps, external_ref }));
-    expectTaken(await adjust(other.path, { stamps: 2, external_ref }));
+    expectTaken(await adjust(otherHolder.path, { stamps: 2, external_ref }));
     expectRefused(await adjust(path, { external_ref: 'x'.repeat(256) }), 'external_ref');
-    expect([await store.readBalance(path), await store.readBalance(other.path)]).toEqual([7, 0]);
+    expect([await store.readBalance(path), await store.readBalance(otherHolder.path)]).toEqual([
+      7, 0,
+    ]);
   });
 
   it('RECEIPT-06 The receipt number of an adjustment is independent of stampings and redemptions, and used up only by one that succeeds', async () => {
@@ -212,12 +214,12 @@ describe('filters', () => {
 
   it('RECEIPT-10 The filter `external_ref` can be combined with the others; of a number that nothing has the list is empty, and one longer than 255 is 422 `external_ref`', async () => {
     const { path, external_ref, ids, customer } = await used();
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     const { store: root } = store;
     const history = (more: string) => at(`${root}/history`, external_ref, more);
     expect(await listIds(history('&type=reward.redeemed'))).toEqual([ids[1]]);
-    expect(await listIds(history(`&customer_id=${other.customer.id}`))).toEqual([]);
-    expect(await listIds(at(`${other.path}/events`, external_ref))).toEqual([]);
+    expect(await listIds(history(`&customer_id=${otherHolder.customer.id}`))).toEqual([]);
+    expect(await listIds(at(`${otherHolder.path}/events`, external_ref))).toEqual([]);
     const redemptions = at(`${root}/redemptions`, external_ref, `&customer_id=${customer.id}`);
     expect(await listIds(redemptions)).toHaveLength(1);
     const first = await store.get<HistoryEntryJson[]>(history('&limit=2'));
@@ -250,9 +252,9 @@ describe('filters', () => {
     const first = await store.stamp(path, { external_ref: hidden });
     expect((await store.stamp(path, { external_ref })).body).toEqual(first.body);
     const ids = [first.body.event_id];
-    for (const one of [hidden, external_ref]) {
-      expect(await listIds(at(`${store.store}/history`, one))).toEqual(ids);
-      expect(await listIds(at(`${path}/events`, one))).toEqual(ids);
+    for (const receiptNumber of [hidden, external_ref]) {
+      expect(await listIds(at(`${store.store}/history`, receiptNumber))).toEqual(ids);
+      expect(await listIds(at(`${path}/events`, receiptNumber))).toEqual(ids);
     }
     expect(await listOnceSent(at(`${store.store}/events`, hidden), ids.length)).toEqual(ids);
   });
@@ -261,19 +263,19 @@ describe('filters', () => {
 describe('a receipt number after a reversal', () => {
   it('RECEIPT-12 After a reversal its receipt number may be used again on another customer card', async () => {
     const { path, rewards, card } = await enrol(store, { rewards: [3] });
-    const other = await enrol(store, { card: { initial_stamps: 3 } });
+    const otherHolder = await enrol(store, { card: { initial_stamps: 3 } });
     const external_ref = newReceipt();
     const stamped = await store.stamp(path, { stamps: 5, external_ref });
     const adjusted = await adjust(path, { stamps: 2, external_ref });
     const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
     const { body: own } = await store.post<{ id: number }>(`${store.store}/rewards`, {
-      reward: { card_id: other.card.id, name: 'Cake', stamps_required: 3 },
+      reward: { card_id: otherHolder.card.id, name: 'Cake', stamps_required: 3 },
     });
-    expect(card.id).not.toBe(other.card.id);
+    expect(card.id).not.toBe(otherHolder.card.id);
     const again = () => [
-      () => store.stamp(other.path, { stamps: 5, external_ref }),
-      () => adjust(other.path, { stamps: 2, external_ref }),
-      () => store.post(`${other.path}/redeem`, { reward_id: own.id, external_ref }),
+      () => store.stamp(otherHolder.path, { stamps: 5, external_ref }),
+      () => adjust(otherHolder.path, { stamps: 2, external_ref }),
+      () => store.post(`${otherHolder.path}/redeem`, { reward_id: own.id, external_ref }),
     ];
     for (const repeat of again()) expectRefused(await repeat(), 'external_ref', 'taken');
     for (const { body } of [redeemed, adjusted, stamped]) {
@@ -286,7 +288,9 @@ describe('a receipt number after a reversal', () => {
       expect([second.status, second.body]).toEqual([200, first.body]);
       expect(second.headers.get('idempotent-replayed')).toBe('true');
     }
-    expect([await store.readBalance(path), await store.readBalance(other.path)]).toEqual([0, 7]);
+    expect([await store.readBalance(path), await store.readBalance(otherHolder.path)]).toEqual([
+      0, 7,
+    ]);
   });
 
   it('RECEIPT-13 After a reversal a repetition on the same card still returns the first result', async () => {
@@ -317,11 +321,15 @@ describe('a receipt number after a reversal', () => {
     const { event_id } = (await store.stamp(path, body)).body;
     await reverse(path, event_id);
     const others = await Promise.all(Array.from({ length: 8 }, () => enrol(store)));
-    const responses = await Promise.all(others.map((other) => store.stamp(other.path, body)));
+    const responses = await Promise.all(
+      others.map((otherHolder) => store.stamp(otherHolder.path, body)),
+    );
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1);
     for (const response of responses) if (response.status !== 200) expectTaken(response);
-    const balances = await Promise.all(others.map((other) => store.readBalance(other.path)));
-    expect(balances.reduce((sum, one) => sum + one, 0)).toBe(2);
+    const balances = await Promise.all(
+      others.map((otherHolder) => store.readBalance(otherHolder.path)),
+    );
+    expect(balances.reduce((sum, balance) => sum + balance, 0)).toBe(2);
   });
 
   it('RECEIPT-15 A receipt number is used at most ten times, each after a reversal; then it is 422 `external_ref`, code `taken`', async () => {
@@ -526,12 +534,12 @@ describe('reversing a receipt', () => {
   });
 
   it('RECEIPT-27 A receipt on a card that was merged into another one is 422 `base`, code `customer_merged`, and one of an erased customer `customer_erased`', async () => {
-    const one = await enrol(store);
-    const { customer: two, path: other } = await enrol(store, { on: one.card });
+    const holder = await enrol(store);
+    const { customer: two, path: otherPath } = await enrol(store, { on: holder.card });
     const external_ref = newReceipt();
-    await store.stamp(other, { stamps: 2, external_ref });
+    await store.stamp(otherPath, { stamps: 2, external_ref });
     const change = (action: string) =>
-      store.post(`${store.store}/customers/${one.customer.id}/${action}`, {
+      store.post(`${store.store}/customers/${holder.customer.id}/${action}`, {
         from_customer_id: two.id,
       });
     expect((await change('merge')).status).toBe(200);
@@ -541,10 +549,10 @@ describe('reversing a receipt', () => {
     expect((await change('unmerge')).status).toBe(200);
     expect((await reverseReceipt(external_ref)).body.customer_card.stamps_count).toBe(0);
     const later = newReceipt();
-    await store.stamp(one.path, { external_ref: later });
-    await store.post(`${store.store}/customers/${one.customer.id}/erase`);
+    await store.stamp(holder.path, { external_ref: later });
+    await store.post(`${store.store}/customers/${holder.customer.id}/erase`);
     expectRefused(await reverseReceipt(later), 'base', 'customer_erased');
-    expect(await store.readBalance(one.path)).toBe(1);
+    expect(await store.readBalance(holder.path)).toBe(1);
   });
 
   it('RECEIPT-28 Reversing a receipt accepts an `Idempotency-Key`', async () => {

@@ -117,11 +117,14 @@ describe('stamping', () => {
 
   it('STAMP-12 An unknown `location_id`, or one of another store, is 422 `location_id`', async () => {
     const { path } = await enrol(store);
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const location = { name: 'Main street', address: 'Main Street 1' };
-    const { status, body } = await other.post<{ id: number }>(`${other.store}/locations`, {
-      location,
-    });
+    const { status, body } = await otherStore.post<{ id: number }>(
+      `${otherStore.store}/locations`,
+      {
+        location,
+      },
+    );
     expect(status).toBe(201);
     for (const location_id of [999_999_999, body.id, 0, 'x']) {
       expectRefused(await store.stamp(path, { location_id }), 'location_id');
@@ -176,11 +179,11 @@ describe('stamping with a receipt number', () => {
     }
     const refused = await store.stamp(path, { stamps: 3, external_ref: body.external_ref });
     expect(refused.headers.get('idempotent-replayed')).toBeNull();
-    const other = await store.stamp(path, {
+    const otherResponse = await store.stamp(path, {
       stamps: 2,
       external_ref: `${body.external_ref} other`,
     });
-    expect(other.headers.get('idempotent-replayed')).toBeNull();
+    expect(otherResponse.headers.get('idempotent-replayed')).toBeNull();
   });
 
   it('STAMP-17 A used `external_ref` with another count is 422 `external_ref`, code `taken`', async () => {
@@ -232,11 +235,11 @@ describe('stamping with a receipt number', () => {
   });
 
   it('STAMP-22 An `external_ref` is independent in each store', async () => {
-    const other = await service.newStore();
-    const [here, there] = [await enrol(store), await enrol(other)];
+    const otherStore = await service.newStore();
+    const [here, there] = [await enrol(store), await enrol(otherStore)];
     const external_ref = `stores ${here.path}`;
     await store.stamp(here.path, { external_ref });
-    const { body } = await other.stamp(there.path, { stamps: 3, external_ref });
+    const { body } = await otherStore.stamp(there.path, { stamps: 3, external_ref });
     expect(body.stamps_count).toBe(3);
   });
 
@@ -341,9 +344,9 @@ describe('limits of a card', () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 3600 } });
     await store.stamp(path, {});
     expectLimited(await store.stamp(path, {}));
-    const { path: other } = await enrol(store, { card: { min_seconds_between_stamps: 60 } });
-    await store.stamp(other, {});
-    expect((await store.stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
+    const { path: otherPath } = await enrol(store, { card: { min_seconds_between_stamps: 60 } });
+    await store.stamp(otherPath, {});
+    expect((await store.stamp(otherPath, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
   });
 
   it('STAMP-32 The stamping limits use `occurred_at` if it is given', async () => {

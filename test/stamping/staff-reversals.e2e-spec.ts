@@ -183,8 +183,8 @@ describe('reversals by staff', () => {
 
   it('ROLE-17 Reversing what somebody else did is 403 to staff at once, also when a manager or another member of staff did it', async () => {
     const card = await enrol(store);
-    for (const other of [colleague, manager, { client: store }]) {
-      const { id } = await stamp(card, other);
+    for (const otherMember of [colleague, manager, { client: store }]) {
+      const { id } = await stamp(card, otherMember);
       expectNotTheirs(await reverse(card, id, staff));
     }
     await manager.client.post(`${card.path}/adjust`, { stamps: 2, reason: 'Forgotten' });
@@ -218,8 +218,8 @@ describe('reversals by staff', () => {
   it('ROLE-20 When staff reverse an event, a missing one is 404 and an invalid `reason` is 422, before their right is checked', async () => {
     const card = await enrol(store);
     const { id } = await stamp(card, manager);
-    const other = await enrol(store);
-    expectFailure(await reverse(other, id, staff), 404, 'not_found');
+    const otherHolder = await enrol(store);
+    expectFailure(await reverse(otherHolder, id, staff), 404, 'not_found');
     const noReason = await staff.client.post(`${card.path}/events/${id}/reverse`, {});
     expectRefused(noReason, 'reason');
     expectNotTheirs(await reverse(card, id, staff));
