@@ -222,7 +222,7 @@ describe('a stream for which an administrator has made an access list', () => {
     async (denied, acl, words) => {
       const store = await service.newStore();
       const { path, customerCard } = await enrol(store);
-      const other = await enrol(store);
+      const otherHolder = await enrol(store);
       const name = `inkpad_customer_card-${customerCard.id}`;
       const admin = EventStoreDBClient.connectionString(createUrl('admin', PASSWORDS.admin));
       await admin.setStreamMetadata(name, { acl: acl as never });
@@ -231,7 +231,7 @@ describe('a stream for which an administrator has made an access list', () => {
           ? await store.get<ErrorJson>(`${path}/explain`)
           : await store.post<ErrorJson>(`${path}/stamp`, { stamps: 1 });
       expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
-      expect((await store.stamp(other.path)).status).toBe(200);
+      expect((await store.stamp(otherHolder.path)).status).toBe(200);
       const environment = createTestEnvironment(service.database.url, service.environment);
       const verify = startProgram('dist/apps/cli/verify.js', environment);
       await verify.exitCode;

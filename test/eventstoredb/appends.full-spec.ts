@@ -58,15 +58,15 @@ describe('a connection to EventStoreDB', () => {
   it('that is given up fails its own appends at once, and those of no other', async () => {
     const proxy = await DatabaseProxy.to(server.connectionString);
     const silent = new EventStoreDbConnection(proxy.url);
-    const other = new EventStoreDbConnection(server.connectionString);
-    await Promise.all([append(silent), append(other)]);
+    const otherConnection = new EventStoreDbConnection(server.connectionString);
+    await Promise.all([append(silent), append(otherConnection)]);
     proxy.muteOpen();
     // More than the connection takes, so that not even its end gets through.
     const data = { text: 'x'.repeat(20_000) };
     const lost = Array.from({ length: 250 }, () => append(silent, data));
     const before = server.appended;
     const release = server.fault.holdResponses('append');
-    const stored = Array.from({ length: CALLERS }, () => append(other));
+    const stored = Array.from({ length: CALLERS }, () => append(otherConnection));
     await eventually(
       () => server.appended - before,
       (appended) => appended === CALLERS,
@@ -77,8 +77,8 @@ describe('a connection to EventStoreDB', () => {
     proxy.unmute();
     release();
     await Promise.all(stored);
-    expect(other.orphanCount).toBe(0);
-    await Promise.all([silent.dispose(), other.dispose()]);
+    expect(otherConnection.orphanCount).toBe(0);
+    await Promise.all([silent.dispose(), otherConnection.dispose()]);
     await proxy.close();
   });
 

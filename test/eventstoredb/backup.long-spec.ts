@@ -208,7 +208,9 @@ async function expectHistoryOfOriginal(restored: NodeJS.ProcessEnv): Promise<voi
   expect(events).toEqual(all.slice(0, events.length));
   for (const [path, count] of acknowledged) {
     const stream = `customer_card-${path.split('/').at(-1)}`;
-    const stamps = events.filter((one) => one.stream === stream && one.type === 'StampsEarned');
+    const stamps = events.filter(
+      (event) => event.stream === stream && event.type === 'StampsEarned',
+    );
     expect(stamps.length).toBeGreaterThanOrEqual(count);
   }
 }

@@ -68,13 +68,13 @@ it(
     await subscribe(store, receiver);
     const damaged = await enrolAndStamp();
     await append(damaged.name, jsonEvent(SOLD));
-    const other = await enrolAndStamp();
+    const otherHolder = await enrolAndStamp();
     await webhooks.startDispatcher();
     const getIds = () =>
       receiver.events.map(({ body }) => (body['data'] as { customer_id: number }).customer_id);
     await eventually(getIds, (ids) => ids.length === 6);
     expect(getIds().toSorted()).toEqual(
-      [damaged, other].flatMap(({ customer: { id } }) => [id, id, id]).toSorted(),
+      [damaged, otherHolder].flatMap(({ customer: { id } }) => [id, id, id]).toSorted(),
     );
   },
   SLOW,
@@ -87,14 +87,14 @@ it(
     await subscribe(store, receiver);
     const trimmed = await enrolAndStamp();
     const deleted = await enrolAndStamp();
-    const other = await enrolAndStamp();
+    const otherHolder = await enrolAndStamp();
     const dispatcher = await webhooks.startDispatcher();
     await eventually(
       () => receiver.events.length,
       (count) => count === 9,
     );
     await dispatcher.kill('SIGTERM');
-    const all = [trimmed, deleted, other];
+    const all = [trimmed, deleted, otherHolder];
     for (let i = 0; i < 2; i++) for (const { path } of all) await store.stamp(path);
     await client.setStreamMetadata(trimmed.name, { maxCount: 1 });
     await client.tombstoneStream(deleted.name);
@@ -106,7 +106,7 @@ it(
     const balances = receiver.events
       .slice(9)
       .map(({ body }) => body['data'] as { customer_id: number; stamps_count: number })
-      .filter(({ customer_id }) => customer_id === other.customer.id)
+      .filter(({ customer_id }) => customer_id === otherHolder.customer.id)
       .map(({ stamps_count }) => stamps_count);
     expect(balances).toEqual([4, 5]);
     await client.setStreamMetadata(trimmed.name, {});
@@ -119,7 +119,7 @@ it(
   async () => {
     const receiver = await webhooks.receive();
     await subscribe(store, receiver, { event: 'customer.updated' });
-    const [{ customer: survivor }, { customer: gone }, { customer: other }] = [
+    const [{ customer: survivor }, { customer: gone }, { customer: otherCustomer }] = [
       await enrol(store),
       await enrol(store),
       await enrol(store),
@@ -134,7 +134,7 @@ it(
     await store.post(`${getPath(gone)}/erase`);
     expect(await service.app.get(PersonalKeys).findRenewed([survivor.id])).toEqual([survivor.id]);
     await client.tombstoneStream(`inkpad_customer-${survivor.id}`);
-    await rename(other, 'Cleo');
+    await rename(otherCustomer, 'Cleo');
     await webhooks.startDispatcher();
     await eventually(
       () => receiver.events.map(({ body }) => (body['data'] as { first_name?: string }).first_name),
@@ -174,7 +174,7 @@ it(
     const { code, output } = await run('verify');
     expect(code).toBe(1);
     for (const [name, type] of streams) {
-      const line = output.split('\n').find((one) => one.startsWith(`${name}: event `));
+      const line = output.split('\n').find((candidate) => candidate.startsWith(`${name}: event `));
       expect(line).toMatch(/: event \d+ \(\S+, \d{4}-\d\d-\d\dT[\d:.]+Z\) .*move the history/);
       expect(line).toContain(`(${type}, `);
     }

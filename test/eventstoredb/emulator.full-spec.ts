@@ -200,11 +200,11 @@ describe('the EventStoreDB emulator, appends', () => {
 
   it('appends the same id again when the expected revision is the current one', async () => {
     const stream = newStream();
-    const one = event();
-    await append(stream, one, 'no_stream');
-    await append(stream, one, 0n);
+    const newEvent = event();
+    await append(stream, newEvent, 'no_stream');
+    await append(stream, newEvent, 0n);
 
-    expect(await readIds(client, stream)).toEqual([one.id, one.id]);
+    expect(await readIds(client, stream)).toEqual([newEvent.id, newEvent.id]);
   });
 
   it('recognizes only recent ids when the expected revision is any or stream_exists', async () => {
@@ -337,26 +337,30 @@ describe('the EventStoreDB emulator, appends', () => {
     ['timeout', 'deadline-exceeded'],
   ] as const)('fails appends before it writes them: %s', async (how, type) => {
     const stream = newStream();
-    const one = event();
+    const newEvent = event();
     const before = server.appended;
     server.fault.failAppends(2, how);
 
-    await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type });
-    await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type });
+    await expect(append(stream, newEvent, 'no_stream')).rejects.toMatchObject({ type });
+    await expect(append(stream, newEvent, 'no_stream')).rejects.toMatchObject({ type });
     expect(server.appended).toBe(before);
-    await append(stream, one, 'no_stream');
-    expect(await readIds(client, stream)).toEqual([one.id]);
+    await append(stream, newEvent, 'no_stream');
+    expect(await readIds(client, stream)).toEqual([newEvent.id]);
   });
 
   it('recognizes retries after it has written an append and dropped the connection', async () => {
     const stream = newStream();
-    const one = event();
+    const newEvent = event();
     server.fault.loseResponses(2, 'drop');
 
-    await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
-    await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
-    expect(await append(stream, one, 'no_stream')).toMatchObject({ nextExpectedRevision: 0n });
-    expect(await readIds(client, stream)).toEqual([one.id]);
+    await expect(append(stream, newEvent, 'no_stream')).rejects.toMatchObject({
+      type: 'unavailable',
+    });
+    await expect(append(stream, newEvent, 'no_stream')).rejects.toMatchObject({
+      type: 'unavailable',
+    });
+    expect(await append(stream, newEvent, 'no_stream')).toMatchObject({ nextExpectedRevision: 0n });
+    expect(await readIds(client, stream)).toEqual([newEvent.id]);
   });
 
   it('writes an append and never responds when told to', async () => {
@@ -380,19 +384,19 @@ describe('the EventStoreDB emulator, appends', () => {
   });
 
   it('redirects the client to another leader', async () => {
-    const other = await openStore();
+    const otherStore = await openStore();
     const follower = EventStoreDBClient.connectionString(server.connectionString);
     const stream = newStream();
-    server.fault.notLeader(1, { port: other.server.port });
+    server.fault.notLeader(1, { port: otherStore.server.port });
 
     await expect(follower.appendToStream(stream, event())).rejects.toMatchObject({
       type: 'not-leader',
-      leader: { address: '127.0.0.1', port: other.server.port },
+      leader: { address: '127.0.0.1', port: otherStore.server.port },
     });
     await follower.appendToStream(stream, event());
-    expect(other.server.appended).toBe(1);
+    expect(otherStore.server.appended).toBe(1);
     await follower.dispose();
-    await other.close();
+    await otherStore.close();
   });
 
   it('takes as long as it is told to, and writes in the order of arrival', async () => {
@@ -537,8 +541,8 @@ describe('the EventStoreDB emulator', () => {
     ['26.0.3', 'identity', 'identity'],
     ['23.10.6.0', 'identity,deflate,gzip', 'identity'],
   ])('version %s compresses for a client that accepts %s: %s', async (version, accepted, used) => {
-    const other = await startEventStoreDb({ version });
-    const session = connect(`http://127.0.0.1:${other.port}`);
+    const otherServer = await startEventStoreDb({ version });
+    const session = connect(`http://127.0.0.1:${otherServer.port}`);
     const call = session.request({
       [constants.HTTP2_HEADER_METHOD]: 'POST',
       [constants.HTTP2_HEADER_PATH]: '/event_store.client.gossip.Gossip/Read',
@@ -552,7 +556,7 @@ describe('the EventStoreDB emulator', () => {
     expect(headers['grpc-encoding']).toBe(used);
     expect(message[0]).toBe(used === 'gzip' ? 1 : 0);
     session.close();
-    await other.stop();
+    await otherServer.stop();
   });
 
   it('serves a client that discovers the nodes of a cluster', async () => {
@@ -620,18 +624,18 @@ describe('the leader of the EventStoreDB emulator', () => {
     const confirmedIds: string[] = [];
     let isStopping = false;
     const writing = (async () => {
-      for (let one = event(); !isStopping; one = event()) {
+      for (let newEvent = event(); !isStopping; newEvent = event()) {
         const expectedRevision = confirmedIds.length - 1;
         const expected = expectedRevision < 0 ? 'no_stream' : BigInt(expectedRevision);
         for (let isWritten = false; !isWritten;) {
           isWritten = await client
-            .appendToStream(stream, one, { expectedRevision: expected, deadline: 1_000 })
+            .appendToStream(stream, newEvent, { expectedRevision: expected, deadline: 1_000 })
             .then(
               () => true,
               () => false,
             );
         }
-        confirmedIds.push(one.id);
+        confirmedIds.push(newEvent.id);
       }
     })();
     await eventually(
@@ -712,11 +716,11 @@ describe('subscriptions to the EventStoreDB emulator', () => {
       client.subscribeToAll({ fromPosition: END, filter: streamNameFilter({ prefixes: ['x-'] }) }),
     );
     await waitUntilCaughtUp(recording);
-    const one = event();
-    await client.appendToStream(newStream('x'), one);
-    await waitForIds(recording, [one.id]);
+    const newEvent = event();
+    await client.appendToStream(newStream('x'), newEvent);
+    await waitForIds(recording, [newEvent.id]);
 
-    expect(listIds(recording)).toEqual([one.id]);
+    expect(listIds(recording)).toEqual([newEvent.id]);
     await recording.subscription.unsubscribe();
   });
 
@@ -1120,8 +1124,8 @@ describe('the EventStoreDB emulator in an outage', () => {
   it('refuses connections until it listens again, and then serves the same client', async () => {
     const { server, client, close } = await openStore();
     const stream = newStream();
-    const one = event();
-    await client.appendToStream(stream, one);
+    const newEvent = event();
+    await client.appendToStream(stream, newEvent);
     const recording = follow(client.subscribeToAll());
     await waitUntilCaughtUp(recording);
 
@@ -1205,9 +1209,11 @@ describe('the EventStoreDB emulator in an outage', () => {
       const first = await startEventStoreDbProcess(['--log', log]);
       const client = EventStoreDBClient.connectionString(first.connectionString);
       const stream = newStream();
-      const one = event();
+      const newEvent = event();
       await first.control('loseResponses', 1, 'silence');
-      const pendingAppend = client.appendToStream(stream, one, { expectedRevision: 'no_stream' });
+      const pendingAppend = client.appendToStream(stream, newEvent, {
+        expectedRevision: 'no_stream',
+      });
       const failure = pendingAppend.catch((error: { code?: number }) => error.code);
       await eventually(
         async () => (await first.state()).appended,
@@ -1219,11 +1225,13 @@ describe('the EventStoreDB emulator in an outage', () => {
       const second = await startEventStoreDbProcess(['--log', log, '--port', String(first.port)]);
       const retry = await eventually(
         () =>
-          client.appendToStream(stream, one, { expectedRevision: 'no_stream' }).catch(() => null),
+          client
+            .appendToStream(stream, newEvent, { expectedRevision: 'no_stream' })
+            .catch(() => null),
         (result) => result !== null,
       );
       expect(retry?.nextExpectedRevision).toBe(0n);
-      expect(await readIds(client, stream)).toEqual([one.id]);
+      expect(await readIds(client, stream)).toEqual([newEvent.id]);
       await client.dispose();
       await second.kill('SIGTERM');
     });

@@ -107,7 +107,7 @@ describe('commits that claim values at the same time', () => {
     };
     await commit('taken');
     const free = Array.from({ length: 40 }, (_, i) => `free ${i}`);
-    for (const values of [free, ['taken', 'twice', 'twice', ...free.map((one) => `so ${one}`)]]) {
+    for (const values of [free, ['taken', 'twice', 'twice', ...free.map((name) => `so ${name}`)]]) {
       const results = await Promise.allSettled(values.map(commit));
       const refused = values.filter((_, i) => results[i]?.status === 'rejected');
       expect(refused.sort()).toEqual(values === free ? [] : ['taken', 'twice']);

@@ -28,19 +28,19 @@ let server: EventStoreDb;
 let service: LocalService;
 let store: Client;
 /** The event store as another process opens it: without the service's caches. */
-let other: Awaited<ReturnType<typeof openStore>>;
+let otherStore: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
   service = await startService({ EVENT_STORE_URL: server.connectionString });
   store = await service.newStore();
-  other = await openStore(testConfig(service.database.url, service.environment));
+  otherStore = await openStore(testConfig(service.database.url, service.environment));
 }, SLOW);
 afterEach(async () => {
   server.fault.clear();
 });
 afterAll(async () => {
-  await other.close();
+  await otherStore.close();
   await service.stop();
   await server.stop();
 }, SLOW);
@@ -50,7 +50,7 @@ async function stampWithoutReadModel(customerCardId: number, stamps: number): Pr
   const stream = `customer_card-${customerCardId}`;
   const last = await getLastEvent(stream);
   const at = new Date().toISOString();
-  await other.store.commit({
+  await otherStore.store.commit({
     accountId: store.accountId,
     writes: [
       {
@@ -71,7 +71,7 @@ async function stampWithoutReadModel(customerCardId: number, stamps: number): Pr
 }
 
 async function getLastEvent(stream: string): Promise<StoredEvent> {
-  for await (const event of other.store.readStream(stream, { direction: 'backwards' })) {
+  for await (const event of otherStore.store.readStream(stream, { direction: 'backwards' })) {
     return event;
   }
   throw new Error(`${stream} is empty`);
@@ -129,7 +129,7 @@ describe('while the event store is unavailable', () => {
     'reads succeed and writes get a 503 that has written nothing, and both succeed once it is back',
     async () => {
       const { path, card } = await enrol(store);
-      const before = (await readAllEvents(other.store)).length;
+      const before = (await readAllEvents(otherStore.store)).length;
       await server.stopListening();
       for (let i = 0; i < 20; i++) {
         const response = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
@@ -151,7 +151,7 @@ describe('while the event store is unavailable', () => {
         (status) => status === 200,
       );
       expect(await store.readBalance(path)).toBe(1);
-      expect((await readAllEvents(other.store)).length).toBe(before + 1);
+      expect((await readAllEvents(otherStore.store)).length).toBe(before + 1);
       const again = await store.post(`${store.store}/customers`, { customer: person });
       expect(again.status).toBe(201);
     },
@@ -259,7 +259,7 @@ describe('an append whose process died before it updated the read model', () => 
     await stampWithoutReadModel(customerCard.id, 4);
     expect(await store.readBalance(path)).toBe(0);
     const stop = new AbortController();
-    const catchUp = new ReadModelCatchUp(other.pool, other.store);
+    const catchUp = new ReadModelCatchUp(otherStore.pool, otherStore.store);
     const running = catchUp.run(stop.signal);
     await eventually(
       () => store.readBalance(path),
@@ -276,7 +276,7 @@ describe('an intent whose process died', () => {
     async () => {
       const { customer } = await enrol(store);
       const commit = createAbandonedCommit(`reward-${900_000}`);
-      await openIntent(getPool(other.source), createIntent(randomUUID(), commit));
+      await openIntent(getPool(otherStore.source), createIntent(randomUUID(), commit));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -298,7 +298,7 @@ describe('an intent whose process died', () => {
     'is finished by another process at once, however long its lease is, when its session has ended',
     async () => {
       await service.app.get(ProcessSession, { strict: false }).start('api');
-      const pool = getPool(other.source);
+      const pool = getPool(otherStore.source);
       const link = new ProcessLink(testConfig(service.database.url), 'test');
       const dead = new ProcessSession(pool, link);
       await dead.start('api');
@@ -325,9 +325,9 @@ describe('an intent whose process died', () => {
     async () => {
       const stream = `reward-${900_001}`;
       const winner = createAbandonedCommit(stream);
-      await other.store.commit({ accountId: winner.accountId, writes: winner.writes });
+      await otherStore.store.commit({ accountId: winner.accountId, writes: winner.writes });
       await openIntent(
-        getPool(other.source),
+        getPool(otherStore.source),
         createIntent(randomUUID(), createAbandonedCommit(stream)),
       );
       await service.database.query(
@@ -359,7 +359,7 @@ describe('an append that the server refuses as too large', () => {
 
   it('leaves no intent and no claim', async () => {
     const stream = 'reward-900002';
-    await expect(other.store.commit(tooLarge(stream))).rejects.toMatchObject({
+    await expect(otherStore.store.commit(tooLarge(stream))).rejects.toMatchObject({
       type: 'maximum-append-size-exceeded',
     });
     const remaining = await service.database.query(
@@ -372,7 +372,7 @@ describe('an append that the server refuses as too large', () => {
   it('does not keep other intents from being finished', async () => {
     const poison = createIntent(randomUUID(), tooLarge('reward-900003'));
     const good = createIntent(randomUUID(), createAbandonedCommit('reward-900004'));
-    for (const intent of [poison, good]) await openIntent(getPool(other.source), intent);
+    for (const intent of [poison, good]) await openIntent(getPool(otherStore.source), intent);
     await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
     await eventually(
       async () => (await service.database.query('select id from es.intents')).rows,
@@ -392,7 +392,7 @@ describe('read models that are 100,000 events behind', () => {
     const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
     for (const id of ids) await append(id, template, 1_000);
     const stop = new AbortController();
-    const catchUp = new ReadModelCatchUp(other.pool, other.store);
+    const catchUp = new ReadModelCatchUp(otherStore.pool, otherStore.store);
     const running = catchUp.run(stop.signal);
     const response = await store.stamp(path);
     const countBehind = async () => {
@@ -417,7 +417,7 @@ describe('read models that are 100,000 events behind', () => {
   async function append(id: number, template: StoredEvent, count: number): Promise<void> {
     const customerId = template.data['customerId'] ?? 0;
     const stamps = { customerId, stamps: 1, source: 'api', personal: null };
-    await other.store.commit({
+    await otherStore.store.commit({
       accountId: store.accountId,
       writes: [
         {

@@ -82,7 +82,7 @@ const VARIANTS: [what: string, append: (stream: string) => Promise<unknown>][] =
 describe.each(VARIANTS)('a card with %s in its stream', (_what, damage) => {
   it('is read, and refuses changes with 503 and its own words, while all other cards go on', async () => {
     const damaged = await enrol(store);
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     await damage(`customer_card-${damaged.customerCard.id}`);
     const refused = await store.stamp(damaged.path);
     expect([refused.status, refused.body]).toEqual([
@@ -94,7 +94,7 @@ describe.each(VARIANTS)('a card with %s in its stream', (_what, damage) => {
       }),
     ]);
     expect((await store.get(damaged.path)).body).toMatchObject({ stamps_count: 0 });
-    expect((await store.stamp(other.path)).status).toBe(200);
+    expect((await store.stamp(otherHolder.path)).status).toBe(200);
   });
 });
 

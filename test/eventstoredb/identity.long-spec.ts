@@ -119,14 +119,14 @@ describe('an event store and its database', () => {
 
 describe('a process refuses to start', () => {
   it('with an empty event store, and with another stream prefix', async () => {
-    const other = await startEventStoreDb();
-    expect(await start(service.database, other.connectionString)).toMatch(
+    const otherServer = await startEventStoreDb();
+    expect(await start(service.database, otherServer.connectionString)).toMatch(
       /^KurrentDB \(streams inkpad_\*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
     );
     expect(await start(service.database, server.connectionString, 'typo_')).toMatch(
       /^KurrentDB \(streams typo_\*\) lacks the history of this database: .*$/,
     );
-    await other.stop();
+    await otherServer.stop();
   });
 
   it('with an empty database and an event store that has a history', async () => {
@@ -138,18 +138,18 @@ describe('a process refuses to start', () => {
   });
 
   it('with an event store that has the history of another database', async () => {
-    const other = await startService({
+    const otherService = await startService({
       EVENT_STORE_URL: server.connectionString,
       EVENT_STORE_STREAM_PREFIX: 'another_',
     });
-    await other.newStore();
-    expect(await start(other.database, server.connectionString)).toMatch(
+    await otherService.newStore();
+    expect(await start(otherService.database, server.connectionString)).toMatch(
       /^KurrentDB \(streams inkpad_\*\) holds the history of another database: .*$/,
     );
     expect(await start(service.database, server.connectionString, 'another_')).toMatch(
       /^KurrentDB \(streams another_\*\) holds the history of another database: .*$/,
     );
-    await other.stop();
+    await otherService.stop();
   });
 
   it('with a history that is linked to no database', async () => {
@@ -207,19 +207,19 @@ describe('an event store that was unavailable when a process started', () => {
       const late = { EVENT_STORE_URL: `esdb://127.0.0.1:${port}?tls=false` };
       const waiting = await openStore(testConfig(database.url, late));
       await waiting.store.onModuleInit();
-      const other = await openStore(testConfig(service.database.url, late));
-      await other.store.onModuleInit();
-      await expect(other.store.head()).rejects.toThrow(UnavailableError);
+      const otherStore = await openStore(testConfig(service.database.url, late));
+      await otherStore.store.onModuleInit();
+      await expect(otherStore.store.head()).rejects.toThrow(UnavailableError);
       const arrived = await startEventStoreDb({ port });
       await eventually(
         () => waiting.store.head().then(() => 'ours', String),
         (result) => result === 'ours',
       );
       await eventually(
-        () => other.store.head().then(String, ({ message }: Error) => message),
+        () => otherStore.store.head().then(String, ({ message }: Error) => message),
         (message) => message === 'The event store cannot be used',
       );
-      await expect(other.store.head()).rejects.toMatchObject({
+      await expect(otherStore.store.head()).rejects.toMatchObject({
         message: 'The event store cannot be used',
         cause: expect.objectContaining({
           message: expect.stringMatching(/the history of another database/),
@@ -232,11 +232,11 @@ describe('an event store that was unavailable when a process started', () => {
         expected: null,
         events: [{ ...event, id: randomUUID() }],
       };
-      await expect(other.store.commit({ accountId: 9, writes: [write] })).rejects.toThrow(
+      await expect(otherStore.store.commit({ accountId: 9, writes: [write] })).rejects.toThrow(
         UnavailableError,
       );
       expect(arrived.appended).toBe(1);
-      await other.close();
+      await otherStore.close();
       await waiting.close();
       await arrived.stop();
       await database.close();

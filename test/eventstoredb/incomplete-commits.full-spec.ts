@@ -137,12 +137,12 @@ describe.each([
       expect(intent).toMatchObject({ damage: expect.stringMatching(reason), isForToday: false });
       await tryAgain(intent);
 
-      const other = await enrol(store);
-      expect((await store.stamp(other.path)).status).toBe(200);
+      const otherHolder = await enrol(store);
+      expect((await store.stamp(otherHolder.path)).status).toBe(200);
       // It writes the read models of what is appended.
       await webhooks.startDispatcher();
       const mergeAgain = () =>
-        store.post<ErrorJson>(merge, { from_customer_id: other.customer.id });
+        store.post<ErrorJson>(merge, { from_customer_id: otherHolder.customer.id });
       expect((await mergeAgain()).body.code).toBe('history_damaged');
       const unmerge = `${store.store}/customers/${into.customer.id}/unmerge`;
       const unmerged = await store.post<ErrorJson>(unmerge, {
@@ -153,7 +153,7 @@ describe.each([
 
       const receiver = await webhooks.receive();
       await subscribe(store, receiver);
-      await store.stamp(other.path);
+      await store.stamp(otherHolder.path);
       await eventually(
         () => receiver.events.length,
         (count) => count > 0,

@@ -28,23 +28,23 @@ let server: EventStoreDb;
 let service: LocalService;
 let store: Client;
 /** The event store as another process opens it. */
-let other: Awaited<ReturnType<typeof openStore>>;
+let otherStore: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
   service = await startService({ EVENT_STORE_URL: server.connectionString });
   store = await service.newStore();
-  other = await openStore(testConfig(service.database.url, service.environment));
+  otherStore = await openStore(testConfig(service.database.url, service.environment));
 }, SLOW);
 afterAll(async () => {
-  await other.close();
+  await otherStore.close();
   await service.stop();
   await server.stop();
 }, SLOW);
 
 async function readEvents(stream: string): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for await (const event of other.store.readStream(stream)) events.push(event);
+  for await (const event of otherStore.store.readStream(stream)) events.push(event);
   return events;
 }
 
@@ -53,7 +53,7 @@ const isToCard = ({ stream }: Write) => stream.startsWith('customer_card-');
 /** Appends as a process that writes no read model. */
 async function append({ accountId }: Commit, write: Write): Promise<void> {
   const { row: _, ...events } = write;
-  await other.store.commit({ accountId, writes: [events] });
+  await otherStore.store.commit({ accountId, writes: [events] });
 }
 
 /** Stamps the cards of a commit, as another process does. */
@@ -78,7 +78,10 @@ async function stamp(commit: Commit): Promise<void> {
 async function beginCommit(commit: Commit): Promise<void> {
   const [first] = commit.writes;
   if (!first) throw new Error('a commit writes something');
-  await openIntent(other.pool, await sealIntent(other.keys, createIntent(randomUUID(), commit)));
+  await openIntent(
+    otherStore.pool,
+    await sealIntent(otherStore.keys, createIntent(randomUUID(), commit)),
+  );
   await append(commit, first);
   await stamp(commit);
 }
@@ -88,7 +91,7 @@ async function appendRest(commit: Commit): Promise<void> {
   const appended = commit.writes.slice(0, 1);
   for (const planned of commit.writes.slice(1)) {
     const write = isToCard(planned)
-      ? await other.store.callbacks?.decideFollowUp(planned, appended)
+      ? await otherStore.store.callbacks?.decideFollowUp(planned, appended)
       : planned;
     if (!write) throw new Error('nobody can decide it again');
     await append(commit, write);

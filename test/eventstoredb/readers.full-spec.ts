@@ -113,8 +113,8 @@ it('the log is read past the streams of others on the server', async () => {
     const [, , third] = events;
     expect(await reader.readAll(third?.position ?? BEGINNING, 500)).toEqual(events.slice(3));
 
-    const other = new EventStoreDbReader(connection, new OwnStreams('new_', ['thing-']));
-    expect(await other.readAll(BEGINNING, 1)).toEqual([]);
+    const otherReader = new EventStoreDbReader(connection, new OwnStreams('new_', ['thing-']));
+    expect(await otherReader.readAll(BEGINNING, 1)).toEqual([]);
     // Pages of 3, 6, 12, … 192 events, and the rest with the filter.
     expect(shared.requestCounts.logReads).toBeLessThanOrEqual(2 + 1 + 8);
   } finally {
@@ -211,8 +211,8 @@ it('a stream is read completely when another request renews the connection meanw
 
 it('a stamp with a known receipt number gets the first result while the read model lacks the merge of its card', async () => {
   const { card, customer, customerCard, path } = await enrol(store);
-  const { customer: other, path: otherPath } = await enrol(store, { on: card });
-  const into = `${store.store}/customers/${other.id}`;
+  const { customer: otherCustomer, path: otherPath } = await enrol(store, { on: card });
+  const into = `${store.store}/customers/${otherCustomer.id}`;
   const stamp = (at: string) =>
     store.post<CustomerCardDetailJson>(`${at}/stamp`, { stamps: 2, external_ref: 'R-77' });
   expect((await stamp(path)).status).toBe(200);
@@ -235,11 +235,11 @@ it.each([
   'a start on version %s logs %s, and warns unless it is supported',
   async (version, name, isWarned) => {
     const database = await createTestDatabase();
-    const other = await startEventStoreDb({ version });
+    const otherServer = await startEventStoreDb({ version });
     const api = startProgram(
       'dist/apps/api/main.js',
       createTestEnvironment(database.url, {
-        EVENT_STORE_URL: other.connectionString.replace('esdb:', 'kurrentdb:'),
+        EVENT_STORE_URL: otherServer.connectionString.replace('esdb:', 'kurrentdb:'),
         PORT: String(await findFreePort()),
         LOG_LEVEL: 'info',
       }),
@@ -248,7 +248,7 @@ it.each([
     expect(api.output()).toContain(name);
     expect(api.output().includes(`${name} is not supported`)).toBe(isWarned);
     await api.kill('SIGTERM');
-    await other.stop();
+    await otherServer.stop();
     await database.close();
   },
 );

@@ -71,7 +71,7 @@ const VARIANTS: [
 describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
   it('fails as_of and explain with a code, is stamped on, and verify says what the next scavenge destroys', async () => {
     const { path, name } = await enrolAndStamp();
-    const other = await enrolAndStamp();
+    const otherHolder = await enrolAndStamp();
     const time = new Date().toISOString();
     await administrate((client) => trim(client, name));
     // Events are older than $maxAge after a while.
@@ -81,7 +81,7 @@ describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
     );
     for (const query of [`${path}?as_of=${time}`, `${path}/explain`])
       expect(await findCode(query)).toEqual([503, 'history_damaged']);
-    for (const query of [`${other.path}?as_of=${time}`, `${other.path}/explain`])
+    for (const query of [`${otherHolder.path}?as_of=${time}`, `${otherHolder.path}/explain`])
       expect(await findCode(query)).toBe(200);
     const { code, output } = await verify();
     expect(code).toBe(1);
@@ -100,16 +100,16 @@ describe.each(VARIANTS)('a stream trimmed by %s', (_what, trim, lost) => {
 
 it('a stream that a scavenge has trimmed is named with what is missing, its card is stamped on, and the rest goes on', async () => {
   const { path, stream, name } = await enrolAndStamp();
-  const other = await enrolAndStamp();
+  const otherHolder = await enrolAndStamp();
   await administrate((client) => client.setStreamMetadata(name, { maxCount: 1 }));
   server.fault.scavenge();
   expect(await findCode(`${path}/explain`)).toEqual([503, 'history_damaged']);
   expect((await store.stamp(path)).status).toBe(200);
-  expect(await findCode(`${other.path}/explain`)).toBe(200);
+  expect(await findCode(`${otherHolder.path}/explain`)).toBe(200);
   const { code, output } = await verify();
   expect(code).toBe(1);
   expect(output).toContain(`${stream}: events 0 to 3 are missing`);
-  expect(output).not.toContain(other.stream);
+  expect(output).not.toContain(otherHolder.stream);
   expect(output).not.toMatch(/\n\s+at /);
 });
 
@@ -171,7 +171,7 @@ describe('a history that is behind a scavenge', () => {
 
 it('the pages of the history list the rest, and what they know of what is hidden', async () => {
   const { customer, name } = await enrolAndStamp();
-  const other = await enrolAndStamp();
+  const otherHolder = await enrolAndStamp();
   const dispatcher = startProgram(
     'dist/apps/dispatcher/main.js',
     createTestEnvironment(service.database.url, service.environment),
@@ -188,11 +188,11 @@ it('the pages of the history list the rest, and what they know of what is hidden
     return text.split(lost).length - 1;
   };
   const { text } = await owner.get(`${base}/history`);
-  for (const { id } of [customer, other.customer])
+  for (const { id } of [customer, otherHolder.customer])
     expect(text).toContain(`${base}/customers/${id}"`);
   expect(await countLost(`${base}/history?customer_id=${customer.id}`)).toBe(4);
   expect(await countLost(`${base}/customers/${customer.id}`)).toBe(4);
-  expect(await countLost(`${base}/customers/${other.customer.id}`)).toBe(0);
+  expect(await countLost(`${base}/customers/${otherHolder.customer.id}`)).toBe(0);
 });
 
 it('a dispatcher names at its start, and then once a day, what the next scavenge destroys and how to keep it', async () => {
