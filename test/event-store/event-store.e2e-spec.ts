@@ -60,8 +60,8 @@ describe('the PostgreSQL event store', () => {
         return store.commit({ accountId: 1, writes, claims: [claim] });
       }),
     );
-    const errors = results.flatMap((one) =>
-      one.status === 'rejected' ? [one.reason as unknown] : [],
+    const errors = results.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
     );
     expect(errors.filter((error) => !(error instanceof ClaimTakenError))).toEqual([]);
     return results.map(({ status }) => status === 'fulfilled');
@@ -417,11 +417,11 @@ describe('the PostgreSQL event store', () => {
       };
       const places = [await createStream(), await createStream(), await createStream()] as const;
       const alone = await createStream();
-      const other = new pg.Client(database.url);
-      await other.connect();
-      await other.query('begin');
+      const otherClient = new pg.Client(database.url);
+      await otherClient.connect();
+      await otherClient.query('begin');
       const streams = [places[1].stream, alone.stream];
-      await other.query(
+      await otherClient.query(
         `insert into es.events
          select pg_current_xact_id(), nextval('es.global_seq'), stream_id, 1, gen_random_uuid(), 'Other', 1, 1, '{}',
            '{}', sha256('other'), now()
@@ -438,8 +438,8 @@ describe('the PostgreSQL event store', () => {
       await eventually(countWaiting, ({ rowCount }) => rowCount === 1);
       const group = Promise.allSettled(places.map(commit));
       await eventually(countWaiting, ({ rowCount }) => rowCount === 2);
-      await other.query(end === 'commits' ? 'commit' : 'rollback');
-      await other.end();
+      await otherClient.query(end === 'commits' ? 'commit' : 'rollback');
+      await otherClient.end();
       const results = [...(await group), ...(await lone)];
       const lost = new Set(end === 'commits' ? [1, 3] : []);
       const rejected = { status: 'rejected', reason: expect.any(ConflictError) };
@@ -516,7 +516,7 @@ describe('the PostgreSQL event store', () => {
       { status: 'rejected', reason: expect.any(ConflictError) },
       { status: 'fulfilled', value: [{ revision: 0 }, { revision: 1 }] },
     ]);
-    const streams = (await Promise.all(mixed.map(list))).map((one) => one.streams);
+    const streams = (await Promise.all(mixed.map(list))).map((listing) => listing.streams);
     expect(streams).toEqual(mixed.map((commit, i) => (i === 1 ? [] : getStreams(commit))));
   });
 
@@ -524,15 +524,15 @@ describe('the PostgreSQL event store', () => {
     const client = new pg.Client(database.ownerUrl);
     await client.connect();
     const stream = newStream();
-    const other = newStream();
-    const [head] = await append(other);
+    const otherStream = newStream();
+    const [head] = await append(otherStream);
     // The lock makes the commit wait at its append; its claim comes later.
     await client.query('begin');
     await client.query('lock table es.events in share mode');
     const pendingCommit = store.commit({
       accountId: 1,
       writes: [
-        { stream: other, expected: head ?? null, events: [event('B')] },
+        { stream: otherStream, expected: head ?? null, events: [event('B')] },
         { stream, expected: null, events: [event('A')] },
       ],
       claims: [{ kind: 'late', value: Buffer.from(stream), stream }],

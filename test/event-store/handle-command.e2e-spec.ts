@@ -222,11 +222,11 @@ describe('handleCommand', () => {
   });
 
   it('fails only the command whose claim belongs to another stream', async () => {
-    const [id, other] = [++ids, ++ids];
+    const [id, otherId] = [++ids, ++ids];
     const claim = (stream: number) => [
       here.keys.createClaim(1, 'name', 'same', `counter-${stream}`),
     ];
-    await count(other, 1, { claims: claim(other) });
+    await count(otherId, 1, { claims: claim(otherId) });
     // While the first is being committed, the next four wait: they are decided in order as one group.
     const first = count(id, 1);
     const results = await Promise.allSettled([
@@ -369,21 +369,21 @@ describe('commands with an Idempotency-Key', () => {
   });
 
   it('store no response for a commit that lost its race', async () => {
-    const [id, other] = [++ids, ++ids];
+    const [id, otherId] = [++ids, ++ids];
     await count(id, 3);
-    await count(other, 3);
+    await count(otherId, 3);
     const [loser, winner] = [await claimKey(here, `lost ${id}`), await claimKey(here, `won ${id}`)];
     const { hold, reached, open } = createBarrier();
     // Both have loaded their state before the race is lost; then they are written in one transaction.
     const keyed = (stream: number, key: KeyedRequest) =>
       count(stream, -2, {}, here.pipeline, { ...context, keyed: key }, hold);
-    const results = Promise.allSettled([keyed(id, loser), keyed(other, winner)]);
+    const results = Promise.allSettled([keyed(id, loser), keyed(otherId, winner)]);
     await reached;
     await count(id, -2, {}, there.pipeline);
     open();
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     expect((await here.rows.load(counter, id))?.state.steps).toEqual([3, -2]);
-    expect((await here.rows.load(counter, other))?.state.steps).toEqual([3, -2]);
+    expect((await here.rows.load(counter, otherId))?.state.steps).toEqual([3, -2]);
     expect([loser.isStored, winner.isStored]).toEqual([false, true]);
     expect(await claimAgain(loser)).toEqual({ state: 'running' });
     expect(await claimAgain(winner)).toMatchObject({ state: 'done' });
@@ -442,12 +442,12 @@ describe('commands with an Idempotency-Key', () => {
     const again = await claimKey(here, `same ${id}`);
     const unrelated = await claimKey(here, `beside ${id}`);
     const first = count(id, 10);
-    const [before, after, other] = await Promise.allSettled(
+    const [before, after, otherOutcome] = await Promise.allSettled(
       [silent, again, unrelated].map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
     );
     await first;
     expect(before).toMatchObject({ reason: expect.any(KeyTakenOverError) });
-    expect([after?.status, other?.status]).toEqual(['fulfilled', 'fulfilled']);
+    expect([after?.status, otherOutcome?.status]).toEqual(['fulfilled', 'fulfilled']);
     expect([silent.isStored, again.isStored, unrelated.isStored]).toEqual([false, true, true]);
     expect((await here.rows.load(counter, id))?.state.steps).toEqual([1, 10, 101, 102]);
     expect(await claimAgain(again)).toMatchObject({ state: 'done' });

@@ -93,15 +93,15 @@ it('all locks go to another process when the first one stops', async () => {
 });
 
 it('all locks are held again after the connection was cut, each by one process', async () => {
-  const one = start();
-  await waitUntilLed(one);
+  const process = start();
+  await waitUntilLed(process);
   const [holder] = await listHolders();
   await database.query('select pg_terminate_backend($1)', [holder?.pid]);
   await eventually(
     listHolders,
     ([current]) => current?.pid !== holder?.pid && current?.locks === 3,
   );
-  await waitUntilLed(one);
+  await waitUntilLed(process);
 });
 
 it('locks are granted although what the link reads cannot be read', async () => {
@@ -121,10 +121,14 @@ it('a request that the server refuses is made again on the same connection, with
     await database.query('revoke execute on function pg_try_advisory_lock(bigint) from public');
     let requestCount = 0;
     link.onPoll(() => requestCount++);
-    const other = lock.lead({ name: 'other', lock: 990_002 }, stopping.signal, async (leading) => {
-      led.add(990_002);
-      await new Promise<void>((resolve) => leading.addEventListener('abort', () => resolve()));
-    });
+    const otherLead = lock.lead(
+      { name: 'other', lock: 990_002 },
+      stopping.signal,
+      async (leading) => {
+        led.add(990_002);
+        await new Promise<void>((resolve) => leading.addEventListener('abort', () => resolve()));
+      },
+    );
     await eventually(
       () => requestCount,
       (count) => count > 2,
@@ -134,7 +138,7 @@ it('a request that the server refuses is made again on the same connection, with
     await waitUntilLed({ led } as Process, [990_001, 990_002]);
     expect(link.current).toBe(current);
     stopping.abort();
-    await other;
+    await otherLead;
   } finally {
     await database.query('grant execute on function pg_try_advisory_lock(bigint) to public');
   }

@@ -137,7 +137,7 @@ describe('cutting the session of a dispatcher that goes on', () => {
         () => receiver.received.length,
         (count) => count === 1,
       );
-      const other = await startDispatcher();
+      const otherProgram = await startDispatcher();
       const readQueue = () =>
         queryRows<{ dispatcher_id: number; due_at: Date }>(
           'select dispatcher_id, due_at from webhook_queues where subscription_id = $1',
@@ -164,7 +164,7 @@ describe('cutting the session of a dispatcher that goes on', () => {
         (statuses) => statuses.every((status) => status === 'delivered'),
       );
       expect(receiver.received).toHaveLength(5);
-      expect(other.output()).not.toContain('have died');
+      expect(otherProgram.output()).not.toContain('have died');
     },
     SLOW,
   );

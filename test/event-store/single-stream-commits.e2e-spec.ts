@@ -53,7 +53,7 @@ describe('a commit of one stream', () => {
     const columns = 'revision, hash, projection_version, account_id, state';
     const { rows } = await database.query(`select ${columns} from ${table} where id = $1`, [of.id]);
     const events = [];
-    for await (const one of store.readStream(of.stream)) events.push(one);
+    for await (const storedEvent of store.readStream(of.stream)) events.push(storedEvent);
     return { row: rows[0] as Record<string, unknown>, events };
   }
 
