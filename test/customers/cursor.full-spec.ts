@@ -132,9 +132,9 @@ describe('reading all customers', () => {
   });
 
   it('SEARCH-37 A `cursor` that the list did not issue is 422 `cursor`, and a `page` above 1 with it 422 `page`', async () => {
-    const other = await service.newStore();
-    for (let i = 0; i < 3; i++) await add(other);
-    const next = findNext(await list({ cursor: '', items: '1' }, other));
+    const otherStore = await service.newStore();
+    for (let i = 0; i < 3; i++) await add(otherStore);
+    const next = findNext(await list({ cursor: '', items: '1' }, otherStore));
     const foreign = new URL(next ?? '', 'http://any.invalid').searchParams.get('cursor') ?? '';
     expect(foreign).not.toBe('');
     for (const cursor of ['x', '1', foreign, `${foreign}x`, 'x'.repeat(5_000)]) {

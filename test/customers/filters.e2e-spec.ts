@@ -6,7 +6,7 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 const store = service.useStore();
-const other = service.useStore();
+const otherStore = service.useStore();
 let customers: string;
 
 beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('the list of customers', () => {
     await add({ email: 'straße.weiß@example.com.au' });
     await add({ email: 'strasse.weiss@example.com' });
     await add({ email: 'x.straße.weiß@example.com' });
-    await add({ email: 'straße.weiß@example.com' }, other);
+    await add({ email: 'straße.weiß@example.com' }, otherStore);
     for (const email of ['Straße.Weiß@Example.com', ' STRAßE.weiß@EXAMPLE.com ']) {
       expect(await findIds({ email })).toEqual([id]);
     }
@@ -65,7 +65,7 @@ describe('the list of customers', () => {
   it('SEARCH-26 `phone` finds the one customer with exactly this phone number, in any notation that a write accepts; anything without digits is 422 `phone`', async () => {
     const { id } = await add({ phone: '+49 151 2345 6000' });
     const { id: local } = await add({ phone: '0151 / 2345-6000' });
-    await add({ phone: '+4915123456000' }, other);
+    await add({ phone: '+4915123456000' }, otherStore);
     for (const phone of ['+4915123456000', '+49 (151) 23456000', '+49-151-23456-000']) {
       expect(await findIds({ phone })).toEqual([id]);
     }
@@ -75,7 +75,7 @@ describe('the list of customers', () => {
       expectRefused(await list({ phone }), 'phone');
     }
     const german = await service.newStore({ country: 'DE' });
-    const { id: one } = await add({ phone: '0151 23456000' }, german);
+    const { id: germanId } = await add({ phone: '0151 23456000' }, german);
     for (const phone of [
       '0151/23456000',
       '0049 151 23456000',
@@ -83,7 +83,7 @@ describe('the list of customers', () => {
       '+4915123456000',
     ]) {
       const { body } = await list({ phone }, german);
-      expect([phone, body.customers.map(({ id }) => id)]).toEqual([phone, [one]]);
+      expect([phone, body.customers.map(({ id }) => id)]).toEqual([phone, [germanId]]);
     }
   });
 
@@ -93,7 +93,7 @@ describe('the list of customers', () => {
     expect(await findIds({ code })).toEqual([customer.id]);
     expect(await findIds({ code: ` ${code.toLowerCase()} ` })).toEqual([customer.id]);
     expect(await findIds({ code: code.slice(1) })).toEqual([]);
-    expect(await findIds({ code }, other)).toEqual([]);
+    expect(await findIds({ code }, otherStore)).toEqual([]);
     const { id } = await add();
     await store.post(`${customers}/${id}/merge`, { from_customer_id: customer.id });
     expect(await findIds({ code })).toEqual([id]);
@@ -161,7 +161,7 @@ describe('the list of customers', () => {
     const { id } = await add({ email: 'pat+shop@example.com', phone: '+4915123459000' });
     for (const query of ['email=pat+shop@example.com', 'phone=+4915123459000']) {
       const { body } = await store.get<CustomerListJson>(`${customers}?${query}`);
-      expect(body.customers.map((one) => one.id)).toEqual([id]);
+      expect(body.customers.map((customer) => customer.id)).toEqual([id]);
     }
   });
 });

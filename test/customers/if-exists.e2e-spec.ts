@@ -7,7 +7,7 @@ import { expectRefused, useSharedService } from '../support/http/contract.js';
 
 const service = useSharedService();
 const store = service.useStore({ country: 'DE' });
-const other = service.useStore({ country: 'DE' });
+const otherStore = service.useStore({ country: 'DE' });
 let people = 0;
 
 const unique = () => {
@@ -57,7 +57,7 @@ describe('creating a customer who may exist', () => {
 
   it('CUST-68 With `if_exists` `return` the response is whoever has the `email`, the `phone` or one of the references, as they are, with 200', async () => {
     const values = unique();
-    await create(values, other);
+    await create(values, otherStore);
     const first = await post(values);
     expect(first.status).toBe(201);
     const existing = await get(first.body.id);

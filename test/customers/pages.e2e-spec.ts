@@ -52,7 +52,9 @@ describe('the customers of the console', () => {
     const sent = await submitOnce(owner, `${list}/new`, list, form);
     const [{ location }] = sent as [(typeof sent)[number]];
     expect(location).toMatch(/customers\/\d+\?done=created$/);
-    expect(sent.map((one) => [one.status, one.location])).toEqual(sent.map(() => [303, location]));
+    expect(sent.map((response) => [response.status, response.location])).toEqual(
+      sent.map(() => [303, location]),
+    );
     const { text } = await owner.get(location ?? '');
     expect(text).toContain('Anna &lt;b&gt;');
     expect(text).toContain('The customer has been added.');
@@ -129,9 +131,9 @@ describe('the customers of the console', () => {
 
   it('get another card, and the link to one again', async () => {
     const { customer, customerCard } = await enrol(store);
-    const other = await enrol(store, { card: { name: 'Lunch' } });
+    const otherHolder = await enrol(store, { card: { name: 'Lunch' } });
     const page = getPerson(customer.id);
-    const card_id = String(other.card.id);
+    const card_id = String(otherHolder.card.id);
     const sent = await submitOnce(owner, page, `${page}/cards`, { card_id });
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
     const again = await owner.submit(page, `${page}/cards`, { card_id, form_key: 'other' });
@@ -233,24 +235,26 @@ describe('the customers of the console', () => {
   });
 
   it('are merged after a preview, and separated again', async () => {
-    const one = await enrol(store, { customer: { first_name: 'Dora' } });
-    const { body: other } = await store.post<CustomerJson>(`${store.store}/customers`, {
+    const holder = await enrol(store, { customer: { first_name: 'Dora' } });
+    const { body: otherCustomer } = await store.post<CustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Dora', last_name: 'Double', phone: '+4915199999999' },
-      card_id: one.card.id,
+      card_id: holder.card.id,
     });
-    await one.stamp(2);
-    const [card] = (await readCustomer(other.id)).customer_cards;
-    await store.stamp(`${store.store}/customers/${other.id}/customer_cards/${card?.id}`, 3);
-    const page = getPerson(one.customer.id);
+    await holder.stamp(2);
+    const [card] = (await readCustomer(otherCustomer.id)).customer_cards;
+    await store.stamp(`${store.store}/customers/${otherCustomer.id}/customer_cards/${card?.id}`, 3);
+    const page = getPerson(holder.customer.id);
     expect((await owner.get(`${page}/merge?search=double`)).text).toContain('Dora Double');
-    const merge = `${page}/merge/${other.id}`;
+    const merge = `${page}/merge/${otherCustomer.id}`;
     const { text } = await owner.get(merge);
     expect(text).toContain('2 + 3 = 5 stamps');
     expect(text).toContain('Phone: +4915199999999');
     const sent = await submitOnce(owner, merge, merge, {});
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=merged`));
-    expect(await readCustomer(one.customer.id)).toMatchObject({ stamp_count: 5 });
-    expect((await owner.get(getPerson(other.id))).text).toContain('was merged into another one');
+    expect(await readCustomer(holder.customer.id)).toMatchObject({ stamp_count: 5 });
+    expect((await owner.get(getPerson(otherCustomer.id))).text).toContain(
+      'was merged into another one',
+    );
     const refused = await owner.get(merge);
     expect([refused.status, refused.text.includes('merged into another')]).toEqual([422, true]);
     const unmerge = /href="([^"]*\/unmerge\/\d+)"/.exec((await owner.get(page)).text)?.[1] ?? '';
@@ -258,7 +262,7 @@ describe('the customers of the console', () => {
     expect(separated.map(({ location }) => location)).toEqual(
       separated.map(() => `${page}?done=unmerged`),
     );
-    expect(await readCustomer(one.customer.id)).toMatchObject({ stamp_count: 2 });
+    expect(await readCustomer(holder.customer.id)).toMatchObject({ stamp_count: 2 });
     // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
     const late = await owner.submit(unmerge, unmerge, { form_key: 'another' });
     expect([late.status, readFormKey(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
@@ -309,9 +313,9 @@ describe('the customers of the console', () => {
     await enrolled.stamp(1);
     const page = getPerson(enrolled.customer.id);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
-    const other = await service.newStore();
-    const stranger = await Browser.signedIn(service, other.email);
-    const theirs = `/app/stores/${other.accountId}/customers`;
+    const otherStore = await service.newStore();
+    const stranger = await Browser.signedIn(service, otherStore.email);
+    const theirs = `/app/stores/${otherStore.accountId}/customers`;
     const card = `cards/${enrolled.customerCard.id}`;
     const event = undo.slice(undo.indexOf('/events/'));
     const paths = ['', '/edit', '/merge', '/erase', '/export', `/${card}/adjust`];
@@ -336,7 +340,7 @@ describe('the customers of the console', () => {
         status,
       ]);
     }
-    const history = `/app/stores/${other.accountId}/history?customer_id=${enrolled.customer.id}`;
+    const history = `/app/stores/${otherStore.accountId}/history?customer_id=${enrolled.customer.id}`;
     expect((await stranger.get(history)).status).toBe(404);
     expect((await readCard(enrolled)).stamps_count).toBe(1);
   });

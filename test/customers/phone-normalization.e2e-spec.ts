@@ -43,9 +43,9 @@ describe('phone normalization', () => {
     const phones = Array.from({ length: 203 }, (_, i) => `0171 ${5_000_000 + i}`);
     await Promise.all(phones.map((phone) => addCustomer(store, phone)));
     await normalizePhones(service);
-    const other = await service.newStore();
-    await addCustomer(other, '0171 1234567');
-    for (const one of [store, other]) await setCountry(one, 'DE');
+    const otherStore = await service.newStore();
+    await addCustomer(otherStore, '0171 1234567');
+    for (const client of [store, otherStore]) await setCountry(client, 'DE');
     // Dies after it has changed a batch of customers, before it has stored its progress.
     const killedPool = new Proxy(pool, {
       get: (target, name) =>
@@ -63,7 +63,7 @@ describe('phone normalization', () => {
     // First the other store, as the failure of one delays no other, and then the next batch of this store.
     const next = newPhoneNormalization(service);
     await next.normalizeNext();
-    expect(await listPhones(other)).toEqual(['+491711234567']);
+    expect(await listPhones(otherStore)).toEqual(['+491711234567']);
     await next.normalizeNext();
     const { after_id } = (await findProgress(store)) ?? { after_id: 0 };
     expect(after_id).toBeGreaterThan(0);

@@ -35,10 +35,10 @@ const findIds = async (store: ContractClient, query: Record<string, string>) =>
 async function conflictsOf(store: ContractClient): Promise<object[]> {
   const conflicts = [];
   const { app } = service.running;
-  for await (const one of new PhoneConflicts(app.get(Pool), app.get(PersonalKeys)).find(
+  for await (const conflict of new PhoneConflicts(app.get(Pool), app.get(PersonalKeys)).find(
     store.accountId,
   )) {
-    conflicts.push(one);
+    conflicts.push(conflict);
   }
   return conflicts;
 }
@@ -47,7 +47,7 @@ describe('phone numbers of a store', () => {
   it("CUST-58 When the store gets another `country`, its customers' phone numbers take the form that they have there, in the background", async () => {
     const store = await service.newStore();
     const { id } = await add(store, '0171 1234567');
-    const other = await add(store, '(0151) 12345678');
+    const otherCustomer = await add(store, '(0151) 12345678');
     await add(store, '+436641234567');
     await add(store, '12');
     await normalizePhones(service.running);
@@ -57,7 +57,7 @@ describe('phone numbers of a store', () => {
     const inGermany = ['12', '+436641234567', '+4915112345678', '+491711234567'];
     expect(await phonesOf(store)).toEqual(inGermany);
     expect(await findIds(store, { phone: '0171/1234567' })).toEqual([id]);
-    expect(await findIds(store, { search: '0151 123' })).toEqual([other.id]);
+    expect(await findIds(store, { search: '0151 123' })).toEqual([otherCustomer.id]);
     const customer = { first_name: 'B', phone: '0049 171 1234567' };
     expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
     // A number with a country code keeps it, whichever country comes next.

@@ -20,7 +20,7 @@ const FRACTIONS = [
 
 const service = useSharedService();
 const store = service.useStore();
-const other = service.useStore();
+const otherStore = service.useStore();
 
 let people = 0;
 const address = () => `person${++people}@example.com`;
@@ -190,7 +190,7 @@ describe('customers', () => {
   it('CUST-12 Customers of two stores may have the same `email` and `phone`', async () => {
     const contact = { email: address(), phone: '+4915112121212' };
     await create(contact);
-    expect(await create(contact, other)).toMatchObject(contact);
+    expect(await create(contact, otherStore)).toMatchObject(contact);
   });
 
   it('CUST-13 A PATCH to a taken `email` or `phone` is 422 on the field, code `taken`', async () => {
@@ -411,7 +411,10 @@ describe('customers', () => {
     const { external_references } = await change(customer, {
       external_references: [reference('30b')],
     });
-    expect(external_references.map((one) => one.external_id)).toEqual(['30a', '30b']);
+    expect(external_references.map((externalReference) => externalReference.external_id)).toEqual([
+      '30a',
+      '30b',
+    ]);
   });
 
   it('CUST-31 An existing external reference, by `source` and `external_id`, has its `metadata` merged', async () => {
@@ -454,7 +457,9 @@ describe('customers', () => {
     const { external_references } = await create({
       external_references: [reference('35', { a: 1, b: 1 }), reference('35', { a: 2, b: null })],
     });
-    expect(external_references.map((one) => one.metadata)).toEqual([{ a: 2 }]);
+    expect(external_references.map((externalReference) => externalReference.metadata)).toEqual([
+      { a: 2 },
+    ]);
   });
 
   it('CUST-36 `external_references` are sorted by `source` and `external_id`', async () => {
@@ -465,11 +470,11 @@ describe('customers', () => {
         { source: 'crm', external_id: '36b' },
       ],
     });
-    expect(external_references.map((one) => `${one.source} ${one.external_id}`)).toEqual([
-      'crm 36b',
-      'crm 36z',
-      'web 36a',
-    ]);
+    expect(
+      external_references.map(
+        (externalReference) => `${externalReference.source} ${externalReference.external_id}`,
+      ),
+    ).toEqual(['crm 36b', 'crm 36z', 'web 36a']);
   });
 
   it('CUST-37 An external reference that another customer of the store holds is 422 `external_references`, code `taken`', async () => {
@@ -483,7 +488,7 @@ describe('customers', () => {
 
   it('CUST-38 Customers of two stores may hold the same external reference', async () => {
     await create({ external_references: [reference('38')] });
-    const there = await create({ external_references: [reference('38')] }, other);
+    const there = await create({ external_references: [reference('38')] }, otherStore);
     expect(there.external_references).toHaveLength(1);
   });
 
@@ -531,7 +536,7 @@ describe('customers', () => {
   });
 
   it('CUST-43 An unknown `card_id`, or one of another store, is 404, and no customer is created', async () => {
-    const { card: foreign } = await enrol(other);
+    const { card: foreign } = await enrol(otherStore);
     for (const card_id of [foreign.id, 999_999_999]) {
       const email = address();
       expectFailure(await post({ first_name: 'Ada', email }, { card_id }), 404, 'not_found');
@@ -565,7 +570,7 @@ describe('customers', () => {
   });
 
   it('CUST-47 A customer of another store is 404, for reading and changing', async () => {
-    const { id } = await create({}, other);
+    const { id } = await create({}, otherStore);
     expectFailure(await store.get(pathOf({ id })), 404, 'not_found');
     expectFailure(await patch({ id }, { last_name: 'X' }), 404, 'not_found');
   });

@@ -54,10 +54,10 @@ describe('finding customers', () => {
 
   it('SEARCH-03 Only customers of the store are listed', async () => {
     const store = await storeWith({});
-    const other = await storeWith({ first_name: 'Elsewhere' });
+    const otherStore = await storeWith({ first_name: 'Elsewhere' });
     expect((await list(store)).pagination.count).toBe(2);
     expect(await namesFor(store, 'elsewhere')).toEqual([]);
-    expect(await namesFor(other, 'elsewhere')).toEqual(['Elsewhere']);
+    expect(await namesFor(otherStore, 'elsewhere')).toEqual(['Elsewhere']);
   });
 
   it('SEARCH-04 `search` finds a part of the first name', async () => {

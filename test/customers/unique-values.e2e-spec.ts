@@ -129,7 +129,7 @@ describe('a value that another record has', () => {
       await store.send('POST', path, body, key),
       await store.send('POST', path, body, { ...key, ...problem }),
     ];
-    for (const one of keyed) expectTaken(one, 'email', { type: 'customer', id });
+    for (const response of keyed) expectTaken(response, 'email', { type: 'customer', id });
     for (const failure of [await post({ first_name: '' }), await store.get(`${path}/999999999`)]) {
       expect(failure.body).not.toHaveProperty('existing');
     }
