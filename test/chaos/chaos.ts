@@ -112,7 +112,7 @@ async function play({ stack, random, receivers, operations, faults }: Run): Prom
     inflictFaults(),
   ];
   // The first failure ends the others. The stack is stopped once all have ended.
-  for (const one of tasks) one.catch((error: unknown) => abort.abort(error));
+  for (const task of tasks) task.catch((error: unknown) => abort.abort(error));
   await Promise.allSettled(tasks);
   clearInterval(reportTimer);
   abort.signal.throwIfAborted();

@@ -39,7 +39,8 @@ export async function compareWithModel(comparison: Comparison): Promise<void> {
       await expectDelivered(workers, paused);
     },
     'sent again': () => expectDelivered(workers, failing),
-    bytes: () => [paused, failing].forEach((other) => expectSameBytes(workers, always, other)),
+    bytes: () =>
+      [paused, failing].forEach((otherReceiver) => expectSameBytes(workers, always, otherReceiver)),
     feed: () => expectFeed(workers, always),
     queues: () => expectNothingPending(stack),
     checkpoint: () => stack.waitForCheckpoint(),
@@ -77,11 +78,11 @@ async function expectRecords(worker: Worker): Promise<void> {
       stamp_count: sumStamps(customer),
       merged_into: mergedInto?.id ?? null,
     });
-    for (const one of issued) {
-      const customerCard = findOpenCard(one);
+    for (const issuedCard of issued) {
+      const customerCard = findOpenCard(issuedCard);
       const expectedCard = toCardJson(customerCard);
       await worker.expectFields(worker.getPath(customerCard), expectedCard);
-      await worker.expectFields(`${path}/customer_cards/${one.id}`, expectedCard);
+      await worker.expectFields(`${path}/customer_cards/${issuedCard.id}`, expectedCard);
     }
   }
   for (const { kind, id, fields } of worker.simpleRecords) {
@@ -93,9 +94,10 @@ async function expectRecords(worker: Worker): Promise<void> {
 async function expectTotals(workers: Worker[]): Promise<void> {
   const [worker] = workers;
   if (!worker) return;
-  const sum = (count: (one: Worker) => number) => workers.reduce((all, one) => all + count(one), 0);
+  const sum = (count: (worker: Worker) => number) =>
+    workers.reduce((all, worker) => all + count(worker), 0);
   const countRecords = (kind: string) =>
-    sum(({ simpleRecords: all }) => all.filter((one) => one.kind === kind).length);
+    sum(({ simpleRecords: all }) => all.filter((record) => record.kind === kind).length);
   await worker.expectFields(worker.store, {
     customers_count: sum(
       ({ customers }) => customers.filter(({ mergedInto }) => !mergedInto).length,
@@ -136,16 +138,17 @@ async function expectDelivered(workers: Worker[], receiver: WebhookReceiver): Pr
   for (const [about, { events, erased, hasGaps }] of expected) {
     const arrived = [...(receiver.eventsAbout.get(about) ?? [])];
     if (!receiver.isOrdered) arrived.sort((a, b) => a.sequence - b.sequence);
-    const toComparable = (one: ReceivedEvent, sequence: number) => ({
-      ...one.view,
-      sequence: hasGaps ? 0 : one.sequence - sequence,
+    const toComparable = (event: ReceivedEvent, sequence: number) => ({
+      ...event.view,
+      sequence: hasGaps ? 0 : event.sequence - sequence,
     });
     // After an erasure an event may have the name or not, depending on when it was sent. Where a merge gave a customer
     // another key, an event that is sent late has the name as of then.
     const withName = (event: Json, i: number) => {
       const firstName = arrived[i]?.view['firstName'];
       const later =
-        hasGaps && events.slice(i).some((other: Json) => other['firstName'] === firstName);
+        hasGaps &&
+        events.slice(i).some((otherEvent: Json) => otherEvent['firstName'] === firstName);
       return firstName !== undefined && ((erased && firstName === 'Erased') || later)
         ? { ...event, firstName }
         : event;
@@ -171,10 +174,10 @@ function expectSameBytes(workers: Worker[], always: WebhookReceiver, some: Webho
       ]),
   );
   for (const { id, digest, about, text } of always.events.values()) {
-    const other = some.events.get(id);
-    if (other?.digest !== digest && !erased.has(about)) {
+    const otherEvent = some.events.get(id);
+    if (otherEvent?.digest !== digest && !erased.has(about)) {
       throw new Difference(
-        `${id} was sent to two subscriptions with different bytes\n  ${text}\n  ${other?.text}`,
+        `${id} was sent to two subscriptions with different bytes\n  ${text}\n  ${otherEvent?.text}`,
       );
     }
   }

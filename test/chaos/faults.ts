@@ -7,9 +7,9 @@ import type { Process, Stack } from './stack.js';
 export type Fault = { name: string; inflict: (stack: Stack, random: Random) => Promise<void> };
 
 const pickProcess = (random: Random, processes: Process[]): Process => {
-  const one = random.pick(processes);
-  if (!one) throw new Error('the stack has no such process');
-  return one;
+  const process = random.pick(processes);
+  if (!process) throw new Error('the stack has no such process');
+  return process;
 };
 
 /** Picks the connection of a process to its database or its event store. */
@@ -37,17 +37,17 @@ const FAULTS: Fault[] = [
   {
     name: 'kill all apis and dispatchers',
     inflict: async (stack) => {
-      await Promise.all(stack.processes.map((one) => one.kill()));
+      await Promise.all(stack.processes.map((process) => process.kill()));
       await stack.expireLeases();
     },
   },
   {
     name: 'pause a process',
     inflict: async (stack, random) => {
-      const one = pickProcess(random, stack.processes);
-      one.signal('SIGSTOP');
+      const process = pickProcess(random, stack.processes);
+      process.signal('SIGSTOP');
       await wait(random.between(500, 4_000));
-      one.signal('SIGCONT');
+      process.signal('SIGCONT');
     },
   },
   {

@@ -136,7 +136,10 @@ export function redeem(customerCard: CustomerCard, reward: Reward): Rejection | 
   // Rewards are locked again whose price on the card the balance no longer covers (STAMP-42).
   const isCovered = (id: number) =>
     customerCard.card.rewards.some(
-      (one) => one.id === id && !one.deleted && getPrice(one, customerCard.unlocked) <= count,
+      (candidate) =>
+        candidate.id === id &&
+        !candidate.deleted &&
+        getPrice(candidate, customerCard.unlocked) <= count,
     );
   const locked = new Map([...customerCard.unlocked].filter(([id]) => !isCovered(id)));
   customerCard.locked.set(customerCard.events.length, locked);
@@ -287,18 +290,21 @@ export function unmerge(into: Customer): void {
 export function listPerson(customer: Customer): Customer[] {
   let root = customer;
   while (root.mergedInto) root = root.mergedInto;
-  const all = (one: Customer): Customer[] => [one, ...one.merges.flatMap(({ from }) => all(from))];
+  const all = (person: Customer): Customer[] => [
+    person,
+    ...person.merges.flatMap(({ from }) => all(from)),
+  ];
   return all(root);
 }
 
 /** ERASE-02, ERASE-13 */
 export function erase(customer: Customer): void {
-  for (const one of listPerson(customer)) {
-    if (one.erased) continue;
-    one.erased = true;
-    one.firstName = 'Erased';
-    one.email = null;
-    one.events.push({ type: 'customer.updated', firstName: one.firstName });
+  for (const member of listPerson(customer)) {
+    if (member.erased) continue;
+    member.erased = true;
+    member.firstName = 'Erased';
+    member.email = null;
+    member.events.push({ type: 'customer.updated', firstName: member.firstName });
   }
 }
 
@@ -361,7 +367,7 @@ export function deleteReward(reward: Reward): Rejection | undefined {
 /** Lists the available rewards, cheapest first. */
 export function availableRewards({ card, count, unlocked }: CustomerCard): Reward[] {
   return listByPrice(card, unlocked).filter(
-    (one) => one.active && getPrice(one, unlocked) <= count,
+    (reward) => reward.active && getPrice(reward, unlocked) <= count,
   );
 }
 

@@ -243,9 +243,9 @@ async function updateCustomer(worker: Worker): Promise<boolean> {
   const customer = worker.random.pick(worker.changeableCustomers);
   if (!customer) return false;
   const path = `${worker.store}/customers/${customer.id}`;
-  const other = worker.random.pick(worker.changeableCustomers);
-  if (other && other !== customer && worker.random.chance(0.2)) {
-    await worker.write('PATCH', path, { customer: { email: other.email } }, ALREADY_USED);
+  const otherCustomer = worker.random.pick(worker.changeableCustomers);
+  if (otherCustomer && otherCustomer !== customer && worker.random.chance(0.2)) {
+    await worker.write('PATCH', path, { customer: { email: otherCustomer.email } }, ALREADY_USED);
     return true;
   }
   customer.firstName = worker.createName('Berta');
@@ -426,7 +426,7 @@ async function redeemReward(worker: Worker): Promise<boolean> {
   }
   // A receipt that stamps were given for, on this card or another one, or a new one.
   const receipt = worker.random.chance(0.7)
-    ? worker.random.pick(worker.receiptNumbers.filter((one) => !one.redemption))
+    ? worker.random.pick(worker.receiptNumbers.filter((receiptNumber) => !receiptNumber.redemption))
     : undefined;
   const external_ref = receipt?.number ?? worker.createName('receipt');
   const request = { method: 'POST', path, body: { reward_id: reward.id, external_ref } };
@@ -515,7 +515,7 @@ async function stampTogether(worker: Worker): Promise<boolean> {
 async function stampInBatch(worker: Worker): Promise<boolean> {
   const count = worker.random.between(2, 12);
   const cards = Array.from({ length: count }, () => pickCard(worker)).filter(
-    (one) => one !== undefined,
+    (customerCard) => customerCard !== undefined,
   );
   if (cards.length === 0) return false;
   const expected = cards.map((customerCard) => stamp(customerCard, 1, 'api')?.code ?? 'done');
@@ -689,8 +689,11 @@ async function eraseCustomer(worker: Worker): Promise<boolean> {
   const ids = new Set(person.flatMap(({ issued }) => issued).map(({ id }) => id));
   const remaining = worker.receipts.filter(({ card }) => !ids.has(card));
   worker.receipts.splice(0, worker.receipts.length, ...remaining);
-  for (const one of person) {
-    await worker.expectFields(getCustomerPath(worker, one), { first_name: 'Erased', email: null });
+  for (const member of person) {
+    await worker.expectFields(getCustomerPath(worker, member), {
+      first_name: 'Erased',
+      email: null,
+    });
   }
   return true;
 }
@@ -698,16 +701,16 @@ async function eraseCustomer(worker: Worker): Promise<boolean> {
 /** ERASE-07, MERGE-21, MERGE-39 */
 async function changeUnchangeable(worker: Worker): Promise<boolean> {
   const customer = worker.random.pick(
-    worker.customers.filter((one) => findChangeRejection(one) !== undefined),
+    worker.customers.filter((candidate) => findChangeRejection(candidate) !== undefined),
   );
-  const other = worker.random.pick(worker.changeableCustomers);
-  if (!customer || !other) return false;
+  const otherCustomer = worker.random.pick(worker.changeableCustomers);
+  if (!customer || !otherCustomer) return false;
   const rejection = findChangeRejection(customer);
   const path = getCustomerPath(worker, customer);
   const changes = { customer: { first_name: worker.createName('Nobody') } };
   await worker.write('PATCH', path, changes, rejection);
   const both = { from_customer_id: customer.id };
-  await worker.write('POST', `${getCustomerPath(worker, other)}/merge`, both, rejection);
+  await worker.write('POST', `${getCustomerPath(worker, otherCustomer)}/merge`, both, rejection);
   const customerCard = worker.random.pick(customer.erased ? customer.cards : []);
   if (customerCard && !customerCard.card.expired) {
     await worker.write(
@@ -750,25 +753,25 @@ function noteSimpleEvent(
 }
 
 async function updateSimpleRecord(worker: Worker): Promise<boolean> {
-  const one = worker.random.pick(worker.simpleRecords);
-  if (!one) return false;
-  const { kind, id, fields } = one;
+  const record = worker.random.pick(worker.simpleRecords);
+  if (!record) return false;
+  const { kind, id, fields } = record;
   const name = kind === 'location' ? 'name' : 'title';
   fields[name] = worker.createName('Renamed');
   const path = `${worker.store}/${kind}s/${id}`;
   await worker.write('PATCH', path, { [kind]: { [name]: fields[name] } });
-  noteSimpleEvent(worker, one, 'updated');
+  noteSimpleEvent(worker, record, 'updated');
   await worker.expectFields(path, fields);
   return true;
 }
 
 async function deleteSimpleRecord(worker: Worker): Promise<boolean> {
-  const one = worker.random.pick(worker.simpleRecords);
-  if (!one) return false;
-  worker.simpleRecords.splice(worker.simpleRecords.indexOf(one), 1);
-  const path = `${worker.store}/${one.kind}s/${one.id}`;
+  const record = worker.random.pick(worker.simpleRecords);
+  if (!record) return false;
+  worker.simpleRecords.splice(worker.simpleRecords.indexOf(record), 1);
+  const path = `${worker.store}/${record.kind}s/${record.id}`;
   await worker.write('DELETE', path, undefined, undefined, NOT_FOUND);
-  noteSimpleEvent(worker, one, 'deleted');
+  noteSimpleEvent(worker, record, 'deleted');
   await worker.expectFields(path, 404);
   return true;
 }

@@ -13,7 +13,7 @@ export async function openPass(worker: Worker): Promise<boolean> {
     worker.passes.length < MAX_PASSES ? undefined : worker.random.pick(worker.passes);
   const customerCard = openedPass?.card ?? worker.random.pick(worker.customerCards);
   if (!customerCard) return false;
-  let pass = worker.passes.find((one) => one.card === customerCard);
+  let pass = worker.passes.find((candidate) => candidate.card === customerCard);
   if (!pass) {
     const { body } = await worker.client.sendUntilDone({
       method: 'GET',

@@ -45,9 +45,9 @@ export class Random {
 
   pickWeighted<T extends { weight: number }>(from: readonly T[]): T {
     let remaining = this.below(from.reduce((sum, { weight }) => sum + weight, 0));
-    for (const one of from) {
-      remaining -= one.weight;
-      if (remaining < 0) return one;
+    for (const item of from) {
+      remaining -= item.weight;
+      if (remaining < 0) return item;
     }
     throw new Error('there is nothing to choose from');
   }

@@ -207,7 +207,7 @@ export class Stack {
 
   async stop(): Promise<void> {
     for (const proxy of this.proxies) proxy.unmute();
-    await Promise.all(this.processes.map((one) => one.stop()));
+    await Promise.all(this.processes.map((process) => process.stop()));
     await Promise.all(this.proxies.map((proxy) => proxy.close()));
     await this.directPool.end();
     await this.eventStoreDb?.kill();
