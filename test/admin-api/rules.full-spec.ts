@@ -148,21 +148,21 @@ describe('access to the admin API', () => {
   });
 
   it('ADMIN-02 While no token of the admin API is in force, every path but its document (ADMIN-13) is 404, whatever token a request has', async () => {
-    const other = await startService();
+    const otherService = await startService();
     try {
-      const { tokenId, token } = await other.execute(new CreateAdminToken(cli, 'ended'));
-      const stranger = new Client(other.baseUrl, 0, null);
+      const { tokenId, token } = await otherService.execute(new CreateAdminToken(cli, 'ended'));
+      const stranger = new Client(otherService.baseUrl, 0, null);
       expectFailure(await stranger.get(`${API}/users`), 401, 'unauthorized');
-      await other.execute(new RevokeAdminToken(cli, tokenId));
-      const store = await other.newStore();
-      for (const client of [stranger, store, new Client(other.baseUrl, 0, token)]) {
+      await otherService.execute(new RevokeAdminToken(cli, tokenId));
+      const store = await otherService.newStore();
+      for (const client of [stranger, store, new Client(otherService.baseUrl, 0, token)]) {
         for (const path of [`${API}/users`, `${API}/nothing`, API]) {
           expectFailure(await client.get(path), 404, 'not_found');
         }
         expectFailure(await client.post(`${API}/users`, {}), 404, 'not_found');
       }
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   });
 
@@ -190,7 +190,9 @@ describe('access to the admin API', () => {
         (url) => new Client(url, 0, token),
       );
       const statuses = () =>
-        Promise.all(clients.map(async (one) => (await one.get(`${API}/users?limit=1`)).status));
+        Promise.all(
+          clients.map(async (client) => (await client.get(`${API}/users?limit=1`)).status),
+        );
       expect(await statuses()).toEqual([200, 200]);
       await service.running.execute(new RevokeAdminToken(cli, tokenId));
       expect(await statuses()).toEqual([401, 401]);
@@ -210,15 +212,15 @@ describe('access to the admin API', () => {
   });
 
   it('ADMIN-07 With `ADMIN_API_ALLOWED_CIDRS`, callers from other addresses get 404, also with a token; the document stays open', async () => {
-    const other = await startService({
+    const otherService = await startService({
       ADMIN_API_ALLOWED_CIDRS: '10.1.0.0/16,fd12::/48',
       TRUST_PROXY_HOPS: '1',
     });
     try {
-      const { token } = await other.execute(new CreateAdminToken(cli, 'inside'));
+      const { token } = await otherService.execute(new CreateAdminToken(cli, 'inside'));
       const from = async (address: string, path = '/users') =>
         (
-          await new Client(other.baseUrl, 0, token).send('GET', `${API}${path}`, undefined, {
+          await new Client(otherService.baseUrl, 0, token).send('GET', `${API}${path}`, undefined, {
             'x-forwarded-for': address,
           })
         ).status;
@@ -232,12 +234,12 @@ describe('access to the admin API', () => {
       ]);
       expect(await from('10.2.0.1', '/openapi.json')).toBe(200);
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   });
 
   it('ADMIN-08 Each token has `RATE_LIMIT_PER_MINUTE` requests, which count against no other limit', async () => {
-    const other = await startService({
+    const otherService = await startService({
       PAGE_RATE_LIMIT_PER_MINUTE: '1',
       RATE_LIMIT_PER_MINUTE: '3',
       TRUST_PROXY_HOPS: '1',
@@ -245,10 +247,10 @@ describe('access to the admin API', () => {
     try {
       const clients = [];
       for (const name of ['one', 'two']) {
-        const { token } = await other.execute(new CreateAdminToken(cli, name));
-        clients.push(new Client(other.baseUrl, 0, token));
+        const { token } = await otherService.execute(new CreateAdminToken(cli, name));
+        clients.push(new Client(otherService.baseUrl, 0, token));
       }
-      for (const client of [...clients, new Client(other.baseUrl, 0, null)]) {
+      for (const client of [...clients, new Client(otherService.baseUrl, 0, null)]) {
         const responses = [];
         for (let i = 0; i < 4; i++) responses.push(await client.get(`${API}/users`));
         const expected = client.token === null ? 401 : 200;
@@ -259,12 +261,12 @@ describe('access to the admin API', () => {
       }
       // Another address without a token has requests left, and so has the API.
       const elsewhere = { 'x-forwarded-for': '192.0.2.9' };
-      const stranger = new Client(other.baseUrl, 0, null);
+      const stranger = new Client(otherService.baseUrl, 0, null);
       expect((await stranger.send('GET', `${API}/users`, undefined, elsewhere)).status).toBe(401);
       expect((await stranger.get('/api/v1/status')).status).toBe(200);
       expect((await stranger.get('/docs')).status).toBe(200);
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   });
 
@@ -362,8 +364,8 @@ describe('access to the admin API', () => {
       'idempotency_key',
       'idempotency_key_reused',
     );
-    const { token: other } = await createAdminToken();
-    expectRefused(await keyed('/users', { email, name: 'Kim' }, admin.as(other)), 'email');
+    const { token: otherToken } = await createAdminToken();
+    expectRefused(await keyed('/users', { email, name: 'Kim' }, admin.as(otherToken)), 'email');
   });
 
   it("ADMIN-12 The audit log has each change with the channel `admin`, and an actor of the type `admin_token` with the token's name", async () => {
@@ -390,7 +392,7 @@ describe('access to the admin API', () => {
         reader.get<{ type: string; channel: string; actor: object }[]>(`${reader.store}/history`),
       ({ body }) => body.length === 2,
     );
-    expect(history.map((one) => [one.type, one.channel, one.actor])).toEqual([
+    expect(history.map((entry) => [entry.type, entry.channel, entry.actor])).toEqual([
       ['account.updated', 'admin', actor],
       ['account.created', 'admin', actor],
     ]);
@@ -522,8 +524,8 @@ describe('members', () => {
       () => reads(token, `${path}/audit`),
       (status) => status === 200,
     );
-    for (const one of [owner, user]) {
-      expect((await admin.send('DELETE', `/accounts/${id}/members/${one.id}`)).status).toBe(204);
+    for (const member of [owner, user]) {
+      expect((await admin.send('DELETE', `/accounts/${id}/members/${member.id}`)).status).toBe(204);
     }
     await eventually(
       () => reads(token, path),
@@ -621,9 +623,9 @@ describe('users', () => {
     expect((await browser.get('/app')).location).toBe('/app/account/first-password');
     const { password, ...user } = body;
     expect((await admin.get(`/users/${body.id}`)).body).toEqual(user);
-    const other = await newUser();
-    expect([typeof password, other.password]).toEqual(['string', null]);
-    const own = await expectSignIn(other.email, PASSWORD);
+    const otherUser = await newUser();
+    expect([typeof password, otherUser.password]).toEqual(['string', null]);
+    const own = await expectSignIn(otherUser.email, PASSWORD);
     expect((await own.get('/app')).status).toBe(200);
   });
 
@@ -640,19 +642,19 @@ describe('users', () => {
   });
 
   it('ADMIN-42 The list of users has every one by id, in pages with `limit`, `cursor` and `Link`', async () => {
-    const [owner, staff, other] = [await newUser(), await newUser(), await newUser()];
+    const [owner, staff, otherUser] = [await newUser(), await newUser(), await newUser()];
     const { id } = await newStore(owner.id);
     await admin.post(`/accounts/${id}/members`, { user_id: staff.id, role: 'staff' });
     expect(await readPages(`/users?account_id=${id}&limit=1`)).toEqual([owner.id, staff.id]);
     const all = await readPages('/users?limit=2');
     expect(all).toEqual([...all].sort((a, b) => a - b));
-    expect(all).toEqual(expect.arrayContaining([owner.id, staff.id, other.id]));
-    const address = encodeURIComponent(other.email.toUpperCase());
-    expect(ids(await admin.get(`/users?email=${address}`))).toEqual([other.id]);
+    expect(all).toEqual(expect.arrayContaining([owner.id, staff.id, otherUser.id]));
+    const address = encodeURIComponent(otherUser.email.toUpperCase());
+    expect(ids(await admin.get(`/users?email=${address}`))).toEqual([otherUser.id]);
     expect(ids(await admin.get('/users?email=nobody'))).toEqual([]);
-    await admin.send('DELETE', `/users/${other.id}`);
-    expect(await readPages('/users?limit=50')).not.toContain(other.id);
-    expect(await readPages('/users?limit=50&include_removed=true')).toContain(other.id);
+    await admin.send('DELETE', `/users/${otherUser.id}`);
+    expect(await readPages('/users?limit=50')).not.toContain(otherUser.id);
+    expect(await readPages('/users?limit=50&include_removed=true')).toContain(otherUser.id);
     const { body } = await admin.get<{ stores: object[] }[]>(`/users?account_id=${id}&limit=1`);
     expect(body[0]?.stores).toEqual([{ account_id: id, role: 'owner' }]);
   });
@@ -727,15 +729,21 @@ describe('users', () => {
     );
     expect(rows).toHaveLength(3);
     expectFailure(await admin.post('/users/999999999/password_link'), 404, 'not_found');
-    const other = await startService();
+    const otherService = await startService();
     try {
-      const { token } = await other.execute(new CreateAdminToken(cli, 'silent'));
-      const { userId } = await other.execute(new CreateUser(cli, newAddress(), 'Kim', PASSWORD));
+      const { token } = await otherService.execute(new CreateAdminToken(cli, 'silent'));
+      const { userId } = await otherService.execute(
+        new CreateUser(cli, newAddress(), 'Kim', PASSWORD),
+      );
       const silent = admin.as(token);
-      const client = new AdminClient(other.baseUrl, silent.token, createResponseChecker(document));
+      const client = new AdminClient(
+        otherService.baseUrl,
+        silent.token,
+        createResponseChecker(document),
+      );
       expectRefused(await client.post(`/users/${userId}/password_link`), 'base');
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   });
 

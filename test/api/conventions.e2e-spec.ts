@@ -741,9 +741,9 @@ describe('the order of checks', () => {
   });
 
   it('CONV-36 The store is checked before the body: media type, size and JSON of a request to an unreachable store do not matter', async () => {
-    const { store: other } = await service.newStore();
+    const { store: otherPath } = await service.newStore();
     for (const path of [
-      `${other}/cards`,
+      `${otherPath}/cards`,
       '/api/v1/accounts/987654321/cards',
       '/api/v1/accounts/abc/cards',
     ]) {

@@ -68,7 +68,7 @@ describe('idempotency keys', () => {
     const odd = '{"stamps":1,"half":"\\ud83d","far":1e400}';
     const twice = key();
     const responses = [await stamp(path, twice, odd), await stamp(path, twice, ` ${odd}`)];
-    expect(responses.map((one) => [one.status, isRepeated(one)])).toEqual([
+    expect(responses.map((response) => [response.status, isRepeated(response)])).toEqual([
       [200, false],
       [200, true],
     ]);
@@ -78,8 +78,8 @@ describe('idempotency keys', () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
-    const other = await stamp(path, once, { stamps: 2 });
-    expectRefused(other, 'idempotency_key', 'idempotency_key_reused');
+    const otherResponse = await stamp(path, once, { stamps: 2 });
+    expectRefused(otherResponse, 'idempotency_key', 'idempotency_key_reused');
     expect(await store.readBalance(path)).toBe(1);
     const noted = key();
     await stamp(path, noted, '{"stamps":1,"note":null}');
@@ -174,8 +174,8 @@ describe('idempotency keys', () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
-    const other = await store.send('POST', `${path}/stamp?till=2`, { stamps: 1 }, once);
-    expect([isRepeated(other), await store.readBalance(path)]).toEqual([false, 2]);
+    const otherResponse = await store.send('POST', `${path}/stamp?till=2`, { stamps: 1 }, once);
+    expect([isRepeated(otherResponse), await store.readBalance(path)]).toEqual([false, 2]);
   });
 
   it('RETRY-12 A used `Idempotency-Key` with another method is another request', async () => {
@@ -329,17 +329,17 @@ describe('idempotency keys', () => {
       ...service.running.environment,
       PORT: port,
     });
-    const other = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
+    const otherClient = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
     const once = key();
     let api = startProgram('dist/apps/api/main.js', environment);
     try {
       const readStatus = () =>
-        other.get('/api/v1/status').then(
+        otherClient.get('/api/v1/status').then(
           ({ status }) => status,
           () => 0,
         );
       await eventually(readStatus, (status) => status === 200);
-      const lost = stamp(path, once, { stamps: 1 }, other).catch(() => 'no response');
+      const lost = stamp(path, once, { stamps: 1 }, otherClient).catch(() => 'no response');
       await eventually(
         () => store.readBalance(path),
         (count) => count === 1,
@@ -349,7 +349,7 @@ describe('idempotency keys', () => {
       api = startProgram('dist/apps/api/main.js', environment);
       await eventually(readStatus, (status) => status === 200);
       const again = await eventually(
-        () => stamp(path, once, { stamps: 1 }, other),
+        () => stamp(path, once, { stamps: 1 }, otherClient),
         ({ status }) => status !== 409,
       );
       expect([again.status, again.body.stamps_count, isRepeated(again)]).toEqual([200, 1, true]);

@@ -63,10 +63,10 @@ describe('a request with an Idempotency-Key', () => {
       const { rows } = await query('select holder from es.stored_responses where status is null');
       return rows.map(({ holder }) => String(holder)).sort();
     };
-    const other = new pg.Client(ownerUrl);
-    await other.connect();
-    await other.query('begin');
-    await other.query('lock table es.events, es.intents in exclusive mode');
+    const otherClient = new pg.Client(ownerUrl);
+    await otherClient.connect();
+    await otherClient.query('begin');
+    await otherClient.query('lock table es.events, es.intents in exclusive mode');
     const first = stamp('first');
     await eventually(readHolders, ({ length }) => length === 1);
     const silent = stamp('silent');
@@ -74,8 +74,8 @@ describe('a request with an Idempotency-Key', () => {
     await query('update es.stored_responses set leased_until = now() where status is null');
     const again = stamp('silent');
     await eventually(readHolders, (now) => !isDeepStrictEqual(now, before));
-    await other.query('commit');
-    await other.end();
+    await otherClient.query('commit');
+    await otherClient.end();
     expect((await first).status).toBe(200);
     expectFailure(await silent, 409, 'idempotency_in_progress');
     expect((await again).body.stamps_count).toBe(2);
@@ -158,9 +158,9 @@ describe('a request with an Idempotency-Key', () => {
       new PersonalKeys(pool, masterKeys, customerSubjects),
       new ProcessSession(pool, new ProcessLink(config, 'test')),
     );
-    const other = await pool.connect();
-    await other.query('begin');
-    await other.query(`update es.stored_responses set expires_at = now() + interval '1 day'`);
+    const otherClient = await pool.connect();
+    await otherClient.query('begin');
+    await otherClient.query(`update es.stored_responses set expires_at = now() + interval '1 day'`);
     const pruning = responses.prune();
     await eventually(
       async () => {
@@ -171,8 +171,8 @@ describe('a request with an Idempotency-Key', () => {
       },
       (count) => count === 1,
     );
-    await other.query('commit');
-    other.release();
+    await otherClient.query('commit');
+    otherClient.release();
     await pruning;
     await pool.end();
     const { status, body } = await stamp();

@@ -21,14 +21,17 @@ function* createRequests(accountId: number, id: number): Generator<string> {
     const path = template
       .replace('{account_id}', String(accountId))
       .replace(/\{\w+\}/g, () => String(id));
-    const parameters = (get.parameters ?? []).flatMap((one) => {
-      const parameter = '$ref' in one ? document.components.parameters?.[parseName(one.$ref)] : one;
+    const parameters = (get.parameters ?? []).flatMap((queryParameter) => {
+      const parameter =
+        '$ref' in queryParameter
+          ? document.components.parameters?.[parseName(queryParameter.$ref)]
+          : queryParameter;
       return parameter?.in === 'query' ? [parameter] : [];
     });
     const ids = parameters.filter(({ name }) => name.endsWith('_id'));
     const query = ids.map(({ name }) => `${name}=${id}`);
     yield `${path}?${query.join('&')}`;
-    for (const one of query) yield `${path}?${one}`;
+    for (const name of query) yield `${path}?${name}`;
     for (const { name, schema } of parameters) {
       for (const value of schema.enum ?? []) yield `${path}?${name}=${value}&${query.join('&')}`;
     }

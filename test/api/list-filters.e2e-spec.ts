@@ -152,11 +152,11 @@ describe('filters of the list of customers', () => {
 
   it('SEARCH-39 `card_id` finds customers who have this card; for an unknown card, or one of another store, there is nobody', async () => {
     const { card, customer } = await enrol(store);
-    const { card: otherCard, customer: other } = await enrol(store);
+    const { card: otherCard, customer: otherCustomer } = await enrol(store);
     expect(await find({ card_id: String(card.id) })).toEqual([customer.id]);
-    await post(`customers/${other.id}/customer_cards`, { card_id: card.id });
-    expect(await find({ card_id: String(card.id) })).toEqual([other.id, customer.id]);
-    expect(await find({ card_id: String(otherCard.id) })).toEqual([other.id]);
+    await post(`customers/${otherCustomer.id}/customer_cards`, { card_id: card.id });
+    expect(await find({ card_id: String(card.id) })).toEqual([otherCustomer.id, customer.id]);
+    expect(await find({ card_id: String(otherCard.id) })).toEqual([otherCustomer.id]);
     await post(`cards/${card.id}/archive`, {});
     expect(await find({ card_id: String(card.id) })).toHaveLength(2);
     const foreign = await enrol(await service.newStore());

@@ -193,7 +193,7 @@ describe('lists', () => {
       const cursor = responses[i] ?? '';
       expect(cursor).not.toBe('');
       const foreign = [
-        ...responses.filter((other) => other !== cursor),
+        ...responses.filter((otherResponse) => otherResponse !== cursor),
         cursor.slice(1),
         cursor.slice(0, -1),
         `${cursor}A`,

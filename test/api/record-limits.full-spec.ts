@@ -9,16 +9,16 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 const service = useService({ STORE_QUOTAS: '' });
 const store = service.useStore();
 /** Another process of the same service. */
-let other: Service;
+let otherService: Service;
 
 beforeAll(async () => {
   const { database, environment } = service.running;
-  other = await startService(environment, { ...database, close: async () => undefined });
+  otherService = await startService(environment, { ...database, close: async () => undefined });
 });
-afterAll(() => other.stop());
+afterAll(() => otherService.stop());
 
 const callers = () => {
-  const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
+  const there = Object.assign(store.as(store.token), { baseUrl: otherService.baseUrl });
   return Array.from({ length: 4 }, () => [store, there]).flat();
 };
 

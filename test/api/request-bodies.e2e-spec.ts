@@ -155,8 +155,8 @@ describe('log messages of phones', () => {
     const enrolment = await enrol(client);
     const phone = world.phone(apple.baseUrl);
     const serial = await phone.add(enrolment.customerCard.apple_wallet_url);
-    const other = await enrol(client);
-    const stranger = other.customerCard.apple_wallet_url.split('/').at(-2) ?? '';
+    const otherHolder = await enrol(client);
+    const stranger = otherHolder.customerCard.apple_wallet_url.split('/').at(-2) ?? '';
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
     try {
       const logs = [

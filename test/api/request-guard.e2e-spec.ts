@@ -5,20 +5,20 @@ import type { Client, Service } from '../support/services/service.js';
 
 let service: Service;
 let store: Client;
-let other: Client;
+let otherClient: Client;
 let routes: { method: string; path: string }[];
 
 beforeAll(async () => {
   service = await sharedService();
   store = await service.newStore();
-  other = await service.newStore();
+  otherClient = await service.newStore();
   const document = (
     await store.get<{ paths: Record<string, Record<string, unknown>> }>('/openapi.json')
   ).body;
   routes = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => ({
       method: method.toUpperCase(),
-      path: path.replace('{account_id}', String(other.accountId)).replaceAll(/\{\w+\}/g, '1'),
+      path: path.replace('{account_id}', String(otherClient.accountId)).replaceAll(/\{\w+\}/g, '1'),
     })),
   );
 });
@@ -121,7 +121,7 @@ describe('the request guard', () => {
   it('lets no token reach the store of another user, however the path is written', async () => {
     const token = store.token;
     for (const { method, path } of selectOnePerPath(routes)) {
-      if (!path.startsWith(`/api/v1/accounts/${other.accountId}`)) continue;
+      if (!path.startsWith(`/api/v1/accounts/${otherClient.accountId}`)) continue;
       const targets = listSpellings(path);
       const statuses = await Promise.all(
         targets.map((target) => requestStatus(method, target, token)),
@@ -133,7 +133,7 @@ describe('the request guard', () => {
           true,
         ]);
       }
-      const id = String(other.accountId);
+      const id = String(otherClient.accountId);
       const escaped = [...id].map((digit) => `%3${digit}`).join('');
       for (const spelling of [escaped, `0${id}`, `+${id}`, `${id}.0`, `${id}%20`]) {
         const target = path.replace(`accounts/${id}`, `accounts/${spelling}`);

@@ -61,9 +61,9 @@ async function cardNamed(name: string): Promise<string> {
 
 describe('a text that is sent', () => {
   it('CONV-49 Invisible characters count as nothing at both ends of a text, and a text of nothing else is blank', async () => {
-    for (const one of INVISIBLE) {
-      expect(await cardNamed(`${one} Coffee ${one}`)).toBe('Coffee');
-      for (const blank of [one, ` ${one} `, one + one]) {
+    for (const character of INVISIBLE) {
+      expect(await cardNamed(`${character} Coffee ${character}`)).toBe('Coffee');
+      for (const blank of [character, ` ${character} `, character + character]) {
         const customer = { first_name: blank, email: address() };
         expectRefused(await post(customer), 'first_name');
         expectRefused(await store.post(`${store.store}/cards`, { card: { name: blank } }), 'name');
@@ -107,19 +107,25 @@ describe('a text that is sent', () => {
   });
 
   it('CONV-51 Invisible characters count as nothing anywhere in e-mail addresses, phone numbers, external ids, receipt numbers (`external_ref`), card codes and search terms', async () => {
-    for (const one of INVISIBLE) {
+    for (const character of INVISIBLE) {
       const email = address();
       const phone = `+49151700${String(people).padStart(5, '0')}`;
       const response = await create({
-        email: `${one}${email.replace('@', `@${one}`)}${one}`,
-        phone: `${one}${phone.slice(0, 6)}${one} ${phone.slice(6)}${one}`,
-        external_references: [{ source: 'pos', external_id: `A-${one}${people}${one}` }],
+        email: `${character}${email.replace('@', `@${character}`)}${character}`,
+        phone: `${character}${phone.slice(0, 6)}${character} ${phone.slice(6)}${character}`,
+        external_references: [
+          { source: 'pos', external_id: `A-${character}${people}${character}` },
+        ],
       });
       expect([response.email, response.phone]).toEqual([email, phone]);
       expect(response.external_references[0]?.external_id).toBe(`A-${people}`);
       expectRefused(await post({ email }), 'email', 'taken');
-      expectRefused(await post({ email: address(), phone: `${phone}${one}` }), 'phone', 'taken');
-      const again = [{ source: 'pos', external_id: `${one}A-${people - 1}` }];
+      expectRefused(
+        await post({ email: address(), phone: `${phone}${character}` }),
+        'phone',
+        'taken',
+      );
+      const again = [{ source: 'pos', external_id: `${character}A-${people - 1}` }];
       expectRefused(
         await post({ email: address(), external_references: again }),
         'external_references',
@@ -127,12 +133,12 @@ describe('a text that is sent', () => {
       );
       const id = `A-${people - 2}`;
       for (const query of [
-        { email: `${email}${one}` },
-        { phone: `${one}${phone}` },
-        { source: `pos${one}`, external_id: `${one}${id}` },
-        { search: `${email.slice(0, 4)}${one}${email.slice(4)}` },
-        { search: `${one}${phone.slice(3)}${one}` },
-        { search: `${id}${one}` },
+        { email: `${email}${character}` },
+        { phone: `${character}${phone}` },
+        { source: `pos${character}`, external_id: `${character}${id}` },
+        { search: `${email.slice(0, 4)}${character}${email.slice(4)}` },
+        { search: `${character}${phone.slice(3)}${character}` },
+        { search: `${id}${character}` },
       ]) {
         expect([query, await findIds(query)]).toEqual([query, [response.id]]);
       }
@@ -149,8 +155,8 @@ describe('a text that is sent', () => {
       return body.stamps_count;
     };
     expect(await stamp('R-1')).toBe(1);
-    for (const one of INVISIBLE) {
-      for (const ref of [`R-1${one}`, `${one}R-1`, `R${one}-1\r\n`]) {
+    for (const character of INVISIBLE) {
+      for (const ref of [`R-1${character}`, `${character}R-1`, `R${character}-1\r\n`]) {
         expect(await stamp(ref)).toBe(1);
       }
     }

@@ -126,7 +126,7 @@ describe('a time', () => {
       '-000001-01-01T00:00:00Z',
       '+010000-01-01T00:00:00Z',
     ]) {
-      for (const one of [store, at]) expectRefused(await card(expires_at, one), 'expires_at');
+      for (const client of [store, at]) expectRefused(await card(expires_at, client), 'expires_at');
     }
     expect(await expiry('9999-12-31', at)).toBe('9999-12-31T09:59:59.999Z');
     expectRefused(await card('9999-12-31'), 'expires_at');

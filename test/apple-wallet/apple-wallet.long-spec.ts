@@ -194,22 +194,22 @@ describe('a phone with Apple Wallet passes', () => {
   }
 
   it('gets at most two pushes for four stamps on two passes', async () => {
-    const one = await enrolWithPhone();
+    const holder = await enrolWithPhone();
     const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
-    await one.phone.add(customerCard.apple_wallet_url);
+    await holder.phone.add(customerCard.apple_wallet_url);
     const before = world.apns.pushes.length;
     await Promise.all([
-      store.stamp(one.path),
+      store.stamp(holder.path),
       store.stamp(path),
-      store.stamp(one.path),
+      store.stamp(holder.path),
       store.stamp(path),
     ]);
     await eventually(
-      () => one.phone.messages,
+      () => holder.phone.messages,
       (messages) => messages.filter((message) => message.startsWith('7 more stamps')).length === 2,
     );
     await waitUntilSent();
-    const pushes = world.apns.pushes.slice(before).filter((push) => push.token === one.phone.pushToken); // prettier-ignore
+    const pushes = world.apns.pushes.slice(before).filter((push) => push.token === holder.phone.pushToken); // prettier-ignore
     expect(pushes.length).toBeLessThanOrEqual(2);
   });
 
@@ -336,20 +336,20 @@ describe('a phone with Apple Wallet passes', () => {
   });
 
   it('is unregistered when Apple reports its token as gone, unless it has registered since', async () => {
-    const one = await enrolWithPhone();
+    const holder = await enrolWithPhone();
     const isInstalled = async () =>
-      (await store.get<{ pass_installed: boolean }>(one.path)).body.pass_installed;
+      (await store.get<{ pass_installed: boolean }>(holder.path)).body.pass_installed;
     // It was gone an hour ago, and has registered since.
-    world.apns.unregister(one.phone.pushToken, Date.now() - 60 * 60_000);
-    await store.stamp(one.path);
+    world.apns.unregister(holder.phone.pushToken, Date.now() - 60 * 60_000);
+    await store.stamp(holder.path);
     await waitUntilSent();
     expect(await isInstalled()).toBe(true);
-    world.apns.unregister(one.phone.pushToken, Date.now() + 60_000);
-    await store.stamp(one.path);
+    world.apns.unregister(holder.phone.pushToken, Date.now() + 60_000);
+    await store.stamp(holder.path);
     await eventually(isInstalled, (value) => !value);
-    const { rows } = await service.database.query('select from apple_devices where push_token = $1', [one.phone.pushToken]); // prettier-ignore
+    const { rows } = await service.database.query('select from apple_devices where push_token = $1', [holder.phone.pushToken]); // prettier-ignore
     expect(rows).toEqual([]);
-    await one.phone.renewPushToken();
+    await holder.phone.renewPushToken();
     expect(await isInstalled()).toBe(true);
   });
 
@@ -363,8 +363,8 @@ describe('a phone with Apple Wallet passes', () => {
       registry = new Registry();
       const certificate = new AppleCertificate(config, new Registry());
       pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry, config); // prettier-ignore
-      const one = await enrolWithPhone();
-      const [pushTarget] = await pushes.findTargets([one.id], service.app.get(pg.Pool));
+      const holder = await enrolWithPhone();
+      const [pushTarget] = await pushes.findTargets([holder.id], service.app.get(pg.Pool));
       target = pushTarget?.target ?? '';
     });
 

@@ -120,7 +120,7 @@ describe('the front of a pass', () => {
       ...card.auxiliary_fields.map(({ value }) => value),
       ...(card.header_text ? [card.header_text] : []),
     ]) {
-      expect(allTexts.some((one) => one.includes(text))).toBe(true);
+      expect(allTexts.some((candidate) => candidate.includes(text))).toBe(true);
     }
   });
 });
@@ -160,7 +160,7 @@ describe('the logo of a store', () => {
     await keepPicture(page, `apple-front-with-logo-${name.replaceAll(' ', '-')}`);
     await saveToGoogle(google, store, pass.uuid);
     const logos = [...google.classes.values()].map(
-      (one) => (one['programLogo'] as { sourceUri: { uri: string } }).sourceUri.uri,
+      (record) => (record['programLogo'] as { sourceUri: { uri: string } }).sourceUri.uri,
     );
     const { pathname } = new URL(logos.at(-1) ?? '');
     const response = await fetch(service.baseUrl + pathname);

@@ -136,10 +136,10 @@ describe('passes', () => {
     ];
     for (const [i, change] of changes.entries()) {
       const all = i === 3 ? [id] : [id, ...others];
-      const before = await Promise.all(all.map((one) => follower.tag(one)));
+      const before = await Promise.all(all.map((id) => follower.tag(id)));
       expect((await change()).status).toBeLessThan(300);
-      for (const [n, one] of all.entries()) {
-        const pass = await waitForTagAfter(one, before[n] ?? 0);
+      for (const [n, id] of all.entries()) {
+        const pass = await waitForTagAfter(id, before[n] ?? 0);
         expect([pass?.notificationTag, pass?.balanceTag]).toEqual([0, 0]);
       }
     }

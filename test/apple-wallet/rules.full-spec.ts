@@ -180,11 +180,11 @@ describe('the web service of phones', () => {
 
   it('APPLE-05 Registering, fetching and removing a pass are 401 without the token of that pass', async () => {
     const mine = await owner();
-    const other = await owner();
+    const otherOwner = await owner();
     const right = authorized(mine);
     const wrong: [string, string, Record<string, string>][] = [
       [PASS_TYPE, mine.serial, {}],
-      [PASS_TYPE, mine.serial, authorized(other)],
+      [PASS_TYPE, mine.serial, authorized(otherOwner)],
       [PASS_TYPE, mine.serial, { authorization: right['authorization']?.replace('ApplePass', 'Bearer') ?? '' }], // prettier-ignore
       [PASS_TYPE, mine.serial, { authorization: `${right['authorization']}x` }],
       [PASS_TYPE, GONE, right],

@@ -37,7 +37,7 @@ async function waitForLine(program: Program, type: string): Promise<Line> {
     () => readLines(program),
     (all) => all.some((line) => line.type === type),
   );
-  const line = lines.find((one) => one.type === type);
+  const line = lines.find((candidate) => candidate.type === type);
   if (!line) throw new Error(`there is no line of type ${type}`);
   return line;
 }

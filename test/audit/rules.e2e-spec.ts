@@ -86,8 +86,8 @@ describe('the audit log', () => {
   });
 
   it('AUDIT-05 The audit log has nothing of another store', async () => {
-    const other = await service.newStore();
-    expect(types(await audit('', other))).toEqual(['token.created', 'member.added']);
+    const otherStore = await service.newStore();
+    expect(types(await audit('', otherStore))).toEqual(['token.created', 'member.added']);
   });
 
   it('AUDIT-06 The command line shows the same audit log', async () => {

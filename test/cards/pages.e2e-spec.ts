@@ -387,10 +387,10 @@ describe('the pages of cards', () => {
 
   it('respond 404 to users of other stores', async () => {
     const id = await createDesign();
-    const other = await service.newStore();
-    const stranger = await Browser.signedIn(service, other.email);
+    const otherStore = await service.newStore();
+    const stranger = await Browser.signedIn(service, otherStore.email);
     expect((await stranger.get(`${list}/${id}`)).status).toBe(404);
-    const theirs = `/app/stores/${other.accountId}/cards`;
+    const theirs = `/app/stores/${otherStore.accountId}/cards`;
     expect((await stranger.get(`${theirs}/${id}`)).status).toBe(404);
     const saved = await stranger.upload(`${theirs}/new?template=bar`, `${theirs}/${id}`, CARD_FORM);
     expect(saved.status).toBe(404);

@@ -176,14 +176,14 @@ describe('a card', () => {
   });
 
   it('CARD-08 A card of another store is 404, for reading, changing and archiving', async () => {
-    const other = await service.newStore();
-    const { card } = await enrol(other);
+    const otherStore = await service.newStore();
+    const { card } = await enrol(otherStore);
     const path = `${cards}/${card.id}`;
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await store.patch(path, { card: { name: 'Mine' } }), 404, 'not_found');
     expectFailure(await store.post(`${path}/archive`), 404, 'not_found');
     expectFailure(await store.post(`${path}/unarchive`), 404, 'not_found');
-    const { body } = await other.get<CardJson>(`${other.store}/cards/${card.id}`);
+    const { body } = await otherStore.get<CardJson>(`${otherStore.store}/cards/${card.id}`);
     expect([body.name, body.archived_at]).toEqual([card.name, null]);
   });
 });

@@ -196,8 +196,8 @@ describe('uploading', () => {
   it('STRIP-06 An unknown card, or one of another store, is 404 before the picture is checked', async () => {
     expectFailure(await put(999_999, small), 404, 'not_found');
     expectFailure(await put('one', Buffer.from('no picture')), 404, 'not_found');
-    const other = await service.newStore();
-    const { id } = await newCard(other);
+    const otherStore = await service.newStore();
+    const { id } = await newCard(otherStore);
     expectFailure(await put(id, Buffer.from('no picture')), 404, 'not_found');
   });
 
@@ -284,8 +284,8 @@ describe('uploading', () => {
     expect([first.status, again.status]).toEqual([200, 200]);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.body).toEqual(first.body);
-    const other = await store.send('PUT', path, new Uint8Array(plainPng(5, 5)), headers);
-    expectFailure(other, 422, 'idempotency_key_reused');
+    const otherResponse = await store.send('PUT', path, new Uint8Array(plainPng(5, 5)), headers);
+    expectFailure(otherResponse, 422, 'idempotency_key_reused');
   });
 
   it('STRIP-12 A store keeps at most 1,000 different pictures; one more is 422 `base` with the code `limit_reached`', async () => {

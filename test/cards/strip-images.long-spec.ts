@@ -328,7 +328,7 @@ describe('stored strip images', () => {
     const requests = Array.from({ length: 20 }, () => images.findPng(hash, 3, '2x'));
     const [first, ...others] = await Promise.all(requests);
     // The same object: the image was drawn once.
-    expect(others.every((one) => one === first)).toBe(true);
+    expect(others.every((bytes) => bytes === first)).toBe(true);
     expect(await images.findPng(hash, 3, '2x')).toBe(first);
     expect(await listStored(hash)).toEqual(['3@2x']);
   });
@@ -337,9 +337,12 @@ describe('stored strip images', () => {
     const hash = await remember({ stampColor: '#010204' });
     const first = await images.findPng(hash, 3, '1x');
     const { database, environment } = service;
-    const other = await startService(environment, { ...database, close: async () => undefined });
+    const otherService = await startService(environment, {
+      ...database,
+      close: async () => undefined,
+    });
     try {
-      const otherImages = other.app.get(CardImages, { strict: false });
+      const otherImages = otherService.app.get(CardImages, { strict: false });
       expect(await otherImages.findPng(hash, 3, '1x')).toEqual(first);
       // Bytes that the design does not show can only come from the table.
       const { query } = service.database;
@@ -349,7 +352,7 @@ describe('stored strip images', () => {
       await third.stop();
       expect(png?.toString()).toBe('not drawn');
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   });
 
@@ -372,7 +375,7 @@ describe('stored strip images', () => {
     );
     const hash = await remember({ stampColor: '#010206' }, images, 78);
     let finished = 0;
-    const drawings = flood.map((one) => images.findPng(one, 1, '3x').then(() => finished++));
+    const drawings = flood.map((hash) => images.findPng(hash, 1, '3x').then(() => finished++));
     await images.findPng(hash, 1, '1x');
     const before = finished;
     await Promise.all(drawings);

@@ -196,9 +196,9 @@ async function startLaterVersion(baseUrl: string): Promise<http.Server> {
   const extend = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(extend);
     if (typeof value !== 'object' || value === null) return value;
-    const fields = Object.entries(value).map(([name, one]) => [
+    const fields = Object.entries(value).map(([name, schema]) => [
       name,
-      growing.has(name) && typeof one === 'string' ? 'added_later' : extend(one),
+      growing.has(name) && typeof schema === 'string' ? 'added_later' : extend(schema),
     ]);
     return { ...(Object.fromEntries(fields) as Json), added_later: { by: ['a later version'] } };
   };

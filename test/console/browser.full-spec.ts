@@ -261,14 +261,14 @@ describe('the console in a browser', () => {
     await expectAccessiblePage(page, 'message');
     expect(await page.locator('main').textContent()).toContain(customerCard.uuid);
     await page.context().close();
-    const other = await open(`/app/stores/${empty.accountId}/locations`);
-    await other.getByLabel('E-mail').fill(empty.email);
-    await other.getByLabel('Password').fill(PASSWORD);
-    await press(other, 'Sign in');
+    const otherPage = await open(`/app/stores/${empty.accountId}/locations`);
+    await otherPage.getByLabel('E-mail').fill(empty.email);
+    await otherPage.getByLabel('Password').fill(PASSWORD);
+    await press(otherPage, 'Sign in');
     for (const path of ['locations', 'messages', 'posters']) {
-      await other.goto(`${PUBLIC_URL}/app/stores/${empty.accountId}/${path}`);
-      await expectAccessiblePage(other, `${path}-empty`);
+      await otherPage.goto(`${PUBLIC_URL}/app/stores/${empty.accountId}/${path}`);
+      await expectAccessiblePage(otherPage, `${path}-empty`);
     }
-    await other.context().close();
+    await otherPage.context().close();
   });
 });

@@ -275,7 +275,7 @@ describe('the account', () => {
     pageErrors.expect(/status of 422/);
     const firefox =
       'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:133.0) Gecko/20100101 Firefox/133.0';
-    const other = await signInTo('', { userAgent: firefox });
+    const otherPage = await signInTo('', { userAgent: firefox });
     const page = await signInTo('');
     await page.goto(`${PUBLIC_URL}/app/account`);
     const line = page.locator('#sessions li', { hasText: 'Firefox on Windows' });
@@ -292,9 +292,9 @@ describe('the account', () => {
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByText('That browser is signed out.').waitFor();
-    await other.reload();
-    expect(new URL(other.url()).pathname).toBe('/app/sign-in');
-    await close(other);
+    await otherPage.reload();
+    expect(new URL(otherPage.url()).pathname).toBe('/app/sign-in');
+    await close(otherPage);
     await close(page);
   });
 

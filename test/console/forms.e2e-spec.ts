@@ -278,13 +278,13 @@ describe('the forms of the pages', () => {
   });
 
   it('create one more store once, even the last that its owner may have', async () => {
-    const other = await service.newStore();
-    const browser = await Browser.signedIn(service, other.email);
+    const otherStore = await service.newStore();
+    const browser = await Browser.signedIn(service, otherStore.email);
     const page = '/app/new-store';
     const fields = { name: 'Second', time_zone: 'UTC', locale: 'en', country: 'DE' };
     const last = await startService({ MAX_STORES_PER_OWNER: '2' }, service.database);
     const formKey = readFormKey((await browser.get(page)).text);
-    const again = await Browser.signedIn(service, other.email, last.baseUrl);
+    const again = await Browser.signedIn(service, otherStore.email, last.baseUrl);
     const first = await again.submit(page, page, { ...fields, form_key: formKey });
     const second = await again.submit('/app/account', page, { ...fields, form_key: formKey });
     await last.app.close();

@@ -153,12 +153,12 @@ describe('the console’s API tokens', () => {
 
   it('for other stores only are shown to their user alone, who can revoke them', async () => {
     const { browser: manager, email } = await addMember('manager');
-    const other = await service.newStore();
-    await service.execute(new AddMember(cli, other.accountId, email, 'owner'));
+    const otherStore = await service.newStore();
+    await service.execute(new AddMember(cli, otherStore.accountId, email, 'owner'));
     const { tokenId } = await service.execute(
       new CreateToken(cli, email, 'elsewhere', null, {
         ...UNRESTRICTED,
-        accountIds: [other.accountId],
+        accountIds: [otherStore.accountId],
       }),
     );
     expect((await owner.get(`${page}/tokens`)).text).not.toContain('elsewhere');
@@ -170,8 +170,8 @@ describe('the console’s API tokens', () => {
 
   it('for this store only can be revoked by its owners, whatever other stores their user has', async () => {
     const { email } = await addMember('manager');
-    const other = await service.newStore();
-    await service.execute(new AddMember(cli, other.accountId, email, 'staff'));
+    const otherStore = await service.newStore();
+    await service.execute(new AddMember(cli, otherStore.accountId, email, 'staff'));
     const { tokenId } = await service.execute(
       new CreateToken(cli, email, 'only here', null, {
         ...UNRESTRICTED,
@@ -205,8 +205,8 @@ describe('the console’s API tokens', () => {
     const list = await owner.get(`${page}/tokens`);
     expect(list.text).toContain('of the manager');
     const [, id] = /tokens\/(\d+)\/revoke/.exec(list.text) ?? [];
-    const other = await service.newStore();
-    const elsewhere = new AddMember(cli, other.accountId, email, 'staff');
+    const otherStore = await service.newStore();
+    const elsewhere = new AddMember(cli, otherStore.accountId, email, 'staff');
     await service.execute(elsewhere);
     const rejection = await owner.post(`${page}/tokens/${id}/revoke`);
     expect([rejection.status, rejection.text.includes('other stores')]).toEqual([422, true]);
@@ -269,8 +269,8 @@ describe('the users of a store', () => {
   });
 
   it('who have an account already accept an invitation by signing in with the invited address', async () => {
-    const other = await service.newStore();
-    const link = await invite(other.email.toUpperCase(), 'manager');
+    const otherStore = await service.newStore();
+    const link = await invite(otherStore.email.toUpperCase(), 'manager');
     const nobody = new Browser(service);
     expect((await nobody.get(link)).text).toContain('Sign in to accept');
     const acceptance = await nobody.post(link, { name: 'Eve', password: 'twelve green bottles' });
@@ -278,13 +278,15 @@ describe('the users of a store', () => {
     const stranger = await signIn((await service.newStore()).email);
     await stranger.get(link);
     expect((await stranger.post(link)).status).toBe(422);
-    const invitee = await signIn(other.email);
+    const invitee = await signIn(otherStore.email);
     await invitee.get(link);
     expect((await invitee.post(link)).location).toBe(page);
     expect((await invitee.get(`${page}/settings`)).status).toBe(200);
     expect((await invitee.get(`${page}/users`)).status).toBe(403);
     const users = await owner.get(`${page}/users`);
-    expect(users.text).toMatch(new RegExp(`${other.email} <span class="tag">Not confirmed</span>`));
+    expect(users.text).toMatch(
+      new RegExp(`${otherStore.email} <span class="tag">Not confirmed</span>`),
+    );
     const { rows } = await service.database.query(
       `select subject from audit_log where account_id = $1 and type in ('user.invited', 'invitation.withdrawn')`,
       [store.accountId],
@@ -360,9 +362,9 @@ describe('the users of a store', () => {
     expect((await second.browser.post(role, { role: 'staff', sure: 'yes' })).status).toBe(303);
     expect((await second.browser.get(`${page}/users`)).status).toBe(403);
     // The users, invitations and tokens of another store are not found.
-    const other = await service.newStore();
-    const otherPage = `/app/stores/${other.accountId}`;
-    const boss = await signIn(other.email);
+    const otherStore = await service.newStore();
+    const otherPage = `/app/stores/${otherStore.accountId}`;
+    const boss = await signIn(otherStore.email);
     for (const path of [`users/${id}/remove`, 'users/invitations/1/withdraw', 'tokens/1/revoke']) {
       expect((await boss.get(`${otherPage}/${path}`)).status).toBe(404);
     }

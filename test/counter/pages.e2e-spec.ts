@@ -111,8 +111,8 @@ describe('the counter', () => {
   });
 
   it('is not found by members of other stores', async () => {
-    const other = await service.newStore();
-    const browser = await signIn(other.email);
+    const otherStore = await service.newStore();
+    const browser = await signIn(otherStore.email);
     expect((await browser.get(counter())).status).toBe(404);
     expect((await browser.post(counter('/stamp'), { code: 'K7QX2M9P' })).status).toBe(404);
   });
@@ -172,8 +172,8 @@ describe('the counter', () => {
     const staff = await member('staff', 'Mira');
     const colleague = await member('staff', 'Ben');
     const browser = await signIn(staff.email);
-    const readSession = async (one: Browser) => {
-      const { text } = await one.get(counter('/state'));
+    const readSession = async (phone: Browser) => {
+      const { text } = await phone.get(counter('/state'));
       return JSON.parse(text) as { user_id: number; session_id: number };
     };
     const former = await readSession(browser);
@@ -227,8 +227,8 @@ describe('the counter', () => {
     const question = await stamp(`b-${customerCard.id}`, true);
     expect(question.results[0]).toMatchObject({ status: 409, event_id: null });
     expect(question.results[0]?.html).toMatch(/Stamped by you \d+ seconds? ago: add another\?/);
-    const other = await signIn(store.email);
-    const { results } = await sendBatch(other, [
+    const otherBrowser = await signIn(store.email);
+    const { results } = await sendBatch(otherBrowser, [
       {
         operation: 'stamp',
         code: customerCard.code,
@@ -404,8 +404,8 @@ describe('the PIN of a member', () => {
       const { status, location } = await browser.get(path);
       expect([path, status, location?.startsWith('/app/sign-in')]).toEqual([path, 303, true]);
     }
-    const other = await service.newStore();
-    expect((await browser.get(`/counter/${other.accountId}`)).status).toBe(404);
+    const otherStore = await service.newStore();
+    expect((await browser.get(`/counter/${otherStore.accountId}`)).status).toBe(404);
     const former = new Browser(service);
     for (const [name, value] of before) former.cookies.set(name, value);
     expect((await former.get('/app')).location).toContain('/app/sign-in');

@@ -208,10 +208,10 @@ describe('the counter on a shared phone', () => {
     await page.context().setOffline(true);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.context().setOffline(false);
-    const other = await page.context().newPage();
+    const otherPage = await page.context().newPage();
     pageErrors.expect(/status of 404/);
-    await other.goto(`${PUBLIC_URL}/robots.txt`);
-    await expectForgotten(other);
+    await otherPage.goto(`${PUBLIC_URL}/robots.txt`);
+    await expectForgotten(otherPage);
   });
 
   it.each(['somebody else', 'the same person'])(
@@ -221,8 +221,8 @@ describe('the counter on a shared phone', () => {
       const [own, foreign] = [await enrol(store), await enrol(store)];
       const page = await openPhone();
       await signIn(page, mira);
-      const other = await page.context().newPage();
-      await signOut(other);
+      const otherPage = await page.context().newPage();
+      await signOut(otherPage);
       await page.context().setOffline(true);
       for (const { customerCard } of [own, foreign]) {
         await scanOffline(page, customerCard.code);
@@ -232,17 +232,17 @@ describe('the counter on a shared phone', () => {
       }
       await page.context().setOffline(false);
       const next = who === 'the same person' ? mira : jonas;
-      await signIn(other, next);
-      await unattended(other).getByText('Scanned while nobody was signed in').waitFor();
-      await other.getByText('To be confirmed: 2 stamps').waitFor();
+      await signIn(otherPage, next);
+      await unattended(otherPage).getByText('Scanned while nobody was signed in').waitFor();
+      await otherPage.getByText('To be confirmed: 2 stamps').waitFor();
       expect(await findStampers(own.path)).toEqual([]);
-      await expectAccessiblePage(other, 'counter-unattended');
-      await unattended(other).getByLabel(own.customerCard.code).uncheck();
-      await unattended(other).getByRole('button', { name: 'Discard' }).click();
-      await other.getByText('To be confirmed: 1 stamp').waitFor();
-      await unattended(other).getByRole('button', { name: 'Count in my name' }).click();
+      await expectAccessiblePage(otherPage, 'counter-unattended');
+      await unattended(otherPage).getByLabel(own.customerCard.code).uncheck();
+      await unattended(otherPage).getByRole('button', { name: 'Discard' }).click();
+      await otherPage.getByText('To be confirmed: 1 stamp').waitFor();
+      await unattended(otherPage).getByRole('button', { name: 'Count in my name' }).click();
       await expectStampers(own.path, [next.userId]);
-      await other.locator('#waiting').waitFor({ state: 'hidden' });
+      await otherPage.locator('#waiting').waitFor({ state: 'hidden' });
       expect(await findStampers(foreign.path)).toEqual([]);
     },
   );
@@ -326,14 +326,14 @@ describe('the counter on a shared phone', () => {
     const { customerCard, path } = await enrol(store);
     const page = await openPhone();
     await signIn(page, mira);
-    const other = await page.context().newPage();
-    await other.goto(at());
-    await takeOver(other, 'Mira', 'Jonas');
-    await waitForOfflinePage(other);
+    const otherPage = await page.context().newPage();
+    await otherPage.goto(at());
+    await takeOver(otherPage, 'Mira', 'Jonas');
+    await waitForOfflinePage(otherPage);
     await page.context().setOffline(true);
-    await scanOffline(page, customerCard.code, other);
+    await scanOffline(page, customerCard.code, otherPage);
     await page.context().setOffline(false);
-    await unattended(other).getByRole('button', { name: 'Count in my name' }).click();
+    await unattended(otherPage).getByRole('button', { name: 'Count in my name' }).click();
     await expectStampers(path, [jonas.userId]);
   });
 
@@ -344,16 +344,16 @@ describe('the counter on a shared phone', () => {
     const page = await openPhone();
     await signIn(page, mira);
     await service.execute(new AddMember(cli, second.accountId, mira.email, 'staff'));
-    const other = await page.context().newPage();
-    await other.goto(at(second));
-    await waitForOfflinePage(other, at(second));
+    const otherPage = await page.context().newPage();
+    await otherPage.goto(at(second));
+    await waitForOfflinePage(otherPage, at(second));
     await page.context().setOffline(true);
     await endSessions(mira);
     await scanOffline(page, here.customerCard.code);
-    await scanOffline(other, there.customerCard.code);
+    await scanOffline(otherPage, there.customerCard.code);
     await page.context().setOffline(false);
     await page.getByText('Your session has ended.').waitFor();
-    await other.getByText('Your session has ended.').waitFor();
+    await otherPage.getByText('Your session has ended.').waitFor();
     await eventually(
       () => page.evaluate<string[]>('caches.keys()'),
       (names) => names.length === 0,

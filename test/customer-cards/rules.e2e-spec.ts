@@ -101,11 +101,11 @@ describe('customer cards', () => {
 
   it('CCARD-05 A card of another customer or another store is 404', async () => {
     const { path, customerCard } = await enrol(store);
-    const other = await enrol(store);
+    const otherHolder = await enrol(store);
     const stranger = await service.newStore();
     const under = (id: number) => `${store.store}/customers/${id}/customer_cards`;
     for (const wrong of [
-      `${under(other.customer.id)}/${customerCard.id}`,
+      `${under(otherHolder.customer.id)}/${customerCard.id}`,
       `${under(999_999_999)}/${customerCard.id}`,
       `${path}999`,
     ]) {

@@ -166,7 +166,7 @@ describe('a confirmed second card', () => {
       await second.confirm();
       seconds.push(second);
     }
-    for (const other of others) await merge(survivor, other);
+    for (const otherPerson of others) await merge(survivor, otherPerson);
     for (const second of seconds) expect(await second.read()).toEqual(shows(survivor, 0, 'Yves'));
     const { rows } = await service.database.query<{ count: number }>(
       `select count(*)::int as count from decoy_owners where decoy_id = any ($1)`,

@@ -111,9 +111,9 @@ describe('the wallet of a customer card', () => {
 
   it('WALLET-05 An unknown customer card, or one of another store, is 404', async () => {
     const { path, customer } = await installed();
-    const other = await service.newStore();
-    const theirs = path.replace(store.store, other.store);
-    expectFailure(await other.get(`${theirs}/wallet`), 404, 'not_found');
+    const otherStore = await service.newStore();
+    const theirs = path.replace(store.store, otherStore.store);
+    expectFailure(await otherStore.get(`${theirs}/wallet`), 404, 'not_found');
     const unknown = `${store.store}/customers/${customer.id}/customer_cards/999999999/wallet`;
     expectFailure(await store.get(unknown), 404, 'not_found');
   });

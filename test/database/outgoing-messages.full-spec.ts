@@ -197,7 +197,7 @@ it(
     expect(findMails(mail.to)).toHaveLength(1);
 
     const { body } = await store.get<MessageRecipientJson[]>(`${announcements}/${id}/recipients`);
-    expect(body.map((one) => [one.id, one.state, one.reason])).toEqual([
+    expect(body.map((recipient) => [recipient.id, recipient.state, recipient.reason])).toEqual([
       [before[0]?.id, 'sent', null],
       [before[1]?.id, 'failed', 'unknown'],
       [before[2]?.id, 'sent', null],

@@ -66,14 +66,14 @@ describe('a database with other defaults', () => {
   afterAll(() => service.stop());
 
   it('still applies its own settings to other clients', async () => {
-    const other = new pg.Client(service.database.url);
-    await other.connect();
+    const otherClient = new pg.Client(service.database.url);
+    await otherClient.connect();
     const { client_encoding: _ours, ...settings } = HOSTILE;
     const names = Object.keys(settings).filter((name) => name !== 'datestyle');
-    expect(await readSettings(other, names)).toMatchObject(
+    expect(await readSettings(otherClient, names)).toMatchObject(
       Object.fromEntries(names.map((name) => [name, settings[name]])),
     );
-    await other.end();
+    await otherClient.end();
   });
 
   it('has no effect on the settings of a single connection', async () => {

@@ -75,7 +75,7 @@ describe('read models', () => {
       call es.create_read_model_writers()`);
     const after = await readWriter();
     const addedStatements = [...(after?.statements ?? [])].filter(
-      (one) => !before?.statements.has(one),
+      (statement) => !before?.statements.has(statement),
     );
     expect(addedStatements).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
     expect(after).toEqual({
@@ -84,9 +84,9 @@ describe('read models', () => {
     });
     const row = { t: 'toys', s: 'toy-1', id: 1, a: 1, r: 0, h: 'ab', v: 1, st: { name: 'Bear' } };
     const stale = { ...row, st: { name: 'Fox' } };
-    for (const one of [row, stale]) {
+    for (const written of [row, stale]) {
       await database.query(`select es.write_read_models('{toys}', $1, '{toy-1}')`, [
-        JSON.stringify([one]),
+        JSON.stringify([written]),
       ]);
     }
     const { rows } = await database.query('select id, revision, name from toys');

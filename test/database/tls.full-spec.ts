@@ -226,7 +226,9 @@ describe('Redis with a certificate of an authority of its own', () => {
     async (_fault, issuer, hosts, validity, description) => {
       issuer.issue(hosts, files, validity);
       const { output, health } = await readStart(authority.file);
-      const [line = ''] = output.split('\n').filter((one) => one.includes('Redis is unavailable'));
+      const [line = ''] = output
+        .split('\n')
+        .filter((candidate) => candidate.includes('Redis is unavailable'));
       expect(line).toContain(description);
       expect(health).toMatchObject({ status: 'ok', checks: { redis: 'unavailable' } });
     },

@@ -259,8 +259,8 @@ describe('docker-compose.yml', () => {
   it.each(services)('restarts %s and checks its health, unless it runs once', (_name, service) => {
     const once = Object.values(compose.services).some(({ depends_on = {} }) =>
       Object.entries(depends_on).some(
-        ([other, { condition }]) =>
-          condition === 'service_completed_successfully' && getService(other) === service,
+        ([dependency, { condition }]) =>
+          condition === 'service_completed_successfully' && getService(dependency) === service,
       ),
     );
     expect({ restart: service.restart, check: service.healthcheck?.test?.[0] ?? 'none' }).toEqual(
@@ -270,10 +270,10 @@ describe('docker-compose.yml', () => {
 
   it('starts services in the order of their dependencies', () => {
     for (const [, { depends_on = {} }] of services) {
-      for (const [other, { condition }] of Object.entries(depends_on)) {
-        const done = getService(other).restart === 'no';
-        expect([other, condition]).toEqual([
-          other,
+      for (const [dependency, { condition }] of Object.entries(depends_on)) {
+        const done = getService(dependency).restart === 'no';
+        expect([dependency, condition]).toEqual([
+          dependency,
           done ? 'service_completed_successfully' : 'service_healthy',
         ]);
       }
@@ -380,7 +380,9 @@ describe('docker-compose.postgres.yml', () => {
 
 describe('Dockerfile', () => {
   const findAll = (keyword: string) =>
-    dockerfile.filter((one) => one.keyword === keyword).map((one) => one.rest);
+    dockerfile
+      .filter((instruction) => instruction.keyword === keyword)
+      .map((instruction) => instruction.rest);
 
   it('builds and runs on the Node.js version of .nvmrc', () => {
     const bases = findAll('FROM').map((from) => from.split(' ')[0]);

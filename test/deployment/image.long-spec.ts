@@ -208,12 +208,12 @@ describe('the files of the image', () => {
       return `${name}@${version}`;
     });
     // Files in `data` hold them.
-    const others = listed.filter((one) => !installed.includes(one));
+    const others = listed.filter((name) => !installed.includes(name));
     expect(others).toEqual([
       expect.stringMatching(/^@scalar\/api-reference@/),
       expect.stringMatching(/^zxing-wasm@/),
     ]);
-    expect(installed.filter((one) => !listed.includes(one))).toEqual([]);
+    expect(installed.filter((name) => !listed.includes(name))).toEqual([]);
   });
 });
 

@@ -242,7 +242,9 @@ describe('the processes in Kubernetes', () => {
       const options = [KUBE_VERSION, PUBLIC_URL, `--values=${file}`];
       const { status, stdout, stderr } = helm('template', 'shop', CHART, ...options);
       if (status !== 0) return stderr;
-      const manifests = (loadAll(stdout) as (Manifest | null)[]).filter((one) => one !== null);
+      const manifests = (loadAll(stdout) as (Manifest | null)[]).filter(
+        (manifest) => manifest !== null,
+      );
       return getContainer(getPod(manifests, 'api')).env;
     };
 
@@ -311,7 +313,10 @@ describe('the processes in Kubernetes', () => {
       buildEnvironment(getPod(standard, 'dispatcher'), SECRETS),
     );
     const listPorts = (name: string) =>
-      getContainer(getPod(standard, name)).ports?.map((one) => [one.name, one.containerPort]);
+      getContainer(getPod(standard, name)).ports?.map((exposedPort) => [
+        exposedPort.name,
+        exposedPort.containerPort,
+      ]);
     expect(listPorts('api')).toEqual([
       ['http', port],
       ['metrics', METRICS_PORTS.api],
@@ -371,7 +376,8 @@ describe('the other objects in Kubernetes', () => {
       const selector = spec.podSelector?.matchLabels ?? spec.selector?.matchLabels ?? spec.selector;
       const ofPod = spec.template?.spec.topologySpreadConstraints ?? [];
       return [selector, ...ofPod.map(({ labelSelector }) => labelSelector.matchLabels)].flatMap(
-        (one) => (one ? [{ name: `${kind} ${metadata.name}`, labels: one as Labels }] : []),
+        (labels) =>
+          labels ? [{ name: `${kind} ${metadata.name}`, labels: labels as Labels }] : [],
       );
     });
     expect(selectors.length).toBeGreaterThan(14);

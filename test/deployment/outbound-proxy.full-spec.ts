@@ -63,7 +63,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   jest.restoreAllMocks();
-  await Promise.all([apple.apns, geocoder, google, company, sms, spans, proxy].map((one) => one.stop())); // prettier-ignore
+  await Promise.all([apple.apns, geocoder, google, company, sms, spans, proxy].map((server) => server.stop())); // prettier-ignore
   await mails.goAway();
   await service.stop();
 });

@@ -89,9 +89,11 @@ describe('npm start', () => {
   );
 
   it('uses other ports than a second installation that starts at the same time', async () => {
-    const other = await Installation.create();
+    const otherInstallation = await Installation.create();
     try {
-      const starters = [installation, other].map((one) => one.start({ METRICS_PORT: '' }));
+      const starters = [installation, otherInstallation].map((each) =>
+        each.start({ METRICS_PORT: '' }),
+      );
       await Promise.all(starters.map((starter) => installation.isUp(starter)));
       const outputs = await Promise.all(
         starters.map(({ output }) => eventually(output, (text) => findPorts(text).length === 2)),
@@ -103,7 +105,7 @@ describe('npm start', () => {
         await ended;
       }
     } finally {
-      await other.remove();
+      await otherInstallation.remove();
     }
   });
 

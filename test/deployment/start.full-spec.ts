@@ -82,42 +82,42 @@ describe('npm start', () => {
   });
 
   it('refuses a port that is in use, in one sentence', async () => {
-    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
-    const second = installation.start({ DATA_DIR: other });
+    const otherFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    const second = installation.start({ DATA_DIR: otherFolder });
     expect(await second.ended).toBe(1);
     expect(second.output().trim()).toMatch(
       new RegExp(`^Port ${installation.port} is already used .*\\.$`),
     );
-    fs.rmSync(other, { recursive: true });
+    fs.rmSync(otherFolder, { recursive: true });
   });
 
   it('refuses a database that cannot be reached, in one sentence', async () => {
-    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
-    fs.writeFileSync(path.join(other, 'database'), 'postgres://u:p@127.0.0.1:1/none');
+    const otherFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
+    fs.writeFileSync(path.join(otherFolder, 'database'), 'postgres://u:p@127.0.0.1:1/none');
     const second = installation.start({
-      DATA_DIR: other,
+      DATA_DIR: otherFolder,
       PORT: `${await findFreePort()}`,
-      DATABASE_URL_FILE: path.join(other, 'database'),
+      DATABASE_URL_FILE: path.join(otherFolder, 'database'),
     });
     expect(await second.ended).toBe(1);
     expect(second.output().trim().split('\n').at(-1)).toMatch(
       /^The database of DATABASE_URL \(127\.0\.0\.1:1\) cannot be reached: .*ECONNREFUSED.*\.$/,
     );
-    fs.rmSync(other, { recursive: true });
+    fs.rmSync(otherFolder, { recursive: true });
   });
 
   it('refuses an empty DATABASE_URL_FILE instead of creating a database', async () => {
-    const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-second-'));
-    const file = path.join(other, 'database');
+    const otherFolder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-second-'));
+    const file = path.join(otherFolder, 'database');
     fs.writeFileSync(file, '\n');
     const second = installation.start({
-      DATA_DIR: other,
+      DATA_DIR: otherFolder,
       PORT: `${await findFreePort()}`,
       DATABASE_URL_FILE: file,
     });
     expect(await second.ended).toBe(1);
     expect(second.output().trim()).toBe(`DATABASE_URL_FILE: ${file} is empty.`);
-    fs.rmSync(other, { recursive: true });
+    fs.rmSync(otherFolder, { recursive: true });
   });
 
   it('starts again with its data and token after SIGINT', async () => {

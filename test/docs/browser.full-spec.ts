@@ -165,11 +165,13 @@ describe('the documentation in a browser', () => {
     expect(await operation.textContent()).toContain('external_ref');
     await keepPicture(page, 'reference-no-script');
     await page.context().close();
-    const other = await open('/docs/reference#tag/webhook-subscriptions/createWebhookSubscription');
-    const link = other.locator('.docs-menu [aria-current=location]');
+    const otherPage = await open(
+      '/docs/reference#tag/webhook-subscriptions/createWebhookSubscription',
+    );
+    const link = otherPage.locator('.docs-menu [aria-current=location]');
     await link.filter({ hasText: 'Create a webhook subscription' }).waitFor();
-    expect(await link.evaluate((one) => one.getBoundingClientRect().top)).toBeLessThan(900);
-    await other.context().close();
+    expect(await link.evaluate((element) => element.getBoundingClientRect().top)).toBeLessThan(900);
+    await otherPage.context().close();
   });
 
   it('prints dark on white, with the fields of every operation and without menus', async () => {
@@ -225,8 +227,8 @@ describe('the documentation in a browser', () => {
         await page.goto(HOST + path, { waitUntil: 'networkidle' });
         const bytes = wire.countReceived() - before;
         expect([path, bytes > 10_000 && bytes < 300_000, bytes]).toEqual([path, true, bytes]);
-        const other = await (await fresh.newContext({ viewport: SIZES.phone })).newPage();
-        printTime(path, bytes, await measureFirstPaint(other, HOST + path));
+        const otherPage = await (await fresh.newContext({ viewport: SIZES.phone })).newPage();
+        printTime(path, bytes, await measureFirstPaint(otherPage, HOST + path));
       }
     } finally {
       await fresh.close();

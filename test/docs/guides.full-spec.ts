@@ -102,7 +102,9 @@ async function startStage(instead: Record<string, string>): Promise<Stage> {
 async function setTable({ desk, store }: Stage): Promise<void> {
   const { body } = await store.get<{ code: string }[]>(`${store.store}/customers/1/customer_cards`);
   const now = new Date().toISOString();
-  const [code = 'K7QX2M9P'] = Array.isArray(body) ? body.map((one) => one.code) : [];
+  const [code = 'K7QX2M9P'] = Array.isArray(body)
+    ? body.map((customerCard) => customerCard.code)
+    : [];
   Object.assign(desk.instead, {
     K7QX2M9P: code,
     '2026-05-04T09:41:00Z': now,
@@ -174,7 +176,7 @@ describe.each([
 
   it.each(['csharp', 'java', 'go'])('send in %s what they send in curl', (language) => {
     const select = (choice: string) =>
-      steps.map((step) => step.filter((one) => one.language === choice).flatMap(findRequests));
+      steps.map((step) => step.filter((fence) => fence.language === choice).flatMap(findRequests));
     expect(select(language)).toEqual(select('sh'));
     expect(steps.length).toBeGreaterThanOrEqual(minCount);
   });
@@ -388,7 +390,7 @@ type Module = {
 async function runMakeModule(name: string, values: object): Promise<Record<string, unknown>> {
   const fence = parseSteps(AUTOMATION)
     .flat()
-    .find((one) => one.name === name);
+    .find((candidate) => candidate.name === name);
   const fillTemplate = (value: unknown, from: object): unknown =>
     JSON.parse(
       JSON.stringify(value).replaceAll(/\{\{([\w.]+)\}\}/g, (_, place: string) =>

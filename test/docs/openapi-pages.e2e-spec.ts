@@ -86,11 +86,11 @@ describe('the pages and files made of the OpenAPI document', () => {
         tags.push(tag);
       }
       expect(new Set(tags).size).toBe(3);
-      const other = await sendRequest({
+      const otherResponse = await sendRequest({
         'accept-encoding': 'identity',
         'if-none-match': '"other"',
       });
-      expect([other.status, other.text]).toEqual([200, plain.text]);
+      expect([otherResponse.status, otherResponse.text]).toEqual([200, plain.text]);
     }
   });
 
@@ -161,7 +161,7 @@ describe('the pages and files made of the OpenAPI document', () => {
       ['Add stamps', ''],
     ] as const;
     for (const [name, variable] of steps) {
-      const request = all.find((one) => one.name === name);
+      const request = all.find((request) => request.name === name);
       const response = request && (await send(request));
       expect([name, response?.status, response?.text]).toEqual([
         name,
@@ -201,7 +201,7 @@ describe('the pages and files made of the OpenAPI document', () => {
     for (const { method, path, operation } of operations()) {
       const { operationId, tags, summary } = operation as Operation & { summary: string };
       const anchor = `tag/${tags[0]?.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
-      const part = parts.find((one) => one.includes(`id="${anchor}"`)) ?? '';
+      const part = parts.find((candidate) => candidate.includes(`id="${anchor}"`)) ?? '';
       expect([operationId, part.includes(`>${method}</b> <code>${path}</code>`)]).toEqual([
         operationId,
         true,
@@ -212,7 +212,7 @@ describe('the pages and files made of the OpenAPI document', () => {
       )[method.toLowerCase()] ?? { parameters: [] };
       const body = resolved(operation.requestBody?.content['application/json']?.schema ?? {});
       const names = [
-        ...parameters.map((one) => String(resolved(one)['name'])),
+        ...parameters.map((parameter) => String(resolved(parameter)['name'])),
         ...Object.keys((body['properties'] ?? {}) as Json),
       ];
       for (const name of names) {

@@ -109,17 +109,17 @@ describe('the documentation', () => {
       expect([operationId, ...labels]).toEqual([operationId, 'curl', 'TypeScript', 'Python']);
       expect(samples.every(({ source }) => source.length > 20)).toBe(true);
     }
-    expect(operationsOf(reference).map((one) => one['x-codeSamples'])).toEqual(
-      operationsOf(document).map((one) => one['x-codeSamples']),
+    expect(operationsOf(reference).map((operation) => operation['x-codeSamples'])).toEqual(
+      operationsOf(document).map((operation) => operation['x-codeSamples']),
     );
   });
 
   it('DOCS-05 The reference leaves out what every response has; `/openapi.json` has all of it', () => {
     const everywhere = ['X-Request-Id', 'RateLimit-Limit', 'Deprecation', 'Sunset', 'Link'];
-    const namesOf = (one: Document) =>
-      operationsOf(one)
+    const namesOf = (document: Document) =>
+      operationsOf(document)
         .flatMap(({ responses }) => Object.values(responses))
-        .concat(Object.values(one.components.responses))
+        .concat(Object.values(document.components.responses))
         .flatMap(({ headers }) => Object.keys(headers ?? {}));
     expect(namesOf(document)).toEqual(expect.arrayContaining(everywhere));
     expect(namesOf(reference).filter((name) => everywhere.includes(name))).toEqual([]);
@@ -139,7 +139,7 @@ describe('the documentation', () => {
     for (const { path } of body) await expectThere(path);
     const titles = body.map(({ title }) => title);
     expect(titles).toEqual(
-      expect.arrayContaining(operationsOf(document).map((one) => one.summary)),
+      expect.arrayContaining(operationsOf(document).map((operation) => operation.summary)),
     );
     for (const [page, text] of pages) {
       if (page === '/docs' || page.startsWith('/docs/reference')) continue;
@@ -177,8 +177,11 @@ describe('the documentation', () => {
       const etag = full.headers.get('etag') ?? '';
       const same = await fetch(url, { headers: { 'if-none-match': etag } });
       expect([same.status, (await same.arrayBuffer()).byteLength]).toEqual([304, 0]);
-      const other = await fetch(url, { method: 'HEAD', headers: { 'if-none-match': '"another"' } });
-      expect([other.status, other.headers.get('etag')]).toEqual([200, etag]);
+      const otherResponse = await fetch(url, {
+        method: 'HEAD',
+        headers: { 'if-none-match': '"another"' },
+      });
+      expect([otherResponse.status, otherResponse.headers.get('etag')]).toEqual([200, etag]);
     }
   });
 
@@ -250,11 +253,11 @@ describe('the documentation', () => {
       const page = pages.get(`/docs/${path}`);
       expect(page).toContain(`<h1>${title.slice(2)}</h1>`);
       expect(titles.length).toBeGreaterThan(0);
-      for (const one of titles) {
-        const isForContributors = one === '## Working on it';
-        const text = one.replace(/^#+ /, '').replaceAll('`', '');
-        expect([one, page?.replaceAll(/<\/?code>/g, '').includes(`>${text}</a></h`)]).toEqual([
-          one,
+      for (const title of titles) {
+        const isForContributors = title === '## Working on it';
+        const text = title.replace(/^#+ /, '').replaceAll('`', '');
+        expect([title, page?.replaceAll(/<\/?code>/g, '').includes(`>${text}</a></h`)]).toEqual([
+          title,
           !isForContributors,
         ]);
       }

@@ -126,11 +126,11 @@ describe('erasing a customer', () => {
       const receiver = await receive(echo);
       await subscribe(store, receiver, { events: CUSTOMER_EVENTS });
       await startDispatcher();
-      const [card, other] = [await createCard(), await createCard()];
+      const [card, otherCard] = [await createCard(), await createCard()];
       const survivor = await createPerson(card, false);
       const gone = await createPerson(card, true);
       const further = expectSuccess(
-        await store.post<{ id: number }>(`${gone.path}/customer_cards`, { card_id: other.id }),
+        await store.post<{ id: number }>(`${gone.path}/customer_cards`, { card_id: otherCard.id }),
       );
       await merge(survivor, gone);
       // Writes while the survivor has the other's values: to the survivor, and to cards of both.

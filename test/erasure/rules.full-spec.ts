@@ -12,7 +12,7 @@ import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
 const store = service.useStore();
-const other = service.useStore();
+const otherStore = service.useStore();
 
 let people = 0;
 
@@ -172,7 +172,11 @@ describe('erasing a person', () => {
 
   it('ERASE-09 Erasing a customer of another store is 404', async () => {
     const { path } = await person();
-    expectFailure(await erase(path.replace(store.store, other.store), other), 404, 'not_found');
+    expectFailure(
+      await erase(path.replace(store.store, otherStore.store), otherStore),
+      404,
+      'not_found',
+    );
     expectFailure(await erase(`${store.store}/customers/999999999`), 404, 'not_found');
     expect((await show(path)).erased_at).toBeNull();
   });
@@ -398,7 +402,7 @@ describe('the export of a person', () => {
     const { external_references: references, ...plain } = fields;
     expect(body.history[0]?.data).toMatchObject({ ...plain, source: 'api' });
     expect(body.history[0]?.data).toMatchObject({
-      external_references: references.map((one) => expect.objectContaining(one)),
+      external_references: references.map((reference) => expect.objectContaining(reference)),
     });
     expect(body.history.find(({ type }) => type === 'stamp.earned')).toMatchObject({
       channel: 'api',
@@ -419,8 +423,8 @@ describe('the export of a person', () => {
 
   it('ERASE-18 The export of a customer of another store is 404', async () => {
     const { path } = await person();
-    const theirs = `${path.replace(store.store, other.store)}/export`;
-    expectFailure(await other.get(theirs), 404, 'not_found');
+    const theirs = `${path.replace(store.store, otherStore.store)}/export`;
+    expectFailure(await otherStore.get(theirs), 404, 'not_found');
   });
 
   it('ERASE-22 The export of a merged customer, or of one into whom others are merged, has the records, cards and histories of all of them', async () => {

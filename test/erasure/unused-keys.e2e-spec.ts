@@ -51,11 +51,11 @@ it('refused creations leave no personal keys', async () => {
 });
 
 it('of many simultaneous creations with one address one key stays', async () => {
-  const other = await service.newStore();
+  const otherStore = await service.newStore();
   const before = (await countKeys()) ?? 0;
   const responses = await Promise.all(
     Array.from({ length: 10 }, () =>
-      other.post(`${other.store}/customers`, {
+      otherStore.post(`${otherStore.store}/customers`, {
         customer: { first_name: 'Dora', email: 'dora@example.com' },
       }),
     ),

@@ -272,7 +272,7 @@ describe('an update to Google Wallet', () => {
     const times = google.requests.slice(from).map(({ at }) => at);
     // 15 a second, and a few more because requests may take different times to arrive.
     for (const [i, at] of times.entries()) {
-      const inOneSecond = times.slice(i).filter((other) => other < at + 1000).length;
+      const inOneSecond = times.slice(i).filter((otherTime) => otherTime < at + 1000).length;
       expect(inOneSecond).toBeLessThanOrEqual(18);
     }
   });

@@ -234,24 +234,26 @@ describe('a card in Google Wallet', () => {
   });
 
   it('GOOGLE-09 The pass of an erased customer, or of a card that was merged into another one, is made inactive, with nothing personal left', async () => {
-    const one = await saved();
+    const holder = await saved();
     const expire = (expires_at: string) =>
-      one.store.patch(`${one.store.store}/cards/${one.card.id}`, { card: { expires_at } });
+      holder.store.patch(`${holder.store.store}/cards/${holder.card.id}`, { card: { expires_at } });
     expect((await expire('2020-01-01T00:00:00Z')).status).toBe(200);
-    await untilState(one.uuid, 'EXPIRED');
-    expect(findBalance(google, one.uuid)).toBe('0 / 10');
+    await untilState(holder.uuid, 'EXPIRED');
+    expect(findBalance(google, holder.uuid)).toBe('0 / 10');
     expect((await expire('2199-01-01T00:00:00Z')).status).toBe(200);
-    await untilState(one.uuid, 'ACTIVE');
-    const { body: other } = await one.store.post<CreatedCustomerJson>(
-      `${one.store.store}/customers`,
-      { customer: { first_name: 'Ben', email: 'ben@example.com' }, card_id: one.card.id },
+    await untilState(holder.uuid, 'ACTIVE');
+    const { body: otherCustomer } = await holder.store.post<CreatedCustomerJson>(
+      `${holder.store.store}/customers`,
+      { customer: { first_name: 'Ben', email: 'ben@example.com' }, card_id: holder.card.id },
     );
-    const merged = other.customer_card?.uuid ?? '';
-    await saveToGoogle(google, one.store, merged);
-    const path = `${one.store.store}/customers/${one.customer.id}/merge`;
-    expect((await one.store.post(path, { from_customer_id: other.id })).status).toBe(200);
+    const merged = otherCustomer.customer_card?.uuid ?? '';
+    await saveToGoogle(google, holder.store, merged);
+    const path = `${holder.store.store}/customers/${holder.customer.id}/merge`;
+    expect((await holder.store.post(path, { from_customer_id: otherCustomer.id })).status).toBe(
+      200,
+    );
     await untilState(merged, 'INACTIVE');
-    expect(findObject(google, one.uuid)).toMatchObject({ state: 'ACTIVE' });
+    expect(findObject(google, holder.uuid)).toMatchObject({ state: 'ACTIVE' });
     const { store, customer, uuid } = await saved({ card: { show_member_field: true } });
     expect(JSON.stringify(findObject(google, uuid))).toContain('Anna');
     await store.post(`${store.store}/customers/${customer.id}/erase`);

@@ -145,12 +145,12 @@ describe('the moment', () => {
 
   it('ASOF-10 A record of another store is 404', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5] });
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const time = await moment();
     const reward = rewards[0]?.id;
     for (const own of [path, `${store.store}/rewards/${reward}`]) {
-      const foreign = own.replace(store.store, other.store);
-      expectFailure(await other.get(pastOf(foreign, time)), 404, 'not_found');
+      const foreign = own.replace(store.store, otherStore.store);
+      expectFailure(await otherStore.get(pastOf(foreign, time)), 404, 'not_found');
     }
   });
 });

@@ -89,10 +89,10 @@ describe('the proof of an event', () => {
   });
 
   it("PROOF-06 The proof of another store's event is 404", async () => {
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const { publicId } = await lastEvent();
     expectFailure(await proofOf(publicId), 404, 'not_found');
-    expect((await proofOf(publicId, other)).status).toBe(200);
+    expect((await proofOf(publicId, otherStore)).status).toBe(200);
   });
 
   it('PROOF-07 While no checkpoint covers the event, and none comes within seconds, the proof is 503 with `Retry-After`', async () => {

@@ -142,13 +142,13 @@ describe('the history', () => {
   });
 
   it('HIST-03 The history of a store has every change of any of its records, also those that are no public events', async () => {
-    const other = await service.newStore();
-    const { customer } = await enrol(other);
+    const otherStore = await service.newStore();
+    const { customer } = await enrol(otherStore);
     const references = [{ source: 'pos', external_id: '77' }];
-    await other.patch(`${other.store}/customers/${customer.id}`, {
+    await otherStore.patch(`${otherStore.store}/customers/${customer.id}`, {
       customer: { external_references: references },
     });
-    expect(types(await history('', other))).toEqual([
+    expect(types(await history('', otherStore))).toEqual([
       'customer.references_updated',
       'customer_card.created',
       'customer.created',
@@ -304,12 +304,12 @@ describe('the history', () => {
   });
 
   it('HIST-14 Customer cards of another customer or another store are 404, and nothing of another store is listed', async () => {
-    const other = await service.newStore();
-    expect(types(await history('', other))).toEqual(['account.created']);
-    expect(await history(`?customer_id=${day.customer.id}`, other)).toEqual([]);
-    expect(await history(`?customer_card_id=${day.customerCard.id}`, other)).toEqual([]);
-    const foreign = day.path.replace(store.store, other.store);
-    expectFailure(await other.get(`${foreign}/events`), 404, 'not_found');
+    const otherStore = await service.newStore();
+    expect(types(await history('', otherStore))).toEqual(['account.created']);
+    expect(await history(`?customer_id=${day.customer.id}`, otherStore)).toEqual([]);
+    expect(await history(`?customer_card_id=${day.customerCard.id}`, otherStore)).toEqual([]);
+    const foreign = day.path.replace(store.store, otherStore.store);
+    expectFailure(await otherStore.get(`${foreign}/events`), 404, 'not_found');
     const unknown = day.path.replace(/\d+$/, '999999999');
     expectFailure(await store.get(`${unknown}/events?limit=0`), 404, 'not_found');
     const { customer } = await enrol(store);
@@ -391,8 +391,8 @@ describe('explaining a balance', () => {
   });
 
   it("EXPLAIN-03 `text` is in the language of the store's `locale`, or in English where there are no texts in that, with times in the store's time zone", async () => {
-    const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
-    const { path } = await enrol(other);
+    const otherStore = await service.newStore({ timeZone: 'Asia/Tokyo' });
+    const { path } = await enrol(otherStore);
     const responses: Record<string, RegExp> = {
       de: /: Karte ausgestellt/,
       'fr-CA': /: carte créée/,
@@ -401,12 +401,12 @@ describe('explaining a balance', () => {
       pl: /: card issued/,
     };
     for (const [locale, text] of Object.entries(responses)) {
-      await other.patch(other.store, { account: { locale } });
-      const { body } = await other.get<ExplanationJson>(`${path}/explain`);
+      await otherStore.patch(otherStore.store, { account: { locale } });
+      const { body } = await otherStore.get<ExplanationJson>(`${path}/explain`);
       expect(body.steps[0]?.text).toMatch(text);
     }
-    const { body } = await other.get<ExplanationJson>(`${path}/explain`);
-    const [issued] = (await other.get<Entries>(`${path}/events`)).body;
+    const { body } = await otherStore.get<ExplanationJson>(`${path}/explain`);
+    const [issued] = (await otherStore.get<Entries>(`${path}/events`)).body;
     const day = new Intl.DateTimeFormat('en', { timeZone: 'Asia/Tokyo', dateStyle: 'medium' });
     expect(body.steps[0]?.text).toContain(day.format(new Date(issued?.occurred_at ?? '')));
   });
@@ -488,9 +488,9 @@ describe('explaining a balance', () => {
   });
 
   it('EXPLAIN-07 Customer cards of another customer or another store are 404', async () => {
-    const other = await service.newStore();
-    const foreign = day.path.replace(store.store, other.store);
-    expectFailure(await other.get(`${foreign}/explain`), 404, 'not_found');
+    const otherStore = await service.newStore();
+    const foreign = day.path.replace(store.store, otherStore.store);
+    expectFailure(await otherStore.get(`${foreign}/explain`), 404, 'not_found');
     const { customer } = await enrol(store);
     const another = day.path.replace(`customers/${day.customer.id}/`, `customers/${customer.id}/`);
     expectFailure(await store.get(`${another}/explain`), 404, 'not_found');

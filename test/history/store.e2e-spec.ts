@@ -155,14 +155,14 @@ describe('the audit log', () => {
 
   it("records changes of a user and their token in each of the user's stores", async () => {
     const first = await service.newStore();
-    const other = await service.newStore();
-    await service.running.execute(new AddMember(cli, other.accountId, first.email, 'owner'));
+    const otherStore = await service.newStore();
+    await service.running.execute(new AddMember(cli, otherStore.accountId, first.email, 'owner'));
     const { tokenId } = await service.running.execute(new CreateToken(cli, first.email, 'second'));
     await service.running.execute(new LimitToken(cli, tokenId, 60));
     await service.running.execute(new RevokeToken(cli, tokenId));
     await service.running.execute(new RemoveUser(cli, first.email));
-    await service.running.execute(new CreateToken(cli, other.email, 'not theirs'));
-    for (const { accountId } of [first, other]) {
+    await service.running.execute(new CreateToken(cli, otherStore.email, 'not theirs'));
+    for (const { accountId } of [first, otherStore]) {
       const entries = await queryAudit(
         `select type, (subject ->> 'token_id')::int as token from audit_log
          where account_id = $1 and (subject ->> 'token_id' = $2 or type = 'user.removed')
@@ -181,7 +181,7 @@ describe('the audit log', () => {
       await queryAudit(
         `select account_id from audit_log where subject ->> 'name' = 'not theirs' order by id`,
       ),
-    ).toEqual([{ account_id: other.accountId }]);
+    ).toEqual([{ account_id: otherStore.accountId }]);
   });
 
   it('names the operating-system user of a command line, as does the history', async () => {

@@ -77,10 +77,10 @@ it(
     })();
     const sizes: number[] = [];
     for (let kill = 0; kill < 3; kill++) {
-      const [{ dispatcher, waitForCheckpoint }, other] = [await start(), await start()];
+      const [{ dispatcher, waitForCheckpoint }, otherSigning] = [await start(), await start()];
       const { size } = await waitForCheckpoint();
       sizes.push(size);
-      for (const program of [dispatcher, other.dispatcher]) {
+      for (const program of [dispatcher, otherSigning.dispatcher]) {
         programs.delete(program);
         await program.kill('SIGKILL');
       }
@@ -163,8 +163,8 @@ describe('inkpad checkpoint:consistency', () => {
       const tamperedProof = { ...proof, consistency_proof: [bytes.toString('base64'), ...others] };
       expect(() => verifyContinuation(tamperedProof, key.verifier)).toThrow(NotProven);
       // With another key the checkpoint belongs to another history.
-      const other = checkpointKey();
-      expect(() => verifyContinuation(proof, other.verifier)).toThrow(NotProven);
+      const otherKey = checkpointKey();
+      expect(() => verifyContinuation(proof, otherKey.verifier)).toThrow(NotProven);
     },
     SLOW,
   );
@@ -260,10 +260,10 @@ describe('the dispatcher signs no checkpoint', () => {
     async () => {
       await (await start()).waitForCheckpoint();
       await stopAll();
-      const other = checkpointKey('other.example');
+      const otherKey = checkpointKey('other.example');
       const port = await findFreePort();
       const { dispatcher } = await start({
-        CHECKPOINT_KEY: other.settings.CHECKPOINT_KEY,
+        CHECKPOINT_KEY: otherKey.settings.CHECKPOINT_KEY,
         HEALTH_PORT: String(port),
       });
       await eventually(dispatcher.output, (text) =>

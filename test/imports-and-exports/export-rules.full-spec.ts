@@ -194,11 +194,12 @@ describe('exports', () => {
 
   it('EXPORT-09 Owners and managers may export, and nothing of another store is in the file', async () => {
     const own = await service.newStore();
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     await enrol(own);
-    for (const name of NAMES) expect(await download(`${name}.ndjson`, other)).not.toContain('Anna');
+    for (const name of NAMES)
+      expect(await download(`${name}.ndjson`, otherStore)).not.toContain('Anna');
     expectFailure(
-      await other.get(`/api/v1/accounts/${own.accountId}/exports/customers.csv`),
+      await otherStore.get(`/api/v1/accounts/${own.accountId}/exports/customers.csv`),
       404,
       'not_found',
     );

@@ -332,7 +332,7 @@ it('IMPORT-08 With `Accept: text/csv` the rows of an import are a file with its 
 
 it('IMPORT-09 CSV is read in UTF-8 with and without a byte order mark, UTF-16 and Windows-1252, separated by commas, semicolons or tabs', async () => {
   const names = 'Vorname|E-Mail\nJürgen "Jo" Groß|jo@example.com\n';
-  const latin = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+  const latin = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
   const wide = (text: string, mark: boolean) =>
     Buffer.from(`${mark ? '\uFEFF' : ''}${text}`, 'utf16le');
   const cases: [Uint8Array, string, string][] = [
@@ -483,7 +483,7 @@ it('IMPORT-14 A phone number or an external id that a spreadsheet has changed, a
   );
   expect(counts(ids)).toMatchObject({ created: 1, failed: 9 });
   const errors = (await listRows(store, ids, 'failed')).map((row) => row.errors);
-  expect(errors.map((one) => Object.keys(one ?? {}))).toEqual([
+  expect(errors.map((error) => Object.keys(error ?? {}))).toEqual([
     ...Array.from({ length: 5 }, () => ['external_id']),
     ['first_name'],
     ['last_name'],
@@ -590,9 +590,9 @@ it('IMPORT-19 A new card gets the `code` of its row', async () => {
     `${store.store}/customer_cards/by_code/ABCD2345`,
   );
   expect(body.code).toBe('ABCD2345');
-  const other =
+  const otherFile =
     'first_name,email,code\nDora,dora@example.com,ABCD2345\n,cem@example.com,EFGH2345\n';
-  const again = await importFile(store, other, { query: { card_id } });
+  const again = await importFile(store, otherFile, { query: { card_id } });
   expect((await listRows(store, again)).map(({ errors }) => Object.keys(errors ?? {}))).toEqual([
     ['code'],
     ['code'],
@@ -612,7 +612,10 @@ it('IMPORT-20 A consent that a customer has withdrawn is not given again by a fi
   await addCustomer(store, { first_name: 'Ben', email: 'ben@example.com' });
   const file = 'email,marketing_consent\nanna@example.com,yes\nben@example.com,yes\n';
   expect(counts(await importFile(store, file))).toMatchObject({ updated: 1, unchanged: 1 });
-  expect((await listCustomers(store)).map((one) => one.marketing_consent)).toEqual([false, true]);
+  expect((await listCustomers(store)).map((customer) => customer.marketing_consent)).toEqual([
+    false,
+    true,
+  ]);
 });
 
 it('IMPORT-21 An undo erases the customers whom the import created, takes its stamps back, and restores the fields that it changed', async () => {
@@ -757,20 +760,20 @@ it('IMPORT-25 A store has at most 10 unfinished imports, and 10 that wait for a 
 });
 
 it('IMPORT-26 An import of another store is 404, and staff may not import', async () => {
-  const [store, other] = [await service.newStore(), await service.newStore()];
+  const [store, otherStore] = [await service.newStore(), await service.newStore()];
   const { id } = await importFile(store, 'first_name,email\nAnna,a@example.com\n');
-  const path = `${other.store}/imports/${id}`;
+  const path = `${otherStore.store}/imports/${id}`;
   for (const response of [
-    await other.get(path),
-    await other.get(`${path}/rows`),
-    await other.get(`${path}/rows?status=lost`),
-    await other.post(`${path}/start`),
-    await other.post(`${path}/discard`),
-    await other.post(`${path}/undo`),
+    await otherStore.get(path),
+    await otherStore.get(`${path}/rows`),
+    await otherStore.get(`${path}/rows?status=lost`),
+    await otherStore.post(`${path}/start`),
+    await otherStore.post(`${path}/discard`),
+    await otherStore.post(`${path}/undo`),
   ]) {
     expectFailure(response, 404, 'not_found');
   }
-  expect((await other.get(`${other.store}/imports`)).body).toEqual([]);
+  expect((await otherStore.get(`${otherStore.store}/imports`)).body).toEqual([]);
   const email = 'staff@imports.example';
   await service.running.execute(new CreateUser(cli, email, 'Staff', 'correct horse'));
   await service.running.execute(new AddMember(cli, store.accountId, email, 'staff'));
@@ -809,12 +812,12 @@ it('IMPORT-27 A file may also be `application/octet-stream`: its first character
   const store = await service.newStore();
   expectRefused(await upload(store, '', { type }), 'base');
   expectRefused(await upload(store, Uint8Array.of(0, 1, 2, 3), { type }), 'base');
-  for (const other of ['application/json', 'image/png', 'text/html']) {
-    expectFailure(await upload(store, csv, { type: other }), 415, 'unsupported_media_type');
+  for (const otherType of ['application/json', 'image/png', 'text/html']) {
+    expectFailure(await upload(store, csv, { type: otherType }), 415, 'unsupported_media_type');
   }
 });
 
-const toBytes = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+const toBytes = (text: string) => Uint8Array.from(text, (character) => character.charCodeAt(0));
 
 it('IMPORT-28 The `charset` of the media type is the encoding of the file', async () => {
   // Łukasz;Żuk
@@ -918,7 +921,7 @@ it('IMPORT-31 A cell that still begins and ends with a quotation mark is an erro
 });
 
 it('IMPORT-32 Of the apostrophes with which exports and the rows of an import guard formulas, CSV loses one, so that an exported file can be imported again', async () => {
-  const [store, other] = [await service.newStore(), await service.newStore()];
+  const [store, otherStore] = [await service.newStore(), await service.newStore()];
   const customers = [
     { first_name: '@anna', last_name: "'=1+1", email: '-a@example.com', phone: '+4915112345678' },
     { first_name: "''＝1", last_name: 'x;=HYPERLINK("a")', email: 'b@example.com', phone: null },
@@ -937,8 +940,8 @@ it('IMPORT-32 Of the apostrophes with which exports and the rows of an import gu
     unchanged: 4,
     failed: 0,
   });
-  expect(counts(await importFile(other, exported, { query }))).toMatchObject({ created: 4 });
-  expect(await listCustomers(other)).toMatchObject(customers);
+  expect(counts(await importFile(otherStore, exported, { query }))).toMatchObject({ created: 4 });
+  expect(await listCustomers(otherStore)).toMatchObject(customers);
   const rows = [
     { first_name: "'=1", last_name: '＠b', email: 'none', phone: '+4915112345679' },
     { first_name: 'x;-1', last_name: '@c', email: 'none', phone: '+4915112345680' },
@@ -1038,7 +1041,7 @@ it('IMPORT-35 Rows of more than 1,048,576 characters, and JSON of more than 16 l
 });
 
 it("IMPORT-36 Stores take turns: files of one store, however many, do not keep another store's waiting until all are read", async () => {
-  const [store, other] = [await service.newStore(), await service.newStore()];
+  const [store, otherStore] = [await service.newStore(), await service.newStore()];
   // Read to the end, and then refused.
   const large = Buffer.from(
     `first_name,email\n${`Anna,${'a'.repeat(60)}@example.com\n`.repeat(49_000)}Anna,a,more\n`,
@@ -1055,7 +1058,7 @@ it("IMPORT-36 Stores take turns: files of one store, however many, do not keep a
     () => Promise.resolve(pending),
     (left) => left < 8,
   );
-  expect((await upload(other, 'first_name,email\nBen,b@example.com\n')).status).toBe(202);
+  expect((await upload(otherStore, 'first_name,email\nBen,b@example.com\n')).status).toBe(202);
   expect(pending).toBeGreaterThan(0);
   await Promise.all(uploads);
 });

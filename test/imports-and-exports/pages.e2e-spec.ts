@@ -77,10 +77,10 @@ describe('the pages of imports', () => {
     ];
     expect([one.status, two.location]).toEqual([303, one.location]);
     await waitFor(findImport(one), 'ready');
-    const other = await upload('email,first_name\nz@example.com,Z', { formKey: 'key' });
-    expect(other.status).toBe(303);
-    expect(findImport(other)).not.toBe(findImport(one));
-    await waitFor(findImport(other), 'ready');
+    const otherResponse = await upload('email,first_name\nz@example.com,Z', { formKey: 'key' });
+    expect(otherResponse.status).toBe(303);
+    expect(findImport(otherResponse)).not.toBe(findImport(one));
+    await waitFor(findImport(otherResponse), 'ready');
   });
 
   it('check rows anew when columns are chosen, without the file', async () => {
@@ -129,8 +129,8 @@ describe('the pages of imports', () => {
 
   it('read a file in the encoding that was chosen', async () => {
     // Łukasz
-    const polish = Uint8Array.from('email,first_name\nl@example.com,\xa3ukasz\n', (one) =>
-      one.charCodeAt(0),
+    const polish = Uint8Array.from('email,first_name\nl@example.com,\xa3ukasz\n', (character) =>
+      character.charCodeAt(0),
     );
     for (const [encoding, name] of [
       ['', '£ukasz'],
@@ -151,10 +151,10 @@ describe('the pages of imports', () => {
   });
 
   it('say in words for owners that too many imports wait', async () => {
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const browser = new Browser(service);
-    await browser.signIn(other.email, 'correct horse');
-    const at = `/app/stores/${other.accountId}/transfers`;
+    await browser.signIn(otherStore.email, 'correct horse');
+    const at = `/app/stores/${otherStore.accountId}/transfers`;
     const file = 'email,first_name\na@example.com,A';
     for (let i = 0; i < 10; i++) {
       expect((await upload(file, { browser, at })).status).toBe(303);
@@ -201,12 +201,14 @@ describe('the pages of imports', () => {
       expect([status, text]).toEqual([422, expect.stringContaining(message)]);
       expect(text).not.toContain('cannot be read as a table');
     }
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const stranger = new Browser(service);
-    await stranger.signIn(other.email, 'correct horse');
+    await stranger.signIn(otherStore.email, 'correct horse');
     const id = findImport(await upload('email,first_name\ne@example.com,E'));
     for (const path of [`imports/${id}`, `imports/${id}/rows.csv`, `imports/${id}/undo`]) {
-      const { status } = await stranger.get(`/app/stores/${other.accountId}/transfers/${path}`);
+      const { status } = await stranger.get(
+        `/app/stores/${otherStore.accountId}/transfers/${path}`,
+      );
       expect([path, status]).toEqual([path, 404]);
     }
   });

@@ -28,18 +28,18 @@ const service = useService({
 });
 const stopping = new AbortController();
 /** Another process of the same service. */
-let other: Service;
+let otherService: Service;
 
 beforeAll(async () => {
   const { database, environment } = service.running;
-  other = await startService(environment, { ...database, close: async () => undefined });
+  otherService = await startService(environment, { ...database, close: async () => undefined });
   const dispatch = newImportDispatch(service.running).run(stopping.signal);
   service.running.onStop(() => {
     stopping.abort();
     return dispatch;
   });
 });
-afterAll(() => other.stop());
+afterAll(() => otherService.stop());
 
 const setQuotas = (store: ContractClient, changes: QuotaChanges) =>
   changeQuotas(service.running, store, changes);
@@ -49,7 +49,7 @@ describe('quotas of customers', () => {
     const store = await service.newStore();
     for (let i = 0; i < 3; i++) expect((await createGuest(store)).status).toBe(201);
     await setQuotas(store, { customers: 20 });
-    const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
+    const there = Object.assign(store.as(store.token), { baseUrl: otherService.baseUrl });
     const responses = await Promise.all(
       Array.from({ length: 40 }, (_, i) => createGuest(i % 2 === 0 ? store : there)),
     );
@@ -109,9 +109,15 @@ describe('quotas of customers', () => {
     expect((await createGuest(store)).status).toBe(201);
     expectFailure(await createGuest(store), 422, 'quota_exceeded');
     const full = await service.newStore();
-    const other = await SignupForm.open(service.running.baseUrl, PUBLIC_URL, await newPoster(full));
+    const otherForm = await SignupForm.open(
+      service.running.baseUrl,
+      PUBLIC_URL,
+      await newPoster(full),
+    );
     await setQuotas(full, { customers: 0 });
-    expect((await other.send({ first_name: 'Ada', email: 'ada@guest.example' })).status).toBe(410);
+    expect((await otherForm.send({ first_name: 'Ada', email: 'ada@guest.example' })).status).toBe(
+      410,
+    );
   });
 
   it('QUOTA-10 From one network, an IPv4 /24 or IPv6 /48, a tenth of the quota can sign up in 24 hours: one more form is 429 with `Retry-After`', async () => {

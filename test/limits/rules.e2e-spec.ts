@@ -344,7 +344,7 @@ describe('limits', () => {
   });
 
   it('LIMIT-27 Statistics, searches, history and exports of one store are read one after another', async () => {
-    const [store, other] = [await unset.newStore(), await unset.newStore()];
+    const [store, otherStore] = [await unset.newStore(), await unset.newStore()];
     const read = () => store.get(`${store.store}/statistics`);
     const holder = new pg.Client(unset.running.database.ownerUrl);
     await holder.connect();
@@ -356,7 +356,7 @@ describe('limits', () => {
       expectFailure(waiting, 503, 'unavailable');
       expect(Number(waiting.headers.get('retry-after'))).toBeGreaterThan(0);
       // None of them holds what other stores, or other requests of the store, need.
-      expect((await other.get(`${other.store}/customers?search=anna`)).status).toBe(200);
+      expect((await otherStore.get(`${otherStore.store}/customers?search=anna`)).status).toBe(200);
       expect((await store.get(`${store.store}/cards`)).status).toBe(200);
       await holder.query('rollback');
       await Promise.all(responses);

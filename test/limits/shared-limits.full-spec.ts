@@ -106,11 +106,13 @@ describe('two apis that share a Redis', () => {
 
   it('allow exactly the limit of a store, across tokens and apis', async () => {
     const store = await service.newStore();
-    const { token: other } = await service.execute(new CreateToken(cli, store.email, 'other'));
+    const { token: otherToken } = await service.execute(new CreateToken(cli, store.email, 'other'));
     const requestStore = (i: number) =>
-      new Client(apis[i % 2]?.baseUrl ?? '', store.accountId, i % 4 < 2 ? store.token : other).get(
-        store.store,
-      );
+      new Client(
+        apis[i % 2]?.baseUrl ?? '',
+        store.accountId,
+        i % 4 < 2 ? store.token : otherToken,
+      ).get(store.store);
     const responses = await whileShared(() =>
       Promise.all(Array.from({ length: STORE_LIMIT + 8 }, (_, i) => requestStore(i))),
     );

@@ -71,13 +71,13 @@ describe('quotas of stores from the console', () => {
       Array.from({ length: 24 }, (_, i) => createGuest(stores[i % 3] ?? store)),
     );
     expect(created.filter(({ status }) => status === 201)).toHaveLength(11);
-    for (const one of stores) expectRefused(await createGuest(one), 'base', 'quota_exceeded');
+    for (const client of stores) expectRefused(await createGuest(client), 'base', 'quota_exceeded');
 
-    const uploads = await Promise.all(stores.map((one) => uploadGuests(one, 200)));
+    const uploads = await Promise.all(stores.map((client) => uploadGuests(client, 200)));
     expect(uploads.map(({ status }) => status).sort()).toEqual([202, 202, 422]);
-    for (const one of stores) {
-      expectRefused(await uploadGuests(one, 1), 'base', 'quota_exceeded');
-      const quotas = new Map((await listQuotas(one)).map((quota) => [quota.name, quota]));
+    for (const client of stores) {
+      expectRefused(await uploadGuests(client, 1), 'base', 'quota_exceeded');
+      const quotas = new Map((await listQuotas(client)).map((quota) => [quota.name, quota]));
       expect(quotas.get('customers')).toMatchObject({ used: 12, max: 12, isShared: true });
       expect(quotas.get('import_rows_per_day')).toMatchObject({ used: 400, max: 400 });
       expect(quotas.get('sms_per_day')).toMatchObject({ used: 0, max: 7, isShared: true });
@@ -100,7 +100,7 @@ describe('quotas of stores from the console', () => {
     const store = await service.newStore();
     const second = await createInConsole(store);
     await setQuotas(store, { customers: 2 });
-    for (const one of [store, second]) expect((await createGuest(one)).status).toBe(201);
+    for (const client of [store, second]) expect((await createGuest(client)).status).toBe(201);
     expectRefused(await createGuest(second), 'base', 'quota_exceeded');
     await setQuotas(second, { customers: 3 });
     for (let i = 0; i < 2; i++) expect((await createGuest(second)).status).toBe(201);
@@ -110,27 +110,27 @@ describe('quotas of stores from the console', () => {
       ({ status }) => status === 201,
     );
     expectRefused(await createGuest(store), 'base', 'quota_exceeded');
-    const used = async (one: ContractClient) =>
-      (await listQuotas(one)).find(({ name }) => name === 'customers');
+    const used = async (client: ContractClient) =>
+      (await listQuotas(client)).find(({ name }) => name === 'customers');
     expect(await used(second)).toMatchObject({ used: 3, max: 3, isOwn: true, isShared: false });
     expect(await used(store)).toMatchObject({ used: 2, max: 2, isShared: false });
     await setQuotas(second, { customers: null });
     expect(await used(second)).toMatchObject({ used: 5, max: 2, isOwn: false, isShared: true });
     await setQuotas(store, { customers: 6 });
     expect((await createGuest(second)).status).toBe(201);
-    for (const one of [store, second]) {
-      expectRefused(await createGuest(one), 'base', 'quota_exceeded');
+    for (const client of [store, second]) {
+      expectRefused(await createGuest(client), 'base', 'quota_exceeded');
     }
   });
 
   it('QUOTA-15 Stores that the operator creates share no quota', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
-    await service.running.execute(new AddMember(cli, other.accountId, store.email, 'owner'));
+    const otherStore = await service.newStore();
+    await service.running.execute(new AddMember(cli, otherStore.accountId, store.email, 'owner'));
     await setQuotas(store, { customers: 1 });
     expect((await createGuest(store)).status).toBe(201);
     expectRefused(await createGuest(store), 'base', 'quota_exceeded');
-    for (let i = 0; i < 2; i++) expect((await createGuest(other)).status).toBe(201);
-    expect((await listQuotas(other)).filter(({ isShared }) => isShared)).toEqual([]);
+    for (let i = 0; i < 2; i++) expect((await createGuest(otherStore)).status).toBe(201);
+    expect((await listQuotas(otherStore)).filter(({ isShared }) => isShared)).toEqual([]);
   });
 });

@@ -47,7 +47,7 @@ const untilGeocoded = (store: Client, location: LocationJson) =>
   );
 
 const countRequests = (address: string) =>
-  emulator.requests.filter((one) => one.address === address).length;
+  emulator.requests.filter((request) => request.address === address).length;
 
 const readQueueRow = async ({ id }: LocationJson) =>
   (
@@ -204,19 +204,19 @@ describe('geocoding', () => {
 
 describe.each(['photon', 'pelias'] as const)('a %s server', (protocol) => {
   it('is queried by the rules of its protocol', async () => {
-    const other = await GeocoderEmulator.start(protocol);
-    other.places.set('Marktplatz 1', HOUSE);
+    const otherEmulator = await GeocoderEmulator.start(protocol);
+    otherEmulator.places.set('Marktplatz 1', HOUSE);
     const { database } = service;
-    const settings = { ...service.environment, ...other.settings };
+    const settings = { ...service.environment, ...otherEmulator.settings };
     const api = await startService(settings, { ...database, close: async () => undefined });
     await follower.stop();
     const next = new GeocodingFollower(api);
     const store = await api.newStore();
     const location = await newLocation(store, 'Marktplatz 1');
     expect(await untilGeocoded(store, location)).toMatchObject(AT_HOUSE);
-    expect(other.refused).toEqual([]);
+    expect(otherEmulator.refused).toEqual([]);
     await next.stop();
     await api.stop();
-    await other.stop();
+    await otherEmulator.stop();
   });
 });

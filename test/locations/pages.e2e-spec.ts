@@ -154,14 +154,14 @@ describe('the location pages of the console', () => {
 
   it('respond 404 to users of other stores', async () => {
     const location = await newLocation();
-    const other = await service.newStore();
-    const stranger = await Browser.signedIn(service, other.email);
-    const theirs = `/app/stores/${other.accountId}/locations`;
+    const otherStore = await service.newStore();
+    const stranger = await Browser.signedIn(service, otherStore.email);
+    const theirs = `/app/stores/${otherStore.accountId}/locations`;
     expect((await stranger.get(list)).status).toBe(404);
     expect((await stranger.get(`${theirs}/${location.id}`)).status).toBe(404);
     const fields = { latitude: '1', longitude: '2' };
     await newLocation();
-    const { body } = await other.post<LocationJson>(`${other.store}/locations`, {
+    const { body } = await otherStore.post<LocationJson>(`${otherStore.store}/locations`, {
       location: { name: 'Theirs', address: 'Kai 2' },
     });
     const form = `${theirs}/${body.id}`;

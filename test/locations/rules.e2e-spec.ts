@@ -117,8 +117,8 @@ describe('locations', () => {
 
   it('LOC-07 The list is in the order of ids, and shows the same as the single location', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
-    await newLocation(other);
+    const otherStore = await service.newStore();
+    await newLocation(otherStore);
     const createdLocations = [
       await newLocation(store),
       await newLocation(store),
@@ -133,15 +133,15 @@ describe('locations', () => {
 
   it('LOC-08 A location of another store is 404, for reading, changing and deleting', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
-    const { location, path } = await newLocation(other);
+    const otherStore = await service.newStore();
+    const { location, path } = await newLocation(otherStore);
     for (const hidden of [path, `${store.store}/locations/${location.id}`]) {
       expectFailure(await store.get(hidden), 404, 'not_found');
       expectFailure(await store.patch(hidden, { location: { name: 'Mine' } }), 404, 'not_found');
       expectFailure(await store.patch(hidden, { location: { name: ' ' } }), 404, 'not_found');
       expectFailure(await store.delete(hidden), 404, 'not_found');
     }
-    expect((await other.get(path)).body).toEqual(location);
+    expect((await otherStore.get(path)).body).toEqual(location);
   });
 
   it('LOC-09 PATCH changes only the fields it names', async () => {

@@ -297,10 +297,10 @@ describe('the endpoint', () => {
     expectFailure(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
     // So does each call of a batch.
-    const other = await limited.newStore();
+    const otherStore = await limited.newStore();
     const call = (id: number) => message('tools/call', { name: 'list_stores', arguments: {} }, id);
-    expect((await post(other, [1, 2, 3].map(call))).status).toBe(200);
-    expect((await other.get(other.store)).headers.get('ratelimit-remaining')).toBe('3');
+    expect((await post(otherStore, [1, 2, 3].map(call))).status).toBe(200);
+    expect((await otherStore.get(otherStore.store)).headers.get('ratelimit-remaining')).toBe('3');
   });
 });
 
@@ -319,7 +319,7 @@ describe('the tools', () => {
         openWorldHint: name.includes('webhook') && !isReading,
       });
       const properties = Object.keys(inputSchema.properties ?? {});
-      const written = ['idempotency_key', 'dry_run'].filter((one) => properties.includes(one));
+      const written = ['idempotency_key', 'dry_run'].filter((name) => properties.includes(name));
       expect([name, written]).toEqual([name, isReading ? [] : ['idempotency_key', 'dry_run']]);
       expect(JSON.stringify(inputSchema)).not.toContain('$ref');
     }
@@ -346,7 +346,7 @@ describe('the tools', () => {
 
   it('MCP-10 A tool sees and may do what its token may: a store that the token cannot access is a 404, and an operation that its role does not allow a 403', async () => {
     const store = await service.newStore();
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const email = `${randomUUID()}@staff.example`;
     await service.running.execute(new CreateUser(cli, email, 'Kim', 'correct horse'));
     await service.running.execute(new AddMember(cli, store.accountId, email, 'staff'));
@@ -365,7 +365,7 @@ describe('the tools', () => {
       idempotency_key: key(),
     });
     expect(forbidden).toContain('(403 forbidden)');
-    const foreign = await fail(client, 'find_customers', { account_id: other.accountId });
+    const foreign = await fail(client, 'find_customers', { account_id: otherStore.accountId });
     expect(foreign).toContain('(404 not_found)');
   });
 
@@ -465,8 +465,8 @@ describe('the tools', () => {
       expect(rest).toEqual({ replayed: true });
     }
     expect(await readBalance()).toBe(3);
-    const other = await fail(client, 'add_stamps', { ...stamping, stamps: 4 });
-    expect(other).toContain('idempotency_key_reused');
+    const otherFailure = await fail(client, 'add_stamps', { ...stamping, stamps: 4 });
+    expect(otherFailure).toContain('idempotency_key_reused');
     const receipt = await use(client, 'add_stamps', { ...stamping, idempotency_key: key() });
     expect([receipt.rest, await readBalance()]).toEqual([{ replayed: true }, 3]);
   });

@@ -397,10 +397,10 @@ describe('merging customers', () => {
       const again = await store.stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
       expect(again.headers.get('idempotent-replayed')).toBe('true');
-      const other = await store.stamp(path, { stamps: 1, external_ref });
-      expectRefused(other, 'external_ref', 'taken');
+      const otherResponse = await store.stamp(path, { stamps: 1, external_ref });
+      expectRefused(otherResponse, 'external_ref', 'taken');
       const existing = { type: 'customer_card', id: survivorCard.card.id };
-      expect(other.body).toMatchObject({ existing });
+      expect(otherResponse.body).toMatchObject({ existing });
     }
     const later = `later-${people}`;
     const added = await store.stamp(gone.path, { stamps: 1, external_ref: later });
@@ -791,7 +791,8 @@ describe('merged customers', () => {
     await unmerged(last, a);
     const both = await Promise.all([merge(last, a), merge(last, b)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 422]);
-    for (const one of both) if (one.status === 422) expectRefused(one, 'base', 'limit_reached');
+    for (const response of both)
+      if (response.status === 422) expectRefused(response, 'base', 'limit_reached');
     expect((await store.post(`${pathOf(first ?? 0)}/erase`)).status).toBe(204);
     expect((await read(last)).erased_at).not.toBeNull();
     // Closed cards and confirmed second cards count.

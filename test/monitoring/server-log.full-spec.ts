@@ -168,8 +168,8 @@ describe('the log of a PostgreSQL that logs every statement', () => {
       await eventually(
         () => mails.received.map(({ to }) => to),
         (to) =>
-          [PERSONAL.changedEmail, PERSONAL.signedUp, PERSONAL.invited].every((one) =>
-            to.includes(one),
+          [PERSONAL.changedEmail, PERSONAL.signedUp, PERSONAL.invited].every((address) =>
+            to.includes(address),
           ),
       );
 

@@ -235,8 +235,8 @@ describe('inkpad backup and inkpad restore', () => {
 
   it('refuse to restore without the backup’s master key, and create no data folder', () => {
     const target = join(files, 'other key');
-    const other = randomBytes(32).toString('base64');
-    for (const key of ['', other]) {
+    const otherKey = randomBytes(32).toString('base64');
+    for (const key of ['', otherKey]) {
       const failure = run('apps/cli/inkpad.cjs', ['restore', backup], {
         ...settings(target),
         MASTER_KEY: key,

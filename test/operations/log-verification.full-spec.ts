@@ -64,7 +64,7 @@ async function verify(
     slices.flatMap(({ table, ids }) => ids.map((id) => `${table} ${id}`)),
   );
   const sum = (name: 'streams' | 'events' | 'outdated') =>
-    pages.reduce((total, one) => total + one[name], 0);
+    pages.reduce((total, verifiedPage) => total + verifiedPage[name], 0);
   return { rows, streams: sum('streams'), events: sum('events'), outdated: sum('outdated') };
 }
 

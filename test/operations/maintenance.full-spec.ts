@@ -108,10 +108,10 @@ it('MAINT-02 In maintenance requests that read work as ever, and so do the statu
 });
 
 it('MAINT-03 The token, its limits, its role and the path are checked before the maintenance: 401, 429, 403, 404 or 405', async () => {
-  const other = await service.newStore();
+  const otherStore = await service.newStore();
   await turnOn();
   expectFailure(await createCard(store.as('wrong')), 401, 'unauthorized');
-  expectFailure(await store.post(`${other.store}/cards`, {}), 404, 'not_found');
+  expectFailure(await store.post(`${otherStore.store}/cards`, {}), 404, 'not_found');
   expectFailure(await store.post(`${store.store}/nothing`, {}), 404, 'not_found');
   expectFailure(await store.send('PUT', `${store.store}/cards`), 405, 'method_not_allowed');
 });

@@ -357,10 +357,12 @@ describe('inkpad rebuild of the history table', () => {
       });
       expect(JSON.stringify(before)).not.toContain('Anna');
 
-      const other = await enrol(store);
-      await store.stamp(other.path);
+      const otherHolder = await enrol(store);
+      await store.stamp(otherHolder.path);
       await expectHistory();
-      const { body: page } = await store.get<{ id: string }[]>(`${other.path}/events?limit=1`);
+      const { body: page } = await store.get<{ id: string }[]>(
+        `${otherHolder.path}/events?limit=1`,
+      );
       const proof = `${store.store}/history/${page[0]?.id}/proof`;
       expect((await store.get(proof)).status).toBe(200);
     },
@@ -538,7 +540,7 @@ describe('inkpad rebuild', () => {
         await eventually(countWrong, (n) => n < all || hasEnded);
         await program.kill('SIGKILL');
         for (const { table, rows } of await readRows()) {
-          const former = new Set(tampered.find((one) => one.table === table)?.rows);
+          const former = new Set(tampered.find((candidate) => candidate.table === table)?.rows);
           for (const row of rows) expect(former.has(row) || right.get(table)?.has(row)).toBe(true);
         }
         await run('rebuild');
@@ -555,18 +557,20 @@ describe('inkpad rebuild', () => {
       const { path } = await enrol(store);
       const { path: otherPath, customerCard } = await enrol(store);
       const before = await readContents();
-      const other = new pg.Client(service.database.ownerUrl);
-      await other.connect();
+      const otherClient = new pg.Client(service.database.ownerUrl);
+      await otherClient.connect();
       try {
         // The server ends one that is idle for half a minute, which a rebuild on a slow machine exceeds.
-        await other.query('set idle_in_transaction_session_timeout = 0');
-        await other.query('begin; select count(*) from customer_cards');
+        await otherClient.query('set idle_in_transaction_session_timeout = 0');
+        await otherClient.query('begin; select count(*) from customer_cards');
         await tamperAll();
         expect((await run('rebuild')).code).toBe(1);
         expect(await readContents()).toEqual(before);
 
         await tamperAll();
-        await other.query(`select from customer_cards where id = ${customerCard.id} for update`);
+        await otherClient.query(
+          `select from customer_cards where id = ${customerCard.id} for update`,
+        );
         const [first, second] = [start('rebuild', []), start('rebuild', [])];
         await eventually(
           () =>
@@ -577,12 +581,12 @@ describe('inkpad rebuild', () => {
           ([row]) => (row?.n ?? 0) > 0,
         );
         expect((await store.stamp(path)).status).toBe(200);
-        await other.query('rollback');
+        await otherClient.query('rollback');
         for (const { exitCode } of [first, second]) expect(await exitCode).toBe(1);
         expect((await store.stamp(otherPath)).status).toBe(200);
         expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
       } finally {
-        await other.end();
+        await otherClient.end();
       }
     },
     SLOW,

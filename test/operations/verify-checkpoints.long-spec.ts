@@ -83,12 +83,12 @@ async function rewriteHistory(events: StoredEvent[]): Promise<void> {
     engine = { EVENT_STORE_URL: server.connectionString };
   }
   const config = testConfig(service.database.url, { ...service.environment, ...engine });
-  const other = await openStore(config);
+  const otherStore = await openStore(config);
   try {
-    if ('claimForOurs' in other.store) await other.store.claimForOurs();
+    if ('claimForOurs' in otherStore.store) await otherStore.store.claimForOurs();
     const heads = new Map<string, { revision: number; hash: string }>();
     for (const { stream, id, type, version, data, meta } of events) {
-      const [head] = await other.store.commit({
+      const [head] = await otherStore.store.commit({
         accountId: meta.accountId,
         writes: [
           {
@@ -101,7 +101,7 @@ async function rewriteHistory(events: StoredEvent[]): Promise<void> {
       if (head) heads.set(stream, head);
     }
   } finally {
-    await other.close();
+    await otherStore.close();
   }
 }
 
@@ -220,8 +220,13 @@ describe('inkpad verify --checkpoints reports', () => {
       expect(result.code).toBe(1);
       appendFileSync(join(dir, two), 'x');
       expect((await verify('--checkpoints', dir)).output).toContain(`${two} is not a checkpoint`);
-      const other = await verify('--checkpoints', key.dir, '--key', checkpointKey('x').verifier);
-      expect(other.output).toContain('is not a checkpoint that the key x has signed');
+      const otherOutcome = await verify(
+        '--checkpoints',
+        key.dir,
+        '--key',
+        checkpointKey('x').verifier,
+      );
+      expect(otherOutcome.output).toContain('is not a checkpoint that the key x has signed');
     },
     SLOW,
   );

@@ -111,15 +111,16 @@ describe('the PDF of a poster', () => {
 
 describe('the console', () => {
   it('lists the posters of a store with their links', async () => {
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const card = { name: 'Card <1>' };
-    const { id: card_id } = (await other.post<CardJson>(`${other.store}/cards`, { card })).body;
-    const path = `/app/stores/${other.accountId}/posters`;
+    const { id: card_id } = (await otherStore.post<CardJson>(`${otherStore.store}/cards`, { card }))
+      .body;
+    const path = `/app/stores/${otherStore.accountId}/posters`;
     const console = new Browser(service);
-    await console.signIn(other.email, 'correct horse');
+    await console.signIn(otherStore.email, 'correct horse');
     expect((await console.get(path)).text).toContain('No posters yet');
     for (const active of [true, false]) {
-      await other.post(`${other.store}/posters`, { poster: { card_id, active } });
+      await otherStore.post(`${otherStore.store}/posters`, { poster: { card_id, active } });
     }
     const { status, text } = await console.get(path);
     expect(status).toBe(200);

@@ -160,10 +160,10 @@ describe('the pages of posters', () => {
 
   it('respond 404 to users of other stores', async () => {
     const { id } = await newPoster(store);
-    const other = await service.newStore();
-    const stranger = await Browser.signedIn(service, other.email);
+    const otherStore = await service.newStore();
+    const stranger = await Browser.signedIn(service, otherStore.email);
     expect((await stranger.get(`${list}/${id}`)).status).toBe(404);
-    const theirs = `/app/stores/${other.accountId}/posters`;
+    const theirs = `/app/stores/${otherStore.accountId}/posters`;
     for (const path of [`${theirs}/${id}`, `${theirs}/${id}/picture`]) {
       expect((await stranger.get(path)).status).toBe(404);
     }

@@ -116,8 +116,8 @@ describe('posters', () => {
 
   it('POSTER-05 `card_id` in a PATCH is ignored', async () => {
     const { store, card, poster, patch } = await newPoster();
-    const other = await newCard(store);
-    const changed = await patch({ card_id: other.id, title: 'Join us' });
+    const otherCard = await newCard(store);
+    const changed = await patch({ card_id: otherCard.id, title: 'Join us' });
     expect(changed.body).toMatchObject({ card_id: card.id, title: 'Join us' });
     const ignored = await patch({ card_id: 'nonsense' });
     expect([ignored.status, ignored.body]).toEqual([200, changed.body]);
@@ -298,8 +298,8 @@ describe('posters', () => {
 
   it('POSTER-21 `card_id` lists the posters of one card', async () => {
     const { store, card, poster } = await newPoster();
-    const other = await newCard(store);
-    await make(store, { card_id: other.id });
+    const otherCard = await newCard(store);
+    await make(store, { card_id: otherCard.id });
     const list = (query: string) => store.get<PosterJson[]>(`${store.store}/posters?${query}`);
     expect((await list(`card_id=${card.id}`)).body).toEqual([poster]);
     expect((await list('card_id=987654321')).body).toEqual([]);
@@ -319,14 +319,14 @@ describe('posters', () => {
 
   it('POSTER-23 A poster of another store is 404, for reading, changing and deleting', async () => {
     const store = await service.newStore();
-    const { store: other, poster, path } = await newPoster();
+    const { store: otherStore, poster, path } = await newPoster();
     for (const hidden of [path, `${store.store}/posters/${poster.id}`]) {
       expectFailure(await store.get(hidden), 404, 'not_found');
       expectFailure(await store.patch(hidden, { poster: { title: 'Mine' } }), 404, 'not_found');
       expectFailure(await store.patch(hidden, { poster: { title: null } }), 404, 'not_found');
       expectFailure(await store.delete(hidden), 404, 'not_found');
     }
-    expect((await other.get(path)).body).toEqual(poster);
+    expect((await otherStore.get(path)).body).toEqual(poster);
   });
 
   it('POSTER-24 Every writable field is accepted on create and on PATCH', async () => {

@@ -84,8 +84,8 @@ describe('a cached customer card', () => {
     const { customer, customerCard } = await readCard();
     const customers = `${store.store}/customers`;
     const survivorPath = `${customers}/${survivor.id}`;
-    const other = { from_customer_id: customer.id };
-    expect((await store.post(`${survivorPath}/merge`, other)).status).toBe(200);
+    const merge = { from_customer_id: customer.id };
+    expect((await store.post(`${survivorPath}/merge`, merge)).status).toBe(200);
     const stampOnce = () =>
       store.send<CustomerCardDetailJson>(
         'POST',
@@ -94,7 +94,7 @@ describe('a cached customer card', () => {
         { 'idempotency-key': `merged ${customerCard.id}` },
       );
     expect((await stampOnce()).body).toMatchObject({ customer_id: survivor.id, stamps_count: 1 });
-    expect((await store.post(`${survivorPath}/unmerge`, other)).status).toBe(200);
+    expect((await store.post(`${survivorPath}/unmerge`, merge)).status).toBe(200);
     expect((await store.post(`${survivorPath}/erase`)).status).toBe(204);
     expectRefused(await stampOnce(), 'base', 'customer_erased');
   });
@@ -171,12 +171,12 @@ describe('a cached customer card that another api changes', () => {
   it('hands a stamp to the surviving card after its customer was merged', async () => {
     const { card, path, customer } = await readCard();
     await stamp(path, 2);
-    const { customer: other } = await enrol(store, { on: card });
-    await sendToOtherApi('POST', `${store.store}/customers/${other.id}/merge`, {
+    const { customer: otherCustomer } = await enrol(store, { on: card });
+    await sendToOtherApi('POST', `${store.store}/customers/${otherCustomer.id}/merge`, {
       from_customer_id: customer.id,
     });
     const { body } = await stamp(path);
-    expect(body).toMatchObject({ customer_id: other.id, stamps_count: 3 });
+    expect(body).toMatchObject({ customer_id: otherCustomer.id, stamps_count: 3 });
   });
 });
 

@@ -263,7 +263,9 @@ describe('read model catch-up', () => {
       create trigger fail_once before insert on accounts for each row execute function fail_once()`);
     // As followers do: all together, then one by one.
     await expect(store.waitUntilProjected(events)).rejects.toThrow('cannot be written');
-    const waits = await Promise.allSettled(events.map((one) => store.waitUntilProjected([one])));
+    const waits = await Promise.allSettled(
+      events.map((storedEvent) => store.waitUntilProjected([storedEvent])),
+    );
     expect(waits.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     await expect(store.waitUntilProjected(events)).rejects.toThrow('cannot be written');
     const countRows = async () => (await database.query(FIND_ROWS, [ids])).rowCount;

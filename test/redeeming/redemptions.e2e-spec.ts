@@ -29,14 +29,14 @@ async function holder(at = store) {
     rewards: [1, 1],
     card: { stamps_required: 21, initial_stamps: 20 },
   });
-  const [reward, other] = enrolment.rewards.map(({ id }) => id);
+  const [reward, otherReward] = enrolment.rewards.map(({ id }) => id);
   const redeem = async (body: object = {}) => {
     const path = `${enrolment.path}/redeem`;
     const response = await at.post<RedemptionJson>(path, { reward_id: reward, ...body });
     expect([response.status, response.body]).toEqual([200, expect.anything()]);
     return response.body.redemption;
   };
-  return { ...enrolment, reward, other, redeem };
+  return { ...enrolment, reward, other: otherReward, redeem };
 }
 
 async function location(): Promise<number> {
@@ -75,7 +75,7 @@ describe('redemptions', () => {
     await own.post(`${path}/adjust`, { stamps: -1, reason: 'one too many' });
     const [redeemed, earned, removed] = await sentSoFar(own, path, receiver);
     expect(redeemed?.data).toMatchObject(redemption);
-    expect([earned, removed].map((one) => [one?.type, one?.data])).toEqual([
+    expect([earned, removed].map((response) => [response?.type, response?.data])).toEqual([
       ['stamp.earned', expect.objectContaining({ note: 'brought a friend' })],
       ['stamp.removed', expect.objectContaining({ note: null })],
     ]);
@@ -130,16 +130,18 @@ describe('redemptions', () => {
   });
 
   it('RECON-06 `external_ref` finds exactly the one redemption with this receipt number', async () => {
-    const one = await holder();
-    const { id } = await one.redeem({ external_ref: 'recon-6' });
-    await one.redeem({ external_ref: 'recon-60' });
-    await store.stamp(one.path, { external_ref: 'recon-61' });
+    const redeemer = await holder();
+    const { id } = await redeemer.redeem({ external_ref: 'recon-6' });
+    await redeemer.redeem({ external_ref: 'recon-60' });
+    await store.stamp(redeemer.path, { external_ref: 'recon-61' });
     expect(await idsOf({ external_ref: 'recon-6' })).toEqual([id]);
-    expect(await idsOf({ external_ref: 'recon-6', customer_id: one.customer.id })).toEqual([id]);
+    expect(await idsOf({ external_ref: 'recon-6', customer_id: redeemer.customer.id })).toEqual([
+      id,
+    ]);
     for (const none of [
       { external_ref: 'recon' },
       { external_ref: 'recon-61' },
-      { external_ref: 'recon-6', reward_id: one.other ?? 0 },
+      { external_ref: 'recon-6', reward_id: redeemer.other ?? 0 },
       { external_ref: 'recon-6', to: '2026-01-01' },
     ]) {
       expect(await idsOf(none)).toEqual([]);
@@ -205,7 +207,7 @@ describe('redemptions', () => {
     });
     expect(reversed.status).toBe(200);
     const { body } = await list({ customer_id: customer.id });
-    expect(body.map((one) => [one.id, one.reversed_at !== null])).toEqual([
+    expect(body.map((redemption) => [redemption.id, redemption.reversed_at !== null])).toEqual([
       [redemptionId, false],
       [id, true],
     ]);

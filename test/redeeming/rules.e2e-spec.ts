@@ -85,8 +85,8 @@ describe('redeeming', () => {
 
   it('REDEEM-06 A reward of another card is 404', async () => {
     const { path } = await holding(30, [3]);
-    const other = await holding(0, [1]);
-    expectFailure(await redeem(path, { reward_id: other.reward_id }), 404, 'not_found');
+    const otherHolder = await holding(0, [1]);
+    expectFailure(await redeem(path, { reward_id: otherHolder.reward_id }), 404, 'not_found');
     expect(await store.readBalance(path)).toBe(30);
   });
 
@@ -200,8 +200,8 @@ describe('redeeming with a receipt number', () => {
     const { path, reward_id, rewards } = await holding(10, [3, 4]);
     const external_ref = `other ${path}`;
     await redeem(path, { reward_id, external_ref });
-    const other = await redeem(path, { reward_id: rewards[1]?.id, external_ref });
-    expectRefused(other, 'external_ref', 'taken');
+    const otherResponse = await redeem(path, { reward_id: rewards[1]?.id, external_ref });
+    expectRefused(otherResponse, 'external_ref', 'taken');
     const elsewhere = await holding(10, [3]);
     const onAnother = await redeem(elsewhere.path, {
       reward_id: elsewhere.reward_id,

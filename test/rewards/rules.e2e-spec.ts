@@ -201,13 +201,13 @@ describe('listing rewards', () => {
 
 describe('a reward', () => {
   it('REWARD-16 A reward of another store is 404, for reading, changing and deleting', async () => {
-    const other = await service.newStore();
-    const reward = await make({ card_id: (await makeCard(other)).id }, other);
+    const otherStore = await service.newStore();
+    const reward = await make({ card_id: (await makeCard(otherStore)).id }, otherStore);
     const path = `${rewards}/${reward.id}`;
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await store.patch(path, { reward: { name: 'Mine' } }), 404, 'not_found');
     expectFailure(await store.delete(path), 404, 'not_found');
-    expect((await other.get(`${other.store}/rewards/${reward.id}`)).body).toEqual(reward);
+    expect((await otherStore.get(`${otherStore.store}/rewards/${reward.id}`)).body).toEqual(reward);
   });
 
   it('REWARD-17 Every writable field is accepted on create and on PATCH', async () => {
@@ -400,17 +400,21 @@ describe('an unlocked reward', () => {
     const [six, three] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
-    const { customer: other, path: otherPath } = await enrol(store, { on: card });
+    const { customer: otherCustomer, path: otherPath } = await enrol(store, { on: card });
     const seldom = await make({ card_id: card.id, stamps_required: 5 });
     await stamp(otherPath, 5);
     for (const id of [six, three, seldom.id]) await change(id, { stamps_required: 15 });
-    await post(`${store.store}/customers/${customer.id}/merge`, { from_customer_id: other.id });
+    await post(`${store.store}/customers/${customer.id}/merge`, {
+      from_customer_id: otherCustomer.id,
+    });
     expect(await available(path)).toEqual([
       [three, 3],
       [six, 4],
       [seldom.id, 5],
     ]);
-    await post(`${store.store}/customers/${customer.id}/unmerge`, { from_customer_id: other.id });
+    await post(`${store.store}/customers/${customer.id}/unmerge`, {
+      from_customer_id: otherCustomer.id,
+    });
     expect(await available(otherPath)).toEqual([
       [three, 3],
       [six, 4],
@@ -428,12 +432,14 @@ describe('an unlocked reward', () => {
     const [six, three, four] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
-    const { customer: other, path: otherPath } = await enrol(store, { on: card });
+    const { customer: otherCustomer, path: otherPath } = await enrol(store, { on: card });
     const seldom = await make({ card_id: card.id, stamps_required: 2 });
     const sum = await make({ card_id: card.id, stamps_required: 10 });
     await stamp(otherPath, 5);
     for (const id of [six, three, four, seldom.id]) await change(id, { stamps_required: 9 });
-    await post(`${store.store}/customers/${customer.id}/merge`, { from_customer_id: other.id });
+    await post(`${store.store}/customers/${customer.id}/merge`, {
+      from_customer_id: otherCustomer.id,
+    });
     expect(await available(path)).toEqual([
       [seldom.id, 2],
       [three, 3],
@@ -443,7 +449,9 @@ describe('an unlocked reward', () => {
     ]);
     // 11 stamps - 3, of which 5 go back.
     await post(`${path}/redeem`, { reward_id: three });
-    await post(`${store.store}/customers/${customer.id}/unmerge`, { from_customer_id: other.id });
+    await post(`${store.store}/customers/${customer.id}/unmerge`, {
+      from_customer_id: otherCustomer.id,
+    });
     expect(await available(path)).toEqual([[three, 3]]);
     await stamp(path, 5);
     expect(await available(path)).toEqual([

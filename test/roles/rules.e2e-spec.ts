@@ -84,11 +84,11 @@ describe('roles', () => {
   });
 
   it('ROLE-03 The role is checked after the store and before the body: media type, size and JSON do not matter', async () => {
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const { client } = members.staff;
     const broken = { 'content-type': 'text/plain' };
     expectFailure(
-      await client.send('POST', `${other.store}/cards`, undefined, broken),
+      await client.send('POST', `${otherStore.store}/cards`, undefined, broken),
       404,
       'not_found',
     );
@@ -240,8 +240,8 @@ describe('restricted tokens', () => {
     const refused = await client.send<Failure>('POST', `${store.store}/cards`, '{', broken);
     expectFailure(refused, 403, 'forbidden');
     expect(refused.body.error).toMatch(/may only read/);
-    const other = await service.newStore();
-    expectFailure(await client.send('POST', `${other.store}/cards`, '{'), 404, 'not_found');
+    const otherStore = await service.newStore();
+    expectFailure(await client.send('POST', `${otherStore.store}/cards`, '{'), 404, 'not_found');
     for (const path of ['/api/v1/nothing', `${store.store}/nothing`]) {
       expectFailure(await client.post(path, {}), 404, 'not_found');
     }
@@ -258,16 +258,20 @@ describe('restricted tokens', () => {
   });
 
   it('TOKEN-11 A token can only name stores that its user belongs to, at least one', async () => {
-    const other = await service.newStore();
-    for (const accountIds of [[], [other.accountId], [store.accountId, other.accountId]]) {
+    const otherStore = await service.newStore();
+    for (const accountIds of [
+      [],
+      [otherStore.accountId],
+      [store.accountId, otherStore.accountId],
+    ]) {
       await expect(restrict(members.owner.email, { accountIds })).rejects.toThrow(/account_ids/);
     }
   });
 
   it('TOKEN-12 The audit entry `token.created` says what the token is restricted to', async () => {
-    const other = await service.newStore();
+    const otherStore = await service.newStore();
     const { email } = await memberWith('manager');
-    await service.running.execute(new AddMember(cli, other.accountId, email, 'owner'));
+    await service.running.execute(new AddMember(cli, otherStore.accountId, email, 'owner'));
     await restrict(email, { role: 'staff', isReadOnly: true, accountIds: [store.accountId] });
     const findEntries = async (client: ContractClient) => {
       const path = `${client.store}/audit?type=token.created`;
@@ -280,7 +284,9 @@ describe('restricted tokens', () => {
       account_ids: [store.accountId],
       read_only: true,
     });
-    const names = (await findEntries(other)).map((subject) => (subject as { name: string }).name);
+    const names = (await findEntries(otherStore)).map(
+      (subject) => (subject as { name: string }).name,
+    );
     expect(names).toEqual(['till']);
   });
 });

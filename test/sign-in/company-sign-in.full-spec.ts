@@ -168,8 +168,8 @@ describe('the address of a person', () => {
 
   it('is never taken from UserInfo about another person', async () => {
     company.person = { sub };
-    for (const other of ['2', undefined]) {
-      company.userInfo = { sub: other, email: EMAIL, email_verified: true };
+    for (const otherAddress of ['2', undefined]) {
+      company.userInfo = { sub: otherAddress, email: EMAIL, email_verified: true };
       await expect(signIn()).rejects.toMatchObject({ status: 403 });
     }
     expect(warnings).toHaveLength(2);

@@ -98,9 +98,9 @@ describe('the leases of a process', () => {
   });
 
   it('end when the only process is started again after its death', async () => {
-    const one = await startProcess();
-    await lease(1, one.session.number);
-    await one.die();
+    const process = await startProcess();
+    await lease(1, process.session.number);
+    await process.die();
     const { session } = await startProcess();
     await lease(2, session.number);
     expect(await eventually(listEndedLeases, (ids) => ids.length > 0)).toEqual([1]);

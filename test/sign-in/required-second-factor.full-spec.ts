@@ -142,11 +142,11 @@ describe('a store that requires two-step sign-in', () => {
   });
 
   it('can make it optional again, and leaves other stores alone', async () => {
-    const [store, other] = [await service.newStore(), await service.newStore()];
+    const [store, otherStore] = [await service.newStore(), await service.newStore()];
     const owner = await signIn(store.email);
     await setUp(owner);
     await changeRule(owner, store, 'yes');
-    expect((await (await signIn(other.email)).get('/app/account')).status).toBe(200);
+    expect((await (await signIn(otherStore.email)).get('/app/account')).status).toBe(200);
     const email = await addMember(store);
     await expectOnlySetup(await signIn(email), store);
     await changeRule(owner, store, 'no');
@@ -193,8 +193,8 @@ describe('a store that requires two-step sign-in', () => {
     await expectOnlySetup(browser, store);
     await setUp(browser);
     expect((await browser.get('/app/account')).status).toBe(200);
-    const other = await signInWithCompany(await addMember(store), ['mfa']);
-    expect((await other.browser.get('/app/account')).status).toBe(200);
+    const otherMember = await signInWithCompany(await addMember(store), ['mfa']);
+    expect((await otherMember.browser.get('/app/account')).status).toBe(200);
   });
 });
 

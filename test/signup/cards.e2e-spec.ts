@@ -130,10 +130,10 @@ describe('a browser that has signed up before', () => {
     const decoy = await stranger.signUp(poster, email);
     expect(decoy).not.toBe(page);
     expect(await stranger.signUp(poster, email)).not.toBe(page);
-    const other = new Phone();
-    other.cookie = phone.cookie;
-    expect(await other.signUp(poster, 'another@mail.example')).not.toBe(page);
-    other.cookie = phone.cookie;
-    expect(await other.signUp(await newPoster(store), email)).not.toBe(page);
+    const otherPhone = new Phone();
+    otherPhone.cookie = phone.cookie;
+    expect(await otherPhone.signUp(poster, 'another@mail.example')).not.toBe(page);
+    otherPhone.cookie = phone.cookie;
+    expect(await otherPhone.signUp(await newPoster(store), email)).not.toBe(page);
   });
 });

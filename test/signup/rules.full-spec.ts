@@ -68,7 +68,9 @@ const customers = async (search = '') =>
     .customers;
 
 async function customerWith(email: string): Promise<CustomerJson> {
-  const matches = (await customers(encodeURIComponent(email))).filter((one) => one.email === email);
+  const matches = (await customers(encodeURIComponent(email))).filter(
+    (customer) => customer.email === email,
+  );
   expect(matches).toHaveLength(1);
   return matches[0] as CustomerJson;
 }
@@ -141,9 +143,9 @@ describe('the signup page', () => {
   });
 
   it('JOIN-03 The signup page speaks the language of its store (`locale`), or English where there are no texts in that, and has the colours of its poster', async () => {
-    const other = await service.newStore();
-    await set(other, { locale: 'de-AT', storeName: 'Café <Mitte>' });
-    const poster = await newPoster(other, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });
+    const otherStore = await service.newStore();
+    await set(otherStore, { locale: 'de-AT', storeName: 'Café <Mitte>' });
+    const poster = await newPoster(otherStore, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });
     const { page } = await open(poster);
     expect(page.text).toContain('<html lang="de-AT">');
     expect(page.text).toContain('Vorname');
@@ -155,7 +157,7 @@ describe('the signup page', () => {
       ['es-MX', 'Nombre'],
       ['ja', 'First name'],
     ] as const) {
-      await set(other, { locale });
+      await set(otherStore, { locale });
       expect((await open(poster)).page.text).toContain(word);
     }
   });
@@ -359,10 +361,10 @@ describe('signing up', () => {
 
 describe('consents', () => {
   it('JOIN-13 Consents are asked for by boxes that are not ticked, each with the text of the store; without a text there is no box', async () => {
-    const other = await service.newStore();
-    const poster = await newPoster(other);
+    const otherStore = await service.newStore();
+    const poster = await newPoster(otherStore);
     expect((await open(poster)).page.text).not.toContain('type="checkbox"');
-    await set(other, { consentTexts: TEXTS });
+    await set(otherStore, { consentTexts: TEXTS });
     const { page } = await open(poster);
     const boxes = [...page.text.matchAll(/<input type="checkbox"[^>]*>/g)].map(([box]) => box);
     expect(boxes.map((box) => / name="(\w+)"/.exec(box)?.[1])).toEqual([
@@ -373,20 +375,20 @@ describe('consents', () => {
     expect(page.text).toContain('The café may write to me about &lt;offers&gt;.');
     expect(page.text).toContain('<p>Nobody else gets it.</p>');
     expect(page.text).toContain('href="https://cafe.example/privacy"');
-    const mail = await newPoster(other, { contact_collection_mode: 'email_only' });
+    const mail = await newPoster(otherStore, { contact_collection_mode: 'email_only' });
     expect((await open(mail)).page.text).not.toContain('sms_consent');
   });
 
   it('JOIN-14 The words that were agreed to are recorded with the consent', async () => {
-    const other = await service.newStore();
-    await set(other, { consentTexts: TEXTS });
-    const poster = await newPoster(other);
+    const otherStore = await service.newStore();
+    await set(otherStore, { consentTexts: TEXTS });
+    const poster = await newPoster(otherStore);
     await send(poster, { first_name: 'Ada', email: newEmail(), marketing_consent: 'yes' });
-    const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+    const { body } = await otherStore.get<CustomerListJson>(`${otherStore.store}/customers`);
     const [customer] = body.customers;
     expect(customer).toMatchObject({ marketing_consent: true, sms_consent: false });
-    const { body: all } = await other.get<{ history: { data: object }[] }>(
-      `${other.store}/customers/${customer?.id}/export`,
+    const { body: all } = await otherStore.get<{ history: { data: object }[] }>(
+      `${otherStore.store}/customers/${customer?.id}/export`,
     );
     expect(all.history[0]?.data).toMatchObject({
       agreed: { marketing: TEXTS.marketing, sms: null },
@@ -394,11 +396,11 @@ describe('consents', () => {
   });
 
   it('JOIN-15 When the words of a consent have changed since the page was loaded, they are shown again before anything is recorded', async () => {
-    const other = await service.newStore();
-    await set(other, { consentTexts: TEXTS });
-    const poster = await newPoster(other);
+    const otherStore = await service.newStore();
+    await set(otherStore, { consentTexts: TEXTS });
+    const poster = await newPoster(otherStore);
     const form = await open(poster);
-    await set(other, { consentTexts: { ...TEXTS, marketing: 'Something else.' } });
+    await set(otherStore, { consentTexts: { ...TEXTS, marketing: 'Something else.' } });
     const fields = { first_name: 'Ada', email: newEmail(), marketing_consent: 'yes' };
     const { status, text } = await form.send(fields, { 'x-forwarded-for': newAddress() });
     expect(status).toBe(422);
@@ -471,12 +473,12 @@ describe('somebody who is known', () => {
   });
 
   it("JOIN-18 A customer's phone number is recognised however it is written", async () => {
-    const other = await service.newStore({ country: 'DE' });
-    const poster = await newPoster(other);
-    await other.post(`${other.store}/customers`, {
+    const otherStore = await service.newStore({ country: 'DE' });
+    const poster = await newPoster(otherStore);
+    await otherStore.post(`${otherStore.store}/customers`, {
       customer: { first_name: 'Ada', phone: '0151 98765432' },
     });
-    await other.post(`${other.store}/customers`, {
+    await otherStore.post(`${otherStore.store}/customers`, {
       customer: { first_name: 'Bob', phone: '+4915155555555' },
     });
     for (const phone of [
@@ -489,7 +491,7 @@ describe('somebody who is known', () => {
     ]) {
       expect((await send(poster, { first_name: 'X', email: newEmail(), phone })).status).toBe(303);
     }
-    const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+    const { body } = await otherStore.get<CustomerListJson>(`${otherStore.store}/customers`);
     expect(body.customers.map(({ first_name: name }) => name)).toEqual(['Bob', 'Ada']);
   });
 
@@ -560,8 +562,8 @@ describe('the card after signing up', () => {
       ['es-DE', 'Le hemos enviado un enlace', 'No podemos enviarle un enlace'],
     ] as const;
     const inLanguage = async ([locale, sent, unsent]: (typeof words)[number]) => {
-      const other = await service.newStore({ locale });
-      const poster = await newPoster(other, { contact_collection_mode: 'phone_only' });
+      const otherStore = await service.newStore({ locale });
+      const poster = await newPoster(otherStore, { contact_collection_mode: 'phone_only' });
       const cardOf = async (phone: string) => {
         const { status, location } = await send(poster, { first_name: 'Ada', phone });
         expect(status).toBe(303);
@@ -573,7 +575,7 @@ describe('the card after signing up', () => {
         const text = await cardOf(phone);
         expect([phone, text.includes(unsent), text.includes(sent)]).toEqual([phone, true, false]);
       }
-      const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+      const { body } = await otherStore.get<CustomerListJson>(`${otherStore.store}/customers`);
       expect(body.customers).toHaveLength(3);
     };
     await Promise.all(words.map(inLanguage));
@@ -607,8 +609,8 @@ describe('forms', () => {
     expect([...twice, later].map(uuidIn)).toEqual(Array(3).fill(cards[0]?.uuid));
     expect(await eventsOf(`customer-${id}`)).toHaveLength(1);
     // Somebody who goes back and signs up somebody else.
-    const other = await form.send({ ...fields, email: newEmail() }, from);
-    expect([other.status, uuidIn(other) === cards[0]?.uuid]).toEqual([303, false]);
+    const otherResponse = await form.send({ ...fields, email: newEmail() }, from);
+    expect([otherResponse.status, uuidIn(otherResponse) === cards[0]?.uuid]).toEqual([303, false]);
   });
 
   it('JOIN-24 A form that another site has sent is a 403', async () => {
@@ -727,8 +729,8 @@ describe('messages that signup pages ask for', () => {
     ]);
     expect(await messagesOf(cafe)).toEqual(['sms held', 'sms held', 'sms sent', 'sms sent']);
     // Each store has a day of its own, and so has each channel.
-    const other = await service.newStore({ locale: 'en-DE' });
-    const poster = await newPoster(other);
+    const otherStore = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(otherStore);
     const byMail = (headers: Record<string, string>) =>
       send(poster, { first_name: 'Ada', email: newEmail() }, headers);
     const [customer] = await Promise.all([
@@ -737,7 +739,7 @@ describe('messages that signup pages ask for', () => {
       byMail({ 'x-forwarded-for': '198.51.100.2' }),
       byMail({}),
     ]);
-    expect(await messagesOf(other)).toEqual(['email held', 'email sent', 'email sent']);
+    expect(await messagesOf(otherStore)).toEqual(['email held', 'email sent', 'email sent']);
     expect(customer.joined).toBe('joined=1');
     expect(provider.to(customer.phone)).toHaveLength(1);
     // Held messages are not lost: a person may send them.
@@ -826,8 +828,8 @@ describe('messages that signup pages ask for', () => {
     expect(await signUp(poster, '+4915112349301', 2)).toEqual(['joined=1']);
     expect(await signUp(poster, '+4915112349302', 2)).toEqual(['joined=1']);
     // Beyond the share of the network: somebody new, and a customer.
-    const other = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
-    expect(await signUp(other, '+4915112349303', 2)).toEqual(['joined=unsent']);
-    expect(await signUp(other, '+4915112349301', 2)).toEqual(['joined=unsent']);
+    const otherPoster = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
+    expect(await signUp(otherPoster, '+4915112349303', 2)).toEqual(['joined=unsent']);
+    expect(await signUp(otherPoster, '+4915112349301', 2)).toEqual(['joined=unsent']);
   });
 });

@@ -111,16 +111,16 @@ class RandomHistory {
       [
         this.store.accountId,
         NOW,
-        columns((one) => one.seq),
-        columns((one) => one.eventId),
-        columns((one) => one.name),
-        columns((one) => new Date(one.at)),
-        columns((one) => one.customerId),
-        columns((one) => one.cardId),
-        columns((one) => one.locationId),
-        columns((one) => one.stamps),
-        columns((one) => one.reverses),
-        columns((one) => one.source),
+        columns((entry) => entry.seq),
+        columns((entry) => entry.eventId),
+        columns((entry) => entry.name),
+        columns((entry) => new Date(entry.at)),
+        columns((entry) => entry.customerId),
+        columns((entry) => entry.cardId),
+        columns((entry) => entry.locationId),
+        columns((entry) => entry.stamps),
+        columns((entry) => entry.reverses),
+        columns((entry) => entry.source),
         columns(({ userId }) => (userId === null ? 'token:1' : `user:${userId}`)),
       ],
     );
@@ -223,7 +223,7 @@ function model(
   const active = new Set(within.map((visit) => visit.customerId));
   const isRedemption = ({ name }: { name: string }) => name === 'reward.redeemed';
   return {
-    stamps: within.reduce((sum, one) => sum + (isRedemption(one) ? 0 : one.stamps), 0),
+    stamps: within.reduce((sum, entry) => sum + (isRedemption(entry) ? 0 : entry.stamps), 0),
     redemptions: within.filter(isRedemption).length,
     active_customers: active.size,
     returning_customers: [...active].filter((id) => before.has(id)).length,
@@ -534,11 +534,11 @@ describe('the statistics', () => {
     });
 
     it('wait longer each time that they cannot be counted, and delay no other store', async () => {
-      const [failing, other] = [
+      const [failing, otherHistory] = [
         await newHistory(12, 'Europe/Berlin'),
         await newHistory(13, 'Europe/Berlin'),
       ];
-      for (const history of [failing, other]) await history.add(60);
+      for (const history of [failing, otherHistory]) await history.add(60);
       await countAll();
       const visits = new FailingVisits(pool);
       const counting = new StatisticsTable(pool, visits);
@@ -548,11 +548,11 @@ describe('the statistics', () => {
       );
       visits.customerIds = new Set(rows.map(({ id }) => id));
       await moveTo('Asia/Tokyo', failing);
-      await moveTo('Asia/Tokyo', other);
+      await moveTo('Asia/Tokyo', otherHistory);
       for (const failures of [1, 2]) {
-        for (const history of [failing, other]) await history.add(30);
+        for (const history of [failing, otherHistory]) await history.add(30);
         await countAll(counting);
-        await expectCounts(other, 'Asia/Tokyo');
+        await expectCounts(otherHistory, 'Asia/Tokyo');
         expect(await readStore(failing)).toMatchObject({ failures, is_waiting: true });
         await pool.query('update statistics_stores set recount_at = now() where account_id = $1', [
           failing.store.accountId,
@@ -567,7 +567,7 @@ describe('the statistics', () => {
     });
 
     it('are counted anew when the next entries of a store cannot be counted', async () => {
-      const [failing, other] = [
+      const [failing, otherHistory] = [
         await newHistory(14, 'Europe/Berlin'),
         await newHistory(15, 'Europe/Berlin'),
       ];
@@ -576,9 +576,9 @@ describe('the statistics', () => {
       const visits = new FailingVisits(pool);
       const counting = new StatisticsTable(pool, visits);
       visits.customerIds = new Set(failing.entries.map(({ customerId }) => customerId));
-      for (const history of [failing, other, failing, other]) await history.add(20);
+      for (const history of [failing, otherHistory, failing, otherHistory]) await history.add(20);
       await countAll(counting);
-      await expectCounts(other, 'Europe/Berlin');
+      await expectCounts(otherHistory, 'Europe/Berlin');
       expect(await readStore(failing)).toMatchObject({ failures: 1, is_waiting: true });
       visits.customerIds.clear();
       await pool.query('update statistics_stores set recount_at = now() where account_id = $1', [

@@ -164,9 +164,9 @@ describe('counting a store anew', () => {
     const shop = await openSpoiledShop();
     await shop.stamp(3);
     const endStep = await holdStep(shop);
-    const other = await pool.connect();
-    await other.query('begin');
-    await other.query('select from statistics_stores where account_id = $1 for update', [
+    const otherClient = await pool.connect();
+    await otherClient.query('begin');
+    await otherClient.query('select from statistics_stores where account_id = $1 for update', [
       shop.store.accountId,
     ]);
     const waitForWaiting = (count: number) =>
@@ -184,8 +184,8 @@ describe('counting a store anew', () => {
     await waitForWaiting(1);
     const step = endStep();
     await waitForWaiting(2);
-    await other.query('commit');
-    other.release();
+    await otherClient.query('commit');
+    otherClient.release();
     await Promise.all([repair, step]);
     await countAll();
     expect(await shop.countStamps()).toBe(5);

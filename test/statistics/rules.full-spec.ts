@@ -35,7 +35,7 @@ async function get(at: ContractClient, query: Query = {}): Promise<StatisticsJso
 async function sums(at: ContractClient, query: Query = {}) {
   const { series } = await get(at, query);
   const sum = (name: Exclude<keyof (typeof series)[number], 'start'>) =>
-    series.reduce((total, one) => total + one[name], 0);
+    series.reduce((total, interval) => total + interval[name], 0);
   return {
     stamps: sum('stamps'),
     redemptions: sum('redemptions'),
@@ -132,16 +132,16 @@ describe('statistics', () => {
 
   it('STAT-02 `stamps` are those of stampings: welcome stamps, adjustments and what a merge moves are not counted', async () => {
     const own = await service.newStore();
-    const one = await enrol(own, { card: { initial_stamps: 2 }, rewards: [3] });
-    const { customer: other, path: otherPath } = await enrol(own, { on: one.card });
-    await stamp(own, one.path, { stamps: 4 });
+    const holder = await enrol(own, { card: { initial_stamps: 2 }, rewards: [3] });
+    const { customer: otherCustomer, path: otherPath } = await enrol(own, { on: holder.card });
+    await stamp(own, holder.path, { stamps: 4 });
     await stamp(own, otherPath, { stamps: 1, source: 'pos' });
-    await own.post(`${one.path}/adjust`, { stamps: 5, reason: 'carried over' });
-    await own.post(`${one.path}/redeem`, { reward_id: one.rewards[0]?.id });
-    const merge = { from_customer_id: other.id };
-    expect((await own.post(`${own.store}/customers/${one.customer.id}/merge`, merge)).status).toBe(
-      200,
-    );
+    await own.post(`${holder.path}/adjust`, { stamps: 5, reason: 'carried over' });
+    await own.post(`${holder.path}/redeem`, { reward_id: holder.rewards[0]?.id });
+    const merge = { from_customer_id: otherCustomer.id };
+    expect(
+      (await own.post(`${own.store}/customers/${holder.customer.id}/merge`, merge)).status,
+    ).toBe(200);
     await expectSums(own, { stamps: 5, redemptions: 1, new: 2, active: 2 });
   });
 
@@ -305,15 +305,15 @@ describe('statistics', () => {
   });
 
   it('STAT-11 Owners and managers may read statistics, and nothing of another store is counted', async () => {
-    const [own, other] = [await service.newStore(), await service.newStore()];
+    const [own, otherStore] = [await service.newStore(), await service.newStore()];
     const { card, path } = await enrol(own);
     await stamp(own, path, { stamps: 3 });
     await expectSums(own, { stamps: 3 });
     for (const query of [{}, { card_id: card.id }]) {
-      expect(await sums(other, query)).toMatchObject({ stamps: 0, new: 0 });
-      expect((await get(other, query)).totals.outstanding_stamps).toBe(0);
+      expect(await sums(otherStore, query)).toMatchObject({ stamps: 0, new: 0 });
+      expect((await get(otherStore, query)).totals.outstanding_stamps).toBe(0);
     }
-    expectFailure(await other.get(url(own)), 404, 'not_found');
+    expectFailure(await otherStore.get(url(own)), 404, 'not_found');
     const email = `statistics${own.accountId}@example.com`;
     await service.running.execute(new CreateUser(cli, email, 'Kim', 'correct horse'));
     await service.running.execute(new AddMember(cli, own.accountId, email, 'staff'));

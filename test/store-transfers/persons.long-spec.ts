@@ -52,13 +52,16 @@ it(
     const store = await from.newStore();
     const people = [];
     for (let n = 0; n < 7; n++) {
-      const one = await enrol(store, {
+      const holder = await enrol(store, {
         email: `person${n}@mail.example`,
         // Makes the command write two events, of which the first has the claims.
         card: { initial_stamps: 1 },
       });
-      await expectSuccess(store.post(`${one.path}/stamp`, { stamps: n + 1, note: `note ${n}` }));
-      people.push({ id: one.customer.id, path: `${store.store}/customers/${one.customer.id}` });
+      await expectSuccess(store.post(`${holder.path}/stamp`, { stamps: n + 1, note: `note ${n}` }));
+      people.push({
+        id: holder.customer.id,
+        path: `${store.store}/customers/${holder.customer.id}`,
+      });
     }
     const [erased, survivor, merged, both, other, left, gone] = people;
     if (!erased || !survivor || !merged || !both || !other || !left || !gone) throw new Error();
@@ -67,8 +70,8 @@ it(
       await expectSuccess(store.send('PATCH', path, { customer: details }));
       details.phone = '+4915123450002';
     }
-    const act = (into: { path: string }, action: string, one: { id: number }) =>
-      expectSuccess(store.post(`${into.path}/${action}`, { from_customer_id: one.id }));
+    const act = (into: { path: string }, action: string, customer: { id: number }) =>
+      expectSuccess(store.post(`${into.path}/${action}`, { from_customer_id: customer.id }));
     await expectSuccess(store.post(`${erased.path}/erase`));
     await act(survivor, 'merge', merged);
     await act(both, 'merge', other);
@@ -97,7 +100,7 @@ it(
     const { token } = await to.execute(new CreateToken(cli, 'new@owner.example', 'till'));
     const importedStore = new Client(to.baseUrl, store.accountId, token);
     const list = `${store.store}/customers?items=100`;
-    for (const path of [list, ...people.map((one) => one.path)]) {
+    for (const path of [list, ...people.map((person) => person.path)]) {
       const [there, here] = [await importedStore.get(path), await store.get(path)];
       expect([there.status, there.body]).toEqual([200, here.body]);
     }
@@ -118,8 +121,8 @@ it(
       output: expect.not.stringMatching(/claimed|does not match its events/),
     });
 
-    for (const one of [erased, both, other, gone]) {
-      const { body } = await importedStore.post<{ code: string }>(`${one.path}/merge`, {
+    for (const person of [erased, both, other, gone]) {
+      const { body } = await importedStore.post<{ code: string }>(`${person.path}/merge`, {
         from_customer_id: left.id,
       });
       expect(body.code).toBe('customer_erased');

@@ -265,12 +265,12 @@ it(
 it(
   'an import that was killed is completed by the next',
   async () => {
-    const other = await startService();
+    const otherService = await startService();
     try {
       const lines = splitLines(whole);
       // Simulates a kill: there are some events, and no read models.
       const events = filterStore(await from.history()).slice(0, 4);
-      const target = other.app.get(EventStore);
+      const target = otherService.app.get(EventStore);
       const heads = new Map<string, { revision: number; hash: string }>();
       for (const { stream, id, type, version, data, meta } of events) {
         const expected = heads.get(stream) ?? null;
@@ -279,11 +279,14 @@ it(
         if (head) heads.set(stream, head);
       }
       for (let run = 0; run < 2; run++) {
-        const environment = createTestEnvironment(other.database.url, other.environment);
+        const environment = createTestEnvironment(
+          otherService.database.url,
+          otherService.environment,
+        );
         const args = ['history:import', '--in', whole, '--key', key.verifier];
         const program = startProgram('dist/apps/cli/cli.js', environment, args);
         expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
-        expect(content(filterStore(await other.history())).map(({ hash }) => hash)).toEqual(
+        expect(content(filterStore(await otherService.history())).map(({ hash }) => hash)).toEqual(
           lines.flatMap((line) => {
             const { event } = JSON.parse(line) as { event?: { hash: string } };
             return event ? [event.hash] : [];
@@ -291,7 +294,7 @@ it(
         );
       }
     } finally {
-      await other.stop();
+      await otherService.stop();
     }
   },
   SLOW,

@@ -222,10 +222,10 @@ describe('the confirmation link for a new e-mail address', () => {
     await requestChange(browser, `2${newEmail}`);
     expect((await openLink(browser, first)).confirmation.status).toBe(404);
     // Each change renews the token of its session, so in one browser the second might be signed out.
-    const other = await signIn(email);
+    const otherBrowser = await signIn(email);
     const responses = await Promise.all([
       requestChange(browser, `3${newEmail}`),
-      requestChange(other, `4${newEmail}`),
+      requestChange(otherBrowser, `4${newEmail}`),
     ]);
     expect(responses.map(({ status }) => status).sort()).toEqual([303, 422]);
     expect(responses.map(({ text }) => text).join()).toContain('try again in an hour');
@@ -292,10 +292,10 @@ describe('mails to one address', () => {
     expect((await third.browser.get(`/app/stores/${third.accountId}/users`)).text).not.toContain(
       victim,
     );
-    const other = `${randomUUID()}@other.example`;
-    expect((await invite(third.browser, third.accountId, other)).status).toBe(303);
+    const otherEmail = `${randomUUID()}@other.example`;
+    expect((await invite(third.browser, third.accountId, otherEmail)).status).toBe(303);
     await eventually(
-      () => mails.received.filter(({ to }) => to === other),
+      () => mails.received.filter(({ to }) => to === otherEmail),
       ({ length }) => length === 1,
     );
     const received = mails.received.filter(({ to }) =>

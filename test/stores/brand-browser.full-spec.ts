@@ -318,7 +318,7 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
     await decoy.waitForURL(/\/passes\//);
     await expectAccessiblePage(decoy, `card-${locale}-decoy`);
     await expectNarrow(decoy);
-    const readCard = (one: Page) => one.locator('#joined, .count').allTextContents();
+    const readCard = (page: Page) => page.locator('#joined, .count').allTextContents();
     expect(await readCard(decoy)).toEqual(await readCard(page));
     await decoy.context().close();
     await page.goto(PUBLIC_URL + path);
@@ -421,8 +421,8 @@ describe('the page of a card', () => {
     await page.locator('#enlarge .qr').waitFor();
     expect(await bar.isVisible()).toBe(false);
     // Another card of the same phone was not refused.
-    const other = await enrol(store);
-    await page.goto(PUBLIC_URL + other.page);
+    const otherHolder = await enrol(store);
+    await page.goto(PUBLIC_URL + otherHolder.page);
     await bar.waitFor();
     await page.route('**/apple', (route) => route.fulfill({ status: 204 }));
     await bar.getByText('Add to Apple Wallet').click();

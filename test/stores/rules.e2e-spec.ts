@@ -94,21 +94,23 @@ describe('stores', () => {
     const { id } = await service.running.execute(
       new CreateAccount(cli, { ...attributes, personal: true }),
     );
-    const [mine, other] = [await service.newStore(), await service.newStore()];
+    const [mine, otherStore] = [await service.newStore(), await service.newStore()];
     await service.running.execute(new AddMember(cli, id, mine.email, 'owner', true));
     await join(mine, id);
-    await join(other, id);
+    await join(otherStore, id);
     const path = `/api/v1/accounts/${id}`;
     const past = `as_of=${new Date().toISOString()}`;
     for (const [client, expected] of [
       [mine, true],
-      [other, false],
+      [otherStore, false],
     ] as const) {
       const lists = ['/api/v1/accounts', `/api/v1/accounts?${past}`];
       const listed = lists.map(async (list) =>
-        (await client.get<AccountJson[]>(list)).body.find((one) => one.id === id),
+        (await client.get<AccountJson[]>(list)).body.find((account) => account.id === id),
       );
-      const requests = [path, `${path}?${past}`].map((one) => client.get<AccountJson>(one));
+      const requests = [path, `${path}?${past}`].map((listPath) =>
+        client.get<AccountJson>(listPath),
+      );
       const changed = client.patch<AccountJson>(path, { account: { locale: 'de' } });
       const responses = (await Promise.all([...requests, changed])).map(({ body }) => body);
       const all = [...(await Promise.all(listed)), ...responses];

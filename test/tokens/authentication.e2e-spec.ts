@@ -106,17 +106,17 @@ describe('authentication', () => {
   });
 
   it('AUTH-08 A store that the token has no access to is 404, with the same body as a store that does not exist', async () => {
-    const other = await service.newStore();
-    const hidden = await store.get<Failure>(other.store);
+    const otherStore = await service.newStore();
+    const hidden = await store.get<Failure>(otherStore.store);
     const missing = await store.get<Failure>('/api/v1/accounts/987654321');
     expectFailure(hidden, 404, 'not_found');
     expect({ ...hidden.body, request_id: '' }).toEqual({ ...missing.body, request_id: '' });
   });
 
   it('AUTH-09 Every endpoint under a store is 404 for a token without access to the store', async () => {
-    const other = await service.newStore();
-    const under = (await operations(other.accountId)).filter(({ path }) =>
-      path.startsWith(other.store),
+    const otherStore = await service.newStore();
+    const under = (await operations(otherStore.accountId)).filter(({ path }) =>
+      path.startsWith(otherStore.store),
     );
     expect(under.length).toBeGreaterThan(20);
     const reached: string[] = [];

@@ -124,11 +124,11 @@ async function expectLight({ page: path }: Enrolled, kind: string, deviceScaleFa
       true,
       bytes,
     ]);
-    const other = await (await fresh.newContext(options)).newPage();
+    const otherPage = await (await fresh.newContext(options)).newPage();
     printTime(
       `card with ${kind}, ${deviceScaleFactor}x`,
       bytes,
-      await measureFirstPaint(other, wire.baseUrl + path),
+      await measureFirstPaint(otherPage, wire.baseUrl + path),
     );
   } finally {
     await fresh.close();
@@ -244,7 +244,9 @@ describe('the web card in a browser', () => {
   it('shows a push message as a notification', async () => {
     const page = await open();
     await waitUntilCached(page);
-    const worker = browser.serviceWorkers().find((one) => one.url().includes(card.page));
+    const worker = browser
+      .serviceWorkers()
+      .find((candidate) => candidate.url().includes(card.page));
     if (!worker) throw new Error('the page has no worker');
     // A headless browser cannot show a notification.
     await worker.evaluate(

@@ -104,10 +104,10 @@ describe('events of a web card', () => {
     const { page: unchanged } = await enrol(store);
     const { tag: first } = await fetchPage(unchanged);
     const never = ['999999999', '999999999999999', '-1', 'nonsense', '1e3', ''];
-    for (const one of never) {
-      expect(await (await open(`${unchanged}/events?since=${one}`)).changed()).toBe(first);
-      const seen = await open(`${unchanged}/events?since=${first}`, { 'last-event-id': one });
-      expect([one, await seen.changed()]).toEqual([one, first]);
+    for (const tag of never) {
+      expect(await (await open(`${unchanged}/events?since=${tag}`)).changed()).toBe(first);
+      const seen = await open(`${unchanged}/events?since=${first}`, { 'last-event-id': tag });
+      expect([tag, await seen.changed()]).toEqual([tag, first]);
       for (const stream of streams.splice(0)) stream.close();
       await eventually(openCards, (count) => count === 0);
     }

@@ -196,17 +196,17 @@ describe('the page', () => {
 
   it('WEBCARD-08 The link of a card that was merged leads to the card that goes on for it (302)', async () => {
     const currentCard = await enrol(store);
-    const { body: other } = await store.post<{ id: number }>(`${store.store}/customers`, {
+    const { body: otherCustomer } = await store.post<{ id: number }>(`${store.store}/customers`, {
       customer: { first_name: 'Ada', email: 'same.person@mail.example' },
     });
-    const cards = `${store.store}/customers/${other.id}/customer_cards`;
+    const cards = `${store.store}/customers/${otherCustomer.id}/customer_cards`;
     const { body: merged } = await store.post<{ uuid: string }>(cards, {
       card_id: currentCard.card.id,
     });
     const { status } = await store.post(
       `${store.store}/customers/${currentCard.customer.id}/merge`,
       {
-        from_customer_id: other.id,
+        from_customer_id: otherCustomer.id,
       },
     );
     expect(status).toBe(200);
