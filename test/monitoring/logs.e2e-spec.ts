@@ -257,7 +257,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
     expect(now.value('inkpad_webhook_partitions_kept_days')).toBeGreaterThanOrEqual(1);
     expect(now.has('inkpad_subscription_lag_seconds', { subscription: 'webhooks' })).toBe(true);
     expect(now.has('inkpad_oldest_writer_seconds')).toBe(true);
-    expect(now.value('inkpad_database_refusals_total', { resource: 'disk_space' })).toBe(0);
+    expect(now.value('inkpad_database_resource_errors_total', { resource: 'disk_space' })).toBe(0);
     expect(now.value('inkpad_backup_timestamp_seconds')).toBe(0);
     expect(now.has('inkpad_memory_limit_bytes')).toBe(true);
     expect(now.value('inkpad_reachable', { part: 'database' })).toBe(1);

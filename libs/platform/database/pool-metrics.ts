@@ -37,7 +37,7 @@ export class PoolMetrics {
     );
     registry.registerMetric(
       new Counter({
-        name: 'inkpad_database_refusals_total',
+        name: 'inkpad_database_resource_errors_total',
         help: 'Statements and connections that the server refused, by the missing resource',
         labelNames: ['resource'],
         registers: [],
