@@ -151,11 +151,11 @@ export async function startInkpadDispatcher(
  */
 function stampInTurn({ port, token }, stores) {
   let connection;
-  let turn = 0;
+  let stampCount = 0;
   return async () => {
-    const endpoint = turn % stores.length;
+    const endpoint = stampCount % stores.length;
     const { accountId, cards } = stores[endpoint];
-    const { customerId, id } = cards[Math.floor(turn++ / stores.length) % cards.length];
+    const { customerId, id } = cards[Math.floor(stampCount++ / stores.length) % cards.length];
     const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
     // Idle connections are closed by both ends between measurements.
     if (connection?.socket.destroyed !== false) connection = await Connection.open(port);

@@ -17,10 +17,10 @@ export async function plantWith(open) {
   const sample = JSON.parse(config.sample);
   const spread = config.endpoints.length - config.apart;
   const queue = await open(config);
-  let turn = 0;
+  let plantedCount = 0;
 
   const delivery = (endpoint) => ({
-    endpoint: endpoint ?? turn++ % spread,
+    endpoint: endpoint ?? plantedCount++ % spread,
     event: { ...sample, id: `evt_${randomBytes(13).toString('hex').toUpperCase()}` },
   });
   const act = {

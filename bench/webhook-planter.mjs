@@ -51,7 +51,7 @@ planning.get(DeliveryQueues, { strict: false }).isStopping = true;
 
 /** Per store: the cards of its customers, and which is next. */
 const stores = [];
-let turn = 0;
+let stampCount = 0;
 let leading;
 
 function context(accountId) {
@@ -80,14 +80,14 @@ async function makeStores({ count }) {
 async function stampMany({ count, store: only, spread }) {
   let left = count;
   const loop = async () => {
-    while (left-- > 0) await stampNext(stores[only ?? turn++ % spread]);
+    while (left-- > 0) await stampNext(stores[only ?? stampCount++ % spread]);
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   return {};
 }
 
 function stampNext(store) {
-  const { customerId, id } = store.cards[store.turn++ % store.cards.length];
+  const { customerId, id } = store.cards[store.stampCount++ % store.cards.length];
   return bus.execute(
     new StampCustomerCard(
       context(store.accountId),
@@ -159,7 +159,7 @@ async function render() {
 const act = {
   stores: makeStores,
   async know({ cards }) {
-    stores.push(...cards.map((store) => ({ ...store, turn: 0 })));
+    stores.push(...cards.map((store) => ({ ...store, stampCount: 0 })));
     return {};
   },
   stamp: stampMany,

@@ -15,7 +15,7 @@ import { refuseWhileConnected, withServicesStopped } from './stopped-services.js
 /** Statements that give the new table, once it has the old name, everything that the old one had. */
 const REMADE = `
   select statement from (
-    select 1 as turn, format('alter table es.events add constraint %I %s', conname,
+    select 1 as step, format('alter table es.events add constraint %I %s', conname,
       pg_get_constraintdef(oid)) as statement
     from pg_constraint where conrelid = 'es.events'::regclass and contype in ('p', 'u', 'x')
     union all
@@ -35,7 +35,7 @@ const REMADE = `
     select 6, format('grant %s on es.events to %s', privilege_type,
       case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end)
     from pg_class, aclexplode(relacl) where pg_class.oid = 'es.events'::regclass
-  ) remade order by turn`;
+  ) remade order by step`;
 
 parseProgram('rebase-positions');
 

@@ -319,13 +319,13 @@ describe('bodies', () => {
     const { body: document } = await service.anonymous.get<{ paths: Record<string, object> }>(
       '/openapi.json',
     );
-    let turn = 0;
+    let sentCount = 0;
     for (const [template, methods] of Object.entries(document.paths)) {
       const path = template
         .replace('{account_id}', String(store.accountId))
         .replaceAll(/\{\w+\}/g, '999999999');
       for (const method of Object.keys(methods)) {
-        const fields = [typed(types[turn++ % types.length]), framings[turn % 2]];
+        const fields = [typed(types[sentCount++ % types.length]), framings[sentCount % 2]];
         const got = await statusOf(method.toUpperCase(), path, fields);
         expect([method, path, ...fields, got]).not.toEqual([method, path, ...fields, '415']);
       }

@@ -151,9 +151,9 @@ async function balance(
       });
     }
   }, 100);
-  for (let turn = 0; !signal.aborted; turn++) {
+  for (let requestCount = 0; !signal.aborted; requestCount++) {
     const ready = getMembers().filter(({ readyAt }) => performance.now() - readyAt < LAG_MS);
-    const member = ready[turn % Math.max(ready.length, 1)];
+    const member = ready[requestCount % Math.max(ready.length, 1)];
     if (member) results.push(await send(member.port, '/api/v1/status'));
     await wait(10);
   }
