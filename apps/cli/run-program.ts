@@ -33,7 +33,7 @@ function printLogLines(program: string): void {
   console.error = print(process.stderr);
 }
 
-/** Ends this process with the one that started it and gave it a channel: that one may be killed, this one would run on. */
+/** Ends this process with its parent, which gave it a channel: when the parent is killed, this process would run on. */
 function endWithStarter(): void {
   if (!process.channel) return;
   process.once('disconnect', () => process.exit(1));

@@ -29,7 +29,7 @@ export class Config extends PlatformConfig<Settings> {
   readonly maxStoresPerOwner = this.env.MAX_STORES_PER_OWNER;
   /** Size of the image cache in the database; evicted images are rendered again on demand. */
   readonly stripImageCacheMb = this.env.STRIP_IMAGES_KEPT_MB;
-  /** Files of fonts for what the posters' own font has no letters for; null: there are none. */
+  /** Files of fonts for what the posters' own font has no letters for; null: no further fonts. */
   readonly posterFonts = this.env.POSTER_FONTS ?? null;
   /** The folder with the official buttons of the wallets. */
   readonly walletButtonsFolder: string | null = this.env.WALLET_BUTTONS_DIR ?? null;
@@ -73,7 +73,7 @@ export class Config extends PlatformConfig<Settings> {
   /** Days until finished card links are deleted; null: never. */
   readonly messageRetentionDays = this.env.MESSAGE_RETENTION_DAYS ?? null;
   readonly webhookTimeScale = this.env.WEBHOOK_TIME_SCALE;
-  /** Null: no e-mails are sent. Only the dispatcher needs the server. */
+  /** The mail server, which only the dispatcher needs; null: no e-mails are sent. */
   readonly mail =
     this.env.MAIL_FROM === undefined
       ? null

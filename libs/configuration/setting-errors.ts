@@ -10,7 +10,7 @@ import { Settings } from './settings.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Settings that mean nothing without another one, and what a message says of that one. */
+/** Settings that mean nothing without another setting, and what a message says of the other. */
 const NEEDS: Readonly<Record<string, { needed: string; hint?: string }>> = {
   API_V1_SUNSET_DATE: {
     needed: 'API_V1_DEPRECATION_DATE',

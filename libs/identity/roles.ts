@@ -156,7 +156,7 @@ export function isAllowed(role: Role, operation: Operation): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(MIN_ROLE[operation]);
 }
 
-/** Returns the role itself, or the maximum where that has fewer rights. @param max null: there is none */
+/** Returns the role itself, or the maximum where that has fewer rights. @param max null: no maximum */
 export function limitRole(role: Role, max: Role | null): Role {
   return max !== null && ROLES.indexOf(max) > ROLES.indexOf(role) ? max : role;
 }

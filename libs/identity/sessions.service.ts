@@ -123,7 +123,7 @@ export class Sessions {
     const [row] = await query<SessionRow>(by, { ...FIND, values });
     if (!row) return undefined;
     const { hasCodes, ...session } = row;
-    // It began without the code that the user can enter by now.
+    // A session has to begin with a code once its user has codes. This one began before.
     if (!awaitsCode && session.task === 'second_factor' && hasCodes) return undefined;
     return { ...session, csrfToken: createCsrfToken(token) };
   }

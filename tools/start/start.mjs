@@ -57,7 +57,7 @@ const stopped = new Promise((resolve) => {
 
 /** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, postgres: null, api: null, dispatcher: null };
-/** The last standard error of each program: by now it may have been started again. */
+/** The last standard error of each program, also of one that has been started again. */
 const lastErrors = {};
 
 async function main() {

@@ -13,7 +13,7 @@ export const FORMAT = 'inkpad-backup/1';
 export const MANIFEST = 'manifest.json';
 const PURPOSE = 'backups';
 
-/** Readable without any key; `mac` shows whether it is as it was written. */
+/** Readable without any key; `mac` shows whether it is unchanged. */
 export type Manifest = {
   format: typeof FORMAT;
   id: string;
@@ -75,7 +75,7 @@ export function readManifest(folder: string): Manifest {
 
 /**
  * Opens the key of the files.
- * @throws ConfigError when a master key is missing, or the manifest is not as it was written
+ * @throws ConfigError when a master key is missing, or the manifest was changed
  */
 export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
   const missing = manifest.master_keys.filter(
@@ -129,7 +129,7 @@ export function readMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
   });
 }
 
-/** @throws ConfigError that names the first file that is missing or not as it was written */
+/** @throws ConfigError that names the first file that is missing or was changed */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   for (const { file, sha256 } of [...manifest.tables, ...manifest.local]) {
     const path = join(folder, file);

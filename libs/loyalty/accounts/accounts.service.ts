@@ -131,7 +131,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return { logo: row.state.logo };
   }
 
-  /** Finds the store as it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the store with its state at that time. @throws NotFoundError when it did not exist yet */
   async getPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.pastStates.toMoment(time);
     const state = await this.pastStates.projectOne(account, id, past);

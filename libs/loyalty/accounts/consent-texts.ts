@@ -23,7 +23,7 @@ const FIELDS = {
   privacyUrl: 'privacy_url',
 } as const;
 
-/** Normalizes the texts; a blank one becomes null. An invalid address stays as it was. */
+/** Normalizes the texts; a blank text becomes null. An invalid address is kept unchanged. */
 export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
   const tidy = (text: string | null) =>
     normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;

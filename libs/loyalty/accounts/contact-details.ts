@@ -54,7 +54,7 @@ export function toContactDetails({
   return { website, phone, email, address, termsText };
 }
 
-/** Normalizes contact details; a blank one becomes null. What is invalid stays as it was. */
+/** Normalizes contact details; a blank field becomes null. What is invalid is kept unchanged. */
 export function tidyContactDetails(details: Partial<ContactDetails>): Partial<ContactDetails> {
   const tidy = Object.entries(details).map(([name, value]) => {
     const text = normalizeText((value ?? '').replaceAll('\r\n', '\n'));

@@ -60,7 +60,7 @@ export class CardsService {
     return toJson(row);
   }
 
-  /** Finds the card as it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the card with its state at that time. @throws NotFoundError when it did not exist yet */
   async getPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.pastStates.toMoment(time);
     const state = await this.pastStates.projectOne(card, id, past);

@@ -42,7 +42,7 @@ const SOURCE = /^[a-z0-9_-]{1,64}$/;
 const MAX_REFERENCES = 100;
 const MAX_EXTERNAL_ID = 255;
 
-/** A number as text. One that is too long has lost its last digits by now, and would be another record's id. */
+/** A number as text. JSON rounds off the last digits of a number that is too long: it would be another record's id. */
 const externalIdKind: FieldKind = {
   schema: { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: MAX_EXTERNAL_ID },
   convert: (value) => (isExactNumber(value) ? String(value) : toIdentifier(value)),

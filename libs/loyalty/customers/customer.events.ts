@@ -150,7 +150,7 @@ export type CustomerMerged = {
   };
 };
 
-/** The other side: `personal` empties the fields that the other one has taken over. */
+/** The other side: `personal` empties the fields that the survivor has taken over. */
 export type CustomerMergedAway = {
   type: 'CustomerMergedAway';
   data: {
@@ -172,7 +172,7 @@ export type CustomerUnmerged = {
   };
 };
 
-/** The other side: the customer is one of their own again, and has back what the other one had taken over. */
+/** The other side: the customer is one of their own again, and has back what the survivor had taken over. */
 export type CustomerRestored = {
   type: 'CustomerRestored';
   data: {

@@ -47,7 +47,7 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     createdAt: string;
     updatedAt: string;
     erasedAt: string | null;
-    /** Set while this customer is merged into another, with what that one took over. */
+    /** Set while this customer is merged into another, with what the survivor took over. */
     mergedInto?: { customerId: number } & Pick<ResealedPerson, 'given'>;
     /** Customers merged into this one, the last one last. */
     merges?: Merge[];

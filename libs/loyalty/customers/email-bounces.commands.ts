@@ -31,7 +31,7 @@ export class RecordBounceHandler implements ICommandHandler<RecordBounce> {
   }
 }
 
-/** Allows e-mails to an address that bounced, because somebody knows better by now. */
+/** Allows e-mails to an address that bounced, because somebody knows that they arrive again. */
 export class RetryEmail extends Command<void> {
   constructor(
     readonly context: CommandContext,

@@ -29,7 +29,7 @@ type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
 
 /**
  * Merges a customer into another one. The surviving customer keeps all that they have and takes what they lack. What is
- * not taken stays with the other one, and so does the claim on it. Of two notations of one phone number the survivor
+ * not taken stays with the other customer, and so does the claim on it. Of two notations of one phone number the survivor
  * takes the one in E.164 format (CUST-64).
  */
 export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
@@ -216,9 +216,9 @@ function assertContact({ id, email, phone }: Customer): void {
 /**
  * Splits what two customers had together. What was changed since the merge stays with the survivor, except references:
  * the other customer gets them as they are now. A phone number is given back in the form that it has in the store's
- * country by now.
+ * country now.
  * @param other as they were before the merge
- * @param formerPhone the survivor's number from before the merge, if the other one holds it
+ * @param formerPhone the survivor's number from before the merge, if the other customer holds it
  */
 function splitReturned(
   { fields, metadataKeys, references }: Merge,

@@ -244,7 +244,7 @@ function hasLocked({ event }: DetailedEntry, { id }: Milestone): boolean {
   return (event.data as RewardRedeemed['data']).locked.includes(id);
 }
 
-/** Sums up the entries up to one, that one included. A card's entries are numbered by their revisions. */
+/** Sums up the entries up to and including one. A card's entries are numbered by their revisions. */
 function toEarlierStepJson(entry: HistoryEntry, narrator: Narrator): ExplanationStepJson {
   const text = narrator.describeEarlier(entry.revision + 1);
   return toExplanationStepJson({ ...entry, stamps: entry.balance }, text);

@@ -251,7 +251,7 @@ function isTooDeep(json: string): boolean {
 function renderValue(value: unknown, name: string, row: number): string {
   if (value === null) return '';
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
-  // A larger one has lost its last digits by now.
+  // JSON rounds off the last digits of a larger number.
   if (typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER) return String(value);
   throw createFileError(ISSUES.file_cell_type({ row, name }));
 }

@@ -63,7 +63,7 @@ export class ImportQueue extends JobQueue<QueuedImport> {
     return extended !== undefined;
   }
 
-  /** Ends the check: stores its counts, and removes the file, whose rows are stored by now. */
+  /** Ends the check: stores its counts, and removes the file, since its rows are stored. */
   async finishCheck(
     job: Job<QueuedImport>,
     state: 'ready' | 'running',

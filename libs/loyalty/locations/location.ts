@@ -36,7 +36,7 @@ export type Geocoding =
 
 export type NewLocation = LocationAttributes & { pin: Coordinates | null };
 
-/** @property pin null: none, so that the address counts; left out: as it is */
+/** @property pin null: no pin, so that the address counts; left out: unchanged */
 export type LocationChanges = Partial<LocationAttributes> & { pin?: Coordinates | null };
 
 const NO_COORDINATES = { latitude: null, longitude: null, precision: null };

@@ -58,7 +58,7 @@ export class RewardsService {
     return toRewardJson(row.state);
   }
 
-  /** Finds the reward as it was. @throws NotFoundError when it did not exist then */
+  /** Finds the reward with its state at that time. @throws NotFoundError when it did not exist then */
   async getPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
     const state = await this.pastStates.projectOne(
       reward,

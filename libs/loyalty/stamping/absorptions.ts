@@ -64,7 +64,7 @@ export function lockRewards<C extends Unlocks>(
 }
 
 /**
- * Takes back what the merge has unlocked. What the sum had reached stays when the card's own balance covers it by now:
+ * Takes back what the merge has unlocked. What the sum had reached stays when the card's own balance covers it:
  * it was announced.
  * @param stampsCount without the stamps that go back
  */

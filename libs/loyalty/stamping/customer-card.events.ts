@@ -61,7 +61,7 @@ export type StampsRemoved = {
 /** An unlocked reward, with the stamps that it took then: until it is locked again it never takes more. */
 export type UnlockedReward = { rewardId: number; stampsRequired: number };
 
-/** Written once per crossing, with the reward as it was at that moment. */
+/** Written once per crossing, with the fields that the reward had at that moment. */
 export type RewardUnlocked = {
   type: 'RewardUnlocked';
   data: {

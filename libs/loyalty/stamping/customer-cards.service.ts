@@ -216,7 +216,7 @@ export class CustomerCardsService {
       throw createCustomerMergedError(customerId, customer.merged_into);
   }
 
-  /** Finds the customer card as it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the customer card with its state at that time. @throws NotFoundError when it did not exist yet */
   async getPast(
     accountId: number,
     { customerId, id }: { customerId: number; id: number },
@@ -231,7 +231,7 @@ export class CustomerCardsService {
     return toCustomerCardDetailJson(card, this.createPastContext(templates, installed, card, past));
   }
 
-  /** Gets the card as it was, or the surviving card if it had been merged by then. @throws NotFoundError */
+  /** Gets the card with its state at that time, or the surviving card if it had been merged. @throws NotFoundError */
   private async getPastCard(
     accountId: number,
     path: CardPath,

@@ -12,7 +12,7 @@ export const MAX_RECEIPT_USES = 10;
 
 /**
  * Creates the unique value of a receipt number. Each use after a reversal has a value of its own, so the card of an
- * earlier use keeps that one and can repeat its result (RECEIPT-13).
+ * earlier use keeps that value and can repeat its result (RECEIPT-13).
  */
 export function createReceiptValue(
   operation: ReceiptOperation,

@@ -72,7 +72,7 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
 
 /**
  * Removes a stamping that was reversed. Between the first and the last of a quarter no times are kept: when one of
- * these two goes, the other one stands for the rest, so that the right stamping does not have to wait for the wrong
+ * these two goes, the other time stands for the rest, so that the right stamping does not have to wait for the wrong
  * one.
  */
 export function withoutStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {

@@ -130,7 +130,7 @@ export class DeliveryQueues {
 
   remove(queue: LeasedQueue, delivery: Delivery): void {
     queue.remove(delivery, performance.now());
-    // The queue may have been claimed again by now, and lost once more.
+    // The queue may have been claimed again meanwhile, and lost once more.
     this.queues.get(queue.id)?.removeInherited(delivery);
     const lost = this.lostQueues.get(queue.id);
     lost?.removeInherited(delivery);

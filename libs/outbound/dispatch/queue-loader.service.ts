@@ -242,7 +242,7 @@ export class QueueLoader {
     this.attempts.dispatchNext();
   }
 
-  /** Reads nothing of queues that belong to another dispatcher by now. */
+  /** Reads nothing of queues that another dispatcher has claimed meanwhile. */
   private async read(requests: LoadRequest[]): Promise<Loaded> {
     const values = [
       this.leases.dispatcherId,

@@ -46,7 +46,7 @@ export class GoogleWalletClient {
 
   /**
    * Inserts or patches a record.
-   * @param isExisting the likely case; the other one is tried if Google says so
+   * @param isExisting the likely case; the other request is tried if Google says so
    * @param mayBeSent called right before the first byte is written
    */
   async put(

@@ -49,7 +49,7 @@ export async function query<R extends pg.QueryResultRow>(
 /** Returns the connection of a transaction of TypeORM, or the pool outside of one. */
 function getConnection({ queryRunner, dataSource }: EntityManager) {
   if (!queryRunner) return getPool(dataSource);
-  // Its connection may be another request's by now.
+  // After its release, the pool may have given its connection to another request.
   if (queryRunner.isReleased) throw new QueryRunnerAlreadyReleasedError();
   return queryRunner.connect() as Promise<pg.ClientBase>;
 }

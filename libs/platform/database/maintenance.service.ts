@@ -10,7 +10,7 @@ import { ProcessLink } from './process-link.js';
 /** How long a process goes by what it has read. */
 const CURRENT_FOR_MS = 1_000;
 
-/** @property reason shown to callers; null: none was given */
+/** @property reason shown to callers; null: no reason is shown */
 export type MaintenanceRow = { reason: string | null; since: Date };
 
 export const FIND_MAINTENANCE = {
@@ -59,7 +59,7 @@ export class Maintenance {
     return addToWait((this.pending ??= this.readForAll())).then(() => this.current);
   }
 
-  /** Reads as work of no owner: in the queue of one, the requests of all others would wait behind that one. */
+  /** Reads as work of no owner: in the queue of one store, the requests of all others would wait behind it. */
   private readForAll(): Promise<void> {
     const read = runWithWait(undefined, () => this.read());
     return read.finally(() => (this.pending = undefined));

@@ -49,7 +49,7 @@ export class ClientErrors {
     }
     this.respondedSockets.add(socket);
     const usage = await this.countUsage(socket, count);
-    // A late request may be complete by now; it then gets its usual response.
+    // A late request that is complete meanwhile gets its usual response.
     if (this.open.isAwaited(socket)) this.respondedSockets.delete(socket);
     else if (socket.writable) {
       socket.end(this.renderResponse(error, usage));

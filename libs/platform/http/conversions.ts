@@ -111,7 +111,7 @@ function findJsonIssue(value: unknown, depth: number): Issue | undefined {
   if (typeof value === 'string') return findTextIssue(value);
   // 1e400 is parsed as Infinity and would be written as null.
   if (typeof value === 'number' && !Number.isFinite(value)) return PLATFORM_ISSUES.number_too_large;
-  // Of more digits the last are lost by now: the number would be stored as another one.
+  // JSON rounds off the last of more digits: another number would be stored.
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
     return PLATFORM_ISSUES.integer_too_large({ max: Number.MAX_SAFE_INTEGER });
   if (typeof value !== 'object' || value === null) return undefined;

@@ -114,7 +114,7 @@ function getValue<T extends object>({ value, errors }: Reading): T {
 
 class NoFields {}
 
-/** Returns the fields of a class, which are compiled once. @param dto null: there are none */
+/** Returns the fields of a class, which are compiled once. @param dto null: no fields */
 export function getFields(dto: Type | null): CompiledFields {
   if (dto === null) return getFields(NoFields);
   let fields = compiled.get(dto);

@@ -4,7 +4,7 @@ import { getRouteConfig } from './route-config.js';
 
 /**
  * Returns the pattern of the request's route (`/api/v1/accounts/:account_id`), or else its path. Access is decided by
- * this and never by the path as it was spelled: the router decodes escapes.
+ * this and never by the spelling of the path: the router decodes escapes.
  */
 export function getRoute(request: FastifyRequest): string {
   const { url: pattern } = getRouteConfig(request);

@@ -239,7 +239,7 @@ export class RequestGuard {
   }
 
   /**
-   * @param accountId of the path; undefined: it names none; null: none can have that id
+   * @param accountId of the path; undefined: the path names no store; null: no store can have this id
    * @param denial undefined: not known without a lookup
    */
   private admit(
@@ -337,7 +337,7 @@ export class RequestGuard {
 
 /**
  * Refuses what RFC 9112, section 3.2 refuses: no Host, more than one, or one that is no host. Proxies in front may take
- * the other one.
+ * the other Host.
  */
 function assertHost({ headers: { host }, raw }: FastifyRequest): void {
   const isMissing = host === undefined && raw.httpVersion === '1.1';

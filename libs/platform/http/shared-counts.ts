@@ -23,7 +23,7 @@ const PREFIX = 'inkpad:';
  * Counts a request in all windows, or in none when it exceeds the limit of one. It is one step for Redis and one round
  * trip, however many windows there are. A window begins with its first request and none prolongs it. KEYS are the
  * windows, ARGV for each its length in milliseconds, its limit and the hits of the request. Returns 1 when a limit is
- * exceeded, and for each window up to that one its hits and the milliseconds that are left.
+ * exceeded, and for each window up to the exceeded one its hits and the milliseconds that are left.
  */
 const COUNT = `
   local counts = { 0 }

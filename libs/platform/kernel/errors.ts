@@ -70,7 +70,7 @@ export class TakenError extends RejectedError {
 
 /**
  * Reports a cursor that was given out after the backup from which the service was restored.
- * @property resumeAfter the last entry from before it that is still there; null: there is none
+ * @property resumeAfter the last entry from before it that is still there; null: no earlier entry
  */
 export class CursorAheadError extends RejectedError {
   constructor(

@@ -43,7 +43,7 @@ export abstract class PlatformConfig<
   /** For the role that owns the tables; the same URL when there is only one role. */
   readonly databaseMigrationUrl =
     this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
-  /** A standby for reports; null: there is none. */
+  /** A standby for reports; null: the primary serves them. */
   readonly databaseReadUrl = this.env.DATABASE_READ_URL ?? null;
   readonly databasePool = this.env.DATABASE_POOL;
   readonly startWaitSeconds = this.env.START_WAIT_SECONDS;

@@ -52,7 +52,7 @@ export class PageParts {
     return sentences;
   }
 
-  /** Lists errors of the whole form above it. @param text one sentence a line; empty or null: there are none */
+  /** Lists errors of the whole form above it. @param text one sentence a line; empty or null: no errors */
   addErrors(text: string | null = null): void {
     const sentences = (text ?? '').split('\n').filter((line) => line !== '');
     if (sentences.length > 0) this.errors.push({ id: null, text: sentences.join(' ') });

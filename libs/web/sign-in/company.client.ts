@@ -145,7 +145,7 @@ export class IdentityProvider {
 
   /**
    * Discovers the provider at first use, and again after a failure or when the clock of this machine has changed: the
-   * library compares the provider's times with that one.
+   * library compares the provider's times with this clock.
    */
   private async getProvider(t: CompanyTexts): Promise<Configuration> {
     const skewSeconds = -clock.getMachineOffsetMs() / 1_000;

@@ -84,7 +84,7 @@ export class WebPushes extends PassSender {
     return this.recordOutcome(stored, notificationTag, outcome);
   }
 
-  /** Sends a message of the store. One that is too old by now is dropped. */
+  /** Sends a message of the store. A message that is too old is dropped. */
   private async sendMessage(
     stored: StoredSubscription,
     browser: WebPushSubscription,

@@ -34,7 +34,7 @@ const FIND_SHARE = {
 
 /**
  * Describes a maximum that several owners may share.
- * @property owner the one whose maximum it is @property owners all who share it, that one included
+ * @property owner the one whose maximum it is @property owners all who share it, the owner included
  * @property max null: it has none of its own
  */
 export type CapShare<M extends number | null = number | null> = {

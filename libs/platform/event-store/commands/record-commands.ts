@@ -49,7 +49,7 @@ type Tokens<D> = { [K in keyof D]: Type<D[K]> };
 
 /**
  * Creates the handler of a command that creates a record.
- * @param plan gets the command, the new id and the dependencies; again with another id if that one is taken
+ * @param plan gets the command, the new id and the dependencies; again with another id if the first is taken
  */
 export function handleCreation<
   C extends CreateCommand<unknown, unknown>,

@@ -10,7 +10,7 @@ export type StreamSettings = { stream: string; revision: bigint; settings: objec
 /** @property harmful those that hide events or deny them. @property beginning where the stream began when that was read */
 type ReadSettings = { revision: bigint; harmful: string[]; beginning?: StreamBeginning };
 
-/** @property first the first revision that can be read; null: none. @property isDenied nothing may be read */
+/** @property first the first revision that can be read; null: nothing can be read. @property isDenied nothing may be read */
 export type StreamBeginning = { first: number | null; isDenied: boolean };
 
 /** A commit of several streams of which a part is written. @property damage why the rest cannot be */

@@ -123,7 +123,7 @@ function getSealContext(intentId: string, { stream }: { stream: string }): strin
 
 /**
  * Records a sealed intent, with its claims and cap.
- * @param process the number of the process that executes it; null: none that others would see die
+ * @param process the number of the process that executes it; null: no process that others would see die
  * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
  */
 export async function openIntent(

@@ -165,7 +165,7 @@ class OverdueQueue {
   }
 
   /**
-   * Waits for streams that their writers should have written by now.
+   * Waits for read models that the writers of the events should have written.
    * @returns undefined when the signal has aborted
    */
   async waitForOverdue(): Promise<Overdue | undefined> {

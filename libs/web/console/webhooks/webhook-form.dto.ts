@@ -60,7 +60,7 @@ export function toWebhookBody(values: WebhookFields): Record<string, unknown> {
   };
 }
 
-/** Parses headers, one a line. What is no header stays a text, which the field refuses. Null: there is none. */
+/** Parses headers, one a line. What is no header stays a text, which the field refuses. Null: no headers. */
 function parseHeaderLines(text: string): Record<string, string> | string | null {
   const lines = text
     .split('\n')

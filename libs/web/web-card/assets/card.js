@@ -96,7 +96,7 @@ async function loadStrip(strip) {
   await Promise.race([image.decode().catch(() => {}), tooLate]);
 }
 
-/** Shows the wallet's button at the bottom while the other one is out of view, until either was used or refused. */
+/** Shows the wallet's button at the bottom while the button in the page is out of view, until either was used or refused. */
 let observer;
 const usedKey = 'wallet ' + at;
 function keepWallet() {
