@@ -19,7 +19,7 @@ import {
 } from '../support/emulators/google/server.mjs';
 import type { Program } from '../support/services/program.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+import { stamp, startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 let google: GoogleWallet;
 let dispatcher: Program;
@@ -46,10 +46,6 @@ async function saved(options: Parameters<typeof enrol>[1] = {}) {
   const { uuid } = story.customerCard;
   await saveToGoogle(google, store, uuid);
   return { ...story, store, uuid };
-}
-
-async function stamp(store: ContractClient, path: string, body: object = {}) {
-  expect((await store.stamp(path, { ...body })).status).toBe(200);
 }
 
 async function callBack(event: Partial<CallbackEvent> & { objectId: string }, wrong = {}) {
@@ -186,7 +182,7 @@ describe('a card in Google Wallet', () => {
       () => listNotifications(google, uuid),
       ([notification]) => notification?.text === '1 / 10',
     );
-    await stamp(store, path, { stamps: 2 });
+    await stamp(store, path, 1, { stamps: 2 });
     await waitForBalance(google, uuid, '3 / 10');
     expect(
       listNotifications(google, uuid).map(({ kind, text, seen }) => [kind, text, seen]),
@@ -198,14 +194,14 @@ describe('a card in Google Wallet', () => {
 
   it('GOOGLE-06 With `skip_notifications` the balance of the pass changes silently', async () => {
     const { store, path, uuid } = await saved();
-    await stamp(store, path, { skip_notifications: true });
+    await stamp(store, path, 1, { skip_notifications: true });
     await waitForBalance(google, uuid, '1 / 10');
     expect(listNotifications(google, uuid)).toEqual([]);
   });
 
   it('GOOGLE-07 Google tells of an unlocked reward with a message of its own', async () => {
     const { store, path, uuid } = await saved({ rewards: [2] });
-    await stamp(store, path, { stamps: 2 });
+    await stamp(store, path, 1, { stamps: 2 });
     const notifications = await eventually(
       () => listNotifications(google, uuid),
       ({ length }) => length > 0,

@@ -23,6 +23,7 @@ import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client } from '../support/services/service.js';
 import { readHistory, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { stamp } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 300_000;
 const CLEAN = 'every read model matches its events; every hash, head and claim is correct';
@@ -96,14 +97,14 @@ describe('inkpad move-events', () => {
       });
       expect(status).toBe(201);
       for (let i = 0; i < 10; i++) ({ path } = await enrol(store, { rewards: [5] }));
-      await stamp(3);
+      await stamp(store, path, 3);
       await start('dispatcher', postgresSettings);
       await waitForWebhooks(3);
       const failure = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
       expect(failure.status).toBe(1);
       expect(failure.output).toContain('Inkpad is still connected to the database (inkpad api');
       await stop('dispatcher');
-      await stamp(2);
+      await stamp(store, path, 2);
       await stop();
 
       const before = await readHistory(postgresSettings);
@@ -160,7 +161,7 @@ describe('inkpad move-events', () => {
     async () => {
       await start('api', eventStoreDbSettings);
       await start('dispatcher', eventStoreDbSettings);
-      await stamp(2);
+      await stamp(store, path, 2);
       expect(await readBalance()).toBe(7);
       await waitForWebhooks(7);
       await waitForHistoryTable(eventStoreDbSettings);
@@ -192,7 +193,7 @@ describe('inkpad move-events', () => {
 
       await start('api', postgresSettings);
       await start('dispatcher', postgresSettings);
-      await stamp(2);
+      await stamp(store, path, 2);
       expect(await readBalance()).toBe(9);
       await waitForWebhooks(9);
       await waitForHistoryTable(postgresSettings);
@@ -222,12 +223,6 @@ async function leaveReadModelsBehind(): Promise<void> {
     [id],
   );
   expect([behind.rowCount, missing.rowCount]).toEqual([1, 1]);
-}
-
-async function stamp(times: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    expect((await store.stamp(path)).status).toBe(200);
-  }
 }
 
 async function readBalance(): Promise<number> {

@@ -76,11 +76,6 @@ async function subscribe(
   return { id: body.id, secret: body.secret, path, store, receiver };
 }
 
-async function stamp(store: Store): Promise<void> {
-  const { path } = await enrol(store);
-  expect((await store.stamp(path)).status).toBe(200);
-}
-
 /** Creates a subscription that has been failing for so long, before scaling. */
 async function createFailing(
   store: Store,
@@ -88,7 +83,7 @@ async function createFailing(
   reply?: () => Reply,
 ): Promise<Subscription> {
   const subscription = await subscribe(store, reply);
-  await stamp(store);
+  await (await enrol(store)).stamp(1);
   await waitUntilFailing(subscription);
   await setFailingFor(subscription, seconds);
   return subscription;
@@ -153,7 +148,7 @@ describe('a failing webhook subscription', () => {
       const settings = { WEBHOOK_TIME_SCALE: '20000' };
       const both = [await startDispatcher(settings), await startDispatcher(settings)];
       const subscription = await subscribe(store);
-      await stamp(store);
+      await (await enrol(store)).stamp(1);
       await waitUntilDisabled(subscription);
       await waitForMails(store, 2);
       await waitUntilOutboxEmpty();
@@ -216,7 +211,7 @@ describe('a failing webhook subscription', () => {
       const subscription = await createFailing(store, 2.1 * DAY, () => ({ status }));
       await waitForMails(store, 1);
       status = 200;
-      await stamp(store);
+      await (await enrol(store)).stamp(1);
       await eventually(
         () =>
           service.database.query(
@@ -226,7 +221,7 @@ describe('a failing webhook subscription', () => {
         ({ rows }) => rows.length === 1,
       );
       status = 500;
-      await stamp(store);
+      await (await enrol(store)).stamp(1);
       await waitUntilFailing(subscription);
       await setFailingFor(subscription, 1.9 * DAY);
       // The warning for another store comes from a sweep that has seen this one too.
@@ -272,7 +267,7 @@ describe('a failing webhook subscription', () => {
         [subscription.id],
       );
       const dispatcher = await startDispatcher({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' });
-      await stamp(store);
+      await (await enrol(store)).stamp(1);
       const [mail] = await waitForMails(store, 1);
       expect((await show(subscription)).disabled_reason).toBe('blocked_address');
       expect(mail?.subject).toBe('Corner Café: webhooks to 127.0.0.1 were disabled');
@@ -347,7 +342,7 @@ describe('a mail to an owner', () => {
       );
       const otherStore = await service.newStore();
       const { receiver } = await subscribe(otherStore, () => ({ status: 200 }));
-      await stamp(otherStore);
+      await (await enrol(otherStore)).stamp(1);
       await eventually(
         () => receiver.received.length,
         (count) => count === 1,

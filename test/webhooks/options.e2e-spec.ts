@@ -27,6 +27,7 @@ import type { Program } from '../support/services/program.js';
 import {
   CUSTOMER_EVENTS,
   listReceivedBalances,
+  stamp,
   startDispatcher,
 } from '../support/services/webhook-dispatcher.js';
 
@@ -102,10 +103,6 @@ const received = (hook: Hook, count: number): Promise<Received[]> =>
     () => hook.receiver.events,
     (events) => events.length >= count,
   );
-
-const stamp = async (store: ContractClient, path: string, body: object = {}): Promise<void> => {
-  expect((await store.stamp(path, { ...body })).status).toBe(200);
-};
 
 async function createLocation(store: ContractClient, name: string): Promise<number> {
   const location = { name, address: 'Main Street 1' };
@@ -338,8 +335,8 @@ describe('a webhook subscription to some events', () => {
     ];
     const body = { location_ids: [here], event: 'stamp.earned', events: undefined };
     const hook = await listening(body, { status: 200 }, store);
-    await stamp(store, path, { location_id: there });
-    await stamp(store, path, { location_id: here });
+    await stamp(store, path, 1, { location_id: there });
+    await stamp(store, path, 1, { location_id: here });
     await stamp(store, path);
     const events = await received(hook, 2);
     expect(
@@ -373,8 +370,8 @@ describe('a webhook subscription to some events', () => {
       await createLocation(store, 'There'),
     ];
     for (const location_id of [here, there, null]) {
-      await stamp(store, path, { location_id });
-      await stamp(store, tea.path, { location_id });
+      await stamp(store, path, 1, { location_id });
+      await stamp(store, tea.path, 1, { location_id });
     }
     const limits = { card_ids: [tea.card.id], location_ids: [here] };
     const hook = await listening({ ...limits, events: ['stamp.earned'] }, { status: 200 }, store);
@@ -427,7 +424,7 @@ describe('a webhook subscription to some events', () => {
     const hook = await listening({ ...limits, events: ['stamp.earned'] }, { status: 200 }, store);
     const unlimited = { card_ids: null, location_ids: null };
     expect((await change(hook, unlimited)).body).toMatchObject(unlimited);
-    await stamp(store, path, { location_id: await createLocation(store, 'There') });
+    await stamp(store, path, 1, { location_id: await createLocation(store, 'There') });
     expect(await received(hook, 1)).toHaveLength(1);
   });
 });
@@ -450,7 +447,7 @@ async function enrolPerson(store: ContractClient) {
     card_id: card.id,
   });
   const path = `${store.store}/customers/${customer.id}`;
-  await stamp(store, `${path}/customer_cards/${customer.customer_card?.id}`, {
+  await stamp(store, `${path}/customer_cards/${customer.customer_card?.id}`, 1, {
     note: 'oat latte for Annabella',
   });
   await store.patch(path, { customer: { last_name: 'Bergmann', sms_consent: true } });
