@@ -165,3 +165,124 @@ describe('the list of customers', () => {
     }
   });
 });
+
+describe('filters of the list of customers by their cards and dates', () => {
+  const own = service.useStore();
+  const find = (query: Record<string, string>) => findIds(query, own);
+  async function post<T>(path: string, body: unknown): Promise<T> {
+    const response = await own.post<T>(`${own.store}/${path}`, body);
+    expect(response.status).toBeLessThan(300);
+    return response.body;
+  }
+  const patch = (path: string, body: unknown) => own.patch(`${own.store}/${path}`, body);
+
+  it('SEARCH-38 `birthday_month` finds customers who were born in this month, from 1 to 12; anything else is 422 `birthday_month`', async () => {
+    const { id } = await add({ birthday: '1990-05-31' }, own);
+    const { id: second } = await add({ birthday: '2000-05-01' }, own);
+    const { id: december } = await add({ birthday: '1985-12-24' }, own);
+    await add({}, own);
+    expect(await find({ birthday_month: '5' })).toEqual([second, id]);
+    expect(await find({ birthday_month: '05' })).toEqual([second, id]);
+    expect(await find({ birthday_month: '12' })).toEqual([december]);
+    expect(await find({ birthday_month: '1' })).toEqual([]);
+    await patch(`customers/${id}`, { customer: { birthday: '1990-06-30' } });
+    expect(await find({ birthday_month: '5' })).toEqual([second]);
+    await patch(`customers/${second}`, { customer: { birthday: null } });
+    expect(await find({ birthday_month: '5' })).toEqual([]);
+    for (const birthday_month of ['0', '13', '-1', 'may', '1.5']) {
+      expectRefused(await list({ birthday_month }, own), 'birthday_month');
+    }
+  });
+
+  it('SEARCH-39 `card_id` finds customers who have this card; for an unknown card, or one of another store, there is nobody', async () => {
+    const { card, customer } = await enrol(own);
+    const { card: otherCard, customer: otherCustomer } = await enrol(own);
+    expect(await find({ card_id: String(card.id) })).toEqual([customer.id]);
+    await post(`customers/${otherCustomer.id}/customer_cards`, { card_id: card.id });
+    expect(await find({ card_id: String(card.id) })).toEqual([otherCustomer.id, customer.id]);
+    expect(await find({ card_id: String(otherCard.id) })).toEqual([otherCustomer.id]);
+    await post(`cards/${card.id}/archive`, {});
+    expect(await find({ card_id: String(card.id) })).toHaveLength(2);
+    const foreign = await enrol(await service.newStore());
+    expect(await find({ card_id: String(foreign.card.id) })).toEqual([]);
+    expect(await find({ card_id: '999999999' })).toEqual([]);
+    for (const card_id of ['0', 'x']) {
+      expectRefused(await list({ card_id }, own), 'card_id');
+    }
+  });
+
+  it('SEARCH-40 `min_stamps` finds customers who have at least so many stamps: with `card_id` on that card, else as their `stamp_count`', async () => {
+    const { card, customer, path } = await enrol(own);
+    const { card: second } = await enrol(own);
+    const { id: cardless } = await add({}, own);
+    await own.stamp(path, 3);
+    const enrolment = await post<{ id: number }>(`customers/${customer.id}/customer_cards`, {
+      card_id: second.id,
+    });
+    await post(`customers/${customer.id}/customer_cards/${enrolment.id}/stamp`, { stamps: 4 });
+    expect(await find({ min_stamps: '7' })).toEqual([customer.id]);
+    expect(await find({ min_stamps: '8' })).toEqual([]);
+    expect(await find({ min_stamps: '1' })).not.toContain(cardless);
+    const of = (id: number, min_stamps: string) => find({ card_id: String(id), min_stamps });
+    expect(await of(card.id, '3')).toEqual([customer.id]);
+    expect(await of(card.id, '4')).toEqual([]);
+    expect(await of(second.id, '4')).toEqual([customer.id]);
+    for (const min_stamps of ['0', '-1', 'many', '1e3']) {
+      expectRefused(await list({ min_stamps }, own), 'min_stamps');
+    }
+  });
+
+  it('SEARCH-41 `inactive_since` finds customers who were created before this time, and none of whose cards has changed since', async () => {
+    const { customer, path } = await enrol(own);
+    const { id: cardless } = await add({}, own);
+    const { created_at: inactive_since } = await add({}, own);
+    const { id: newer } = await add({}, own);
+    const before = await find({ inactive_since });
+    expect(before).toEqual(expect.arrayContaining([customer.id, cardless]));
+    expect(before).not.toContain(newer);
+    await patch(`customers/${customer.id}`, { customer: { last_name: 'Moved' } });
+    expect(await find({ inactive_since })).toContain(customer.id);
+    await own.stamp(path);
+    expect(await find({ inactive_since })).not.toContain(customer.id);
+    expect(await find({ inactive_since: '2000-01-01' })).toEqual([]);
+    expect(await find({ inactive_since: '2100-01-01' })).toContain(customer.id);
+    expectRefused(await list({ inactive_since: 'long' }, own), 'inactive_since');
+  });
+
+  it('SEARCH-42 `birthday_month`, `card_id`, `min_stamps` and `inactive_since` narrow each other and the other filters down, and find neither merged nor erased customers', async () => {
+    const { card, customer, path } = await enrol(own);
+    await own.stamp(path, 2);
+    await patch(`customers/${customer.id}`, { customer: { birthday: '1990-03-01' } });
+    const { id: friend } = await add({ birthday: '1991-03-01' }, own);
+    await post(`customers/${friend}/customer_cards`, { card_id: card.id });
+    const card_id = String(card.id);
+    const all = {
+      card_id,
+      birthday_month: '3',
+      min_stamps: '2',
+      inactive_since: '2100-01-01',
+      updated_since: '2020-01-01',
+      search: 'Anna',
+    };
+    expect(await find(all)).toEqual([customer.id]);
+    expect(await find({ ...all, cursor: '' })).toEqual([customer.id]);
+    for (const [name, value] of Object.entries({
+      birthday_month: '4',
+      min_stamps: '3',
+      inactive_since: '2020-01-01',
+      updated_since: '2100-01-01',
+      search: 'Nina',
+    })) {
+      expect(await find({ ...all, [name]: value })).toEqual([]);
+    }
+    const both = { card_id, birthday_month: '3' };
+    expect(await find(both)).toEqual([friend, customer.id]);
+    await post(`customers/${customer.id}/merge`, { from_customer_id: friend });
+    expect(await find(both)).toEqual([customer.id]);
+    expect(await find({ inactive_since: '2100-01-01' })).not.toContain(friend);
+    await post(`customers/${customer.id}/erase`, {});
+    expect(await find({ card_id })).toEqual([]);
+    expect(await find({ inactive_since: '2100-01-01' })).not.toContain(customer.id);
+    expect(await find({ min_stamps: '2' })).not.toContain(customer.id);
+  });
+});
