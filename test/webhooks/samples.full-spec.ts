@@ -221,36 +221,45 @@ describe.each(WITH_SECRET)('the sample for %s', (name) => {
 
   it('accepts every webhook that was sent', async () => {
     expect(webhooks.length).toBeGreaterThanOrEqual(10);
-    for (const one of webhooks) expect(await verify(toDelivery(one))).toBe(true);
+    for (const webhook of webhooks) expect(await verify(toDelivery(webhook))).toBe(true);
   });
 
   it('accepts either of two signatures', async () => {
-    const [one] = webhooks.map(toDelivery) as [Delivery];
-    const other = `v1,${Buffer.alloc(32, 1).toString('base64')}`;
-    for (const signatures of [`${other} ${one.signatures}`, `${one.signatures} ${other}`]) {
-      expect(await verify({ ...one, signatures })).toBe(true);
+    const [delivery] = webhooks.map(toDelivery) as [Delivery];
+    const signature = `v1,${Buffer.alloc(32, 1).toString('base64')}`;
+    for (const signatures of [
+      `${signature} ${delivery.signatures}`,
+      `${delivery.signatures} ${signature}`,
+    ]) {
+      expect(await verify({ ...delivery, signatures })).toBe(true);
     }
   });
 
   it('rejects a request with a changed body, id, time or signature, or another secret', async () => {
-    const [one] = webhooks.map(toDelivery) as [Delivery];
+    const [delivery] = webhooks.map(toDelivery) as [Delivery];
     const otherSecret = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
-    expect(await verify({ ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) })).toBe(false);
-    expect(await verify({ ...one, id: `${one.id}0` })).toBe(false);
-    expect(await verify({ ...one, timestamp: String(Number(one.timestamp) + 1) })).toBe(false);
-    expect(await verify({ ...one, signatures: one.signatures.replace('v1,', 'v1a,') })).toBe(false);
-    expect(await verify({ ...one, signatures: '' })).toBe(false);
-    expect(await verify(one, otherSecret)).toBe(false);
+    expect(
+      await verify({ ...delivery, body: Buffer.concat([delivery.body, Buffer.from(' ')]) }),
+    ).toBe(false);
+    expect(await verify({ ...delivery, id: `${delivery.id}0` })).toBe(false);
+    expect(await verify({ ...delivery, timestamp: String(Number(delivery.timestamp) + 1) })).toBe(
+      false,
+    );
+    expect(
+      await verify({ ...delivery, signatures: delivery.signatures.replace('v1,', 'v1a,') }),
+    ).toBe(false);
+    expect(await verify({ ...delivery, signatures: '' })).toBe(false);
+    expect(await verify(delivery, otherSecret)).toBe(false);
     expect(await verify(toDelivery(flatWebhook))).toBe(false);
   });
 
   it('checks the age of a request, except in the shell', async () => {
-    const [one] = webhooks.map(toDelivery) as [Delivery];
+    const [delivery] = webhooks.map(toDelivery) as [Delivery];
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
     const signAt = (timestamp: string): Delivery => ({
-      ...one,
+      ...delivery,
       timestamp,
-      signatures: `v1,${createHmac('sha256', key).update(`${one.id}.${timestamp}.`).update(one.body).digest('base64')}`,
+      signatures: `v1,${createHmac('sha256', key).update(`${delivery.id}.${timestamp}.`).update(delivery.body).digest('base64')}`,
     });
     const now = Math.floor(Date.now() / 1000);
     // The sample for the shell is for webhooks that were stored.
@@ -267,44 +276,49 @@ describe.each(WITH_PUBLIC_KEY)('the sample for %s with a public key', (name) => 
 
   it('accepts every webhook that was sent', async () => {
     expect(publicKey).toMatch(/^whpk_/);
-    for (const one of signedWebhooks) expect(await verify(toDelivery(one), publicKey)).toBe(true);
+    for (const webhook of signedWebhooks)
+      expect(await verify(toDelivery(webhook), publicKey)).toBe(true);
   });
 
   it('accepts either of two signatures', async () => {
-    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
-    for (const other of ['v1,AAAA', 'v1a,AAAA', `v1a,${Buffer.alloc(64, 1).toString('base64')}`]) {
-      const signatures = `${other} ${one.signatures}`;
-      expect(await verify({ ...one, signatures }, publicKey)).toBe(true);
+    const [delivery] = signedWebhooks.map(toDelivery) as [Delivery];
+    for (const signature of [
+      'v1,AAAA',
+      'v1a,AAAA',
+      `v1a,${Buffer.alloc(64, 1).toString('base64')}`,
+    ]) {
+      const signatures = `${signature} ${delivery.signatures}`;
+      expect(await verify({ ...delivery, signatures }, publicKey)).toBe(true);
     }
   });
 
   it('rejects a request with a changed body, id, time or signature, or another key', async () => {
-    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
+    const [ed25519] = signedWebhooks.map(toDelivery) as [Delivery];
     const [hmac] = webhooks.map(toDelivery) as [Delivery];
     const otherKey = `whpk_${Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex').toString('base64')}`;
     const rejected: Delivery[] = [
-      { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) },
-      { ...one, id: `${one.id}0` },
-      { ...one, timestamp: String(Number(one.timestamp) + 1) },
-      { ...one, timestamp: 'soon' },
-      { ...one, signatures: one.signatures.replace('v1a,', 'v1,') },
-      { ...one, signatures: '' },
+      { ...ed25519, body: Buffer.concat([ed25519.body, Buffer.from(' ')]) },
+      { ...ed25519, id: `${ed25519.id}0` },
+      { ...ed25519, timestamp: String(Number(ed25519.timestamp) + 1) },
+      { ...ed25519, timestamp: 'soon' },
+      { ...ed25519, signatures: ed25519.signatures.replace('v1a,', 'v1,') },
+      { ...ed25519, signatures: '' },
       hmac,
     ];
     for (const delivery of rejected) expect(await verify(delivery, publicKey)).toBe(false);
-    expect(await verify(one, otherKey)).toBe(false);
+    expect(await verify(ed25519, otherKey)).toBe(false);
   });
 
   it('checks the age of a request', async () => {
-    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
+    const [delivery] = signedWebhooks.map(toDelivery) as [Delivery];
     const { privateKey, publicKey: own } = generateKeyPairSync('ed25519');
     const raw = own.export({ format: 'der', type: 'spki' }).subarray(-32);
     const key = `whpk_${raw.toString('base64')}`;
     const signAt = (offset: number): Delivery => {
       const timestamp = String(Math.floor(Date.now() / 1000) + offset);
-      const signed = Buffer.concat([Buffer.from(`${one.id}.${timestamp}.`), one.body]);
+      const signed = Buffer.concat([Buffer.from(`${delivery.id}.${timestamp}.`), delivery.body]);
       const signature = sign(null, signed, privateKey).toString('base64');
-      return { ...one, timestamp, signatures: `v1a,${signature}` };
+      return { ...delivery, timestamp, signatures: `v1a,${signature}` };
     };
     expect(await verify(signAt(0), key)).toBe(true);
     expect(await verify(signAt(-330), key)).toBe(false);
