@@ -53,9 +53,9 @@ const newTimes = () => new LogTimes(service.pool, service.store);
 const newAsOf = () => new PastStates(service.store, newTimes(), service.keys, []);
 
 function createCountEvent(value: number, time: number): NewEvent {
-  const counted = event('Counted', { value });
+  const storedCount = event('Counted', { value });
   const recordedAt = new Date(time).toISOString();
-  return { ...counted, meta: { ...counted.meta, recordedAt } };
+  return { ...storedCount, meta: { ...storedCount.meta, recordedAt } };
 }
 
 /** Commits events to a counter; each was recorded by the clock of the process that writes it. */
