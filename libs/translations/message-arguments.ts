@@ -137,6 +137,7 @@ export type MessageArguments = {
   'posterConsole.printSize': { size: string };
   'customerPages.list.inactive': { days: number };
   'customerPages.list.found': { count: number };
+  'customerPages.list.foundErased': { count: number; erased: number };
   'customerPages.list.page': { page: number; pages: number };
   'customerPages.form.editTitle': { name: string };
   'customerPages.person.stampsOf': { have: number; need: number };

@@ -276,6 +276,8 @@ describe('the customers of the console', () => {
     expect((await owner.get(`${page}/erase`)).text).toContain('Ephraim');
     const erased = await owner.submit(`${page}/erase`, `${page}/erase`);
     expect(erased.location).toBe(`${list}?done=erased`);
+    expect((await owner.get(list)).text).toMatch(/ customers, [0-9]+ of them erased/);
+    expect((await owner.get(`${list}?search=Ephraim`)).text).not.toContain('of them erased');
     const { text } = await owner.get(page);
     expect(text).toContain('Erased customer');
     expect(text).not.toContain('Ephraim');

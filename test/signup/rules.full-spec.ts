@@ -554,12 +554,12 @@ describe('the card after signing up', () => {
     const words = [
       [
         'de-DE',
-        'Ein Link zur Karte ist unterwegs',
+        'Ein Link zur Karte wird gerade gesendet',
         'Ein Link zu dieser Karte lässt sich nicht senden',
       ],
-      ['en-DE', 'We’ve sent you a link to your card', 'We can’t send you a link'],
+      ['en-DE', 'We’re sending you a link to your card', 'We can’t send you a link'],
       ['fr-DE', 'Un lien vers votre carte vous est', 'Aucun lien vers cette carte ne peut'],
-      ['es-DE', 'Le hemos enviado un enlace', 'No podemos enviarle un enlace'],
+      ['es-DE', 'Le estamos enviando un enlace', 'No podemos enviarle un enlace'],
     ] as const;
     const inLanguage = async ([locale, sent, unsent]: (typeof words)[number]) => {
       const otherStore = await service.newStore({ locale });

@@ -109,6 +109,17 @@ export class CustomersService {
     return { where, values, count: total?.count ?? 0 };
   }
 
+  /** Counts customers whose data was erased. Lists have them, quotas and messages do not. @param all the customers of lists */
+  async countErased(accountId: number, all: number): Promise<number> {
+    const [row] = await query<{ count: number }>(this.pool, {
+      name: 'customers_count_live',
+      text: `select count(*) as count from customers
+             where account_id = $1 and merged_into is null and erased_at is null`,
+      values: [accountId],
+    });
+    return Math.max(0, all - (row?.count ?? 0));
+  }
+
   /** @throws NotFoundError */
   async get(accountId: number, id: number): Promise<CustomerJson> {
     const [customer] = await this.addCards(await this.findRow(accountId, id));

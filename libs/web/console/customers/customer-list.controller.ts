@@ -106,6 +106,17 @@ export class CustomerListController {
     private readonly config: Config,
   ) {}
 
+  /** Says how many of all customers were erased, because quotas and messages do not count those. */
+  private async describeCount(
+    accountId: number,
+    count: number,
+    isAll: boolean,
+    t: Translations['customerPages']['list'],
+  ): Promise<string> {
+    const erased = isAll ? await this.customers.countErased(accountId, count) : 0;
+    return erased === 0 ? t.found({ count }) : t.foundErased({ count, erased });
+  }
+
   @GetPage('listCustomers')
   async list(
     @CurrentStore() store: EnteredStore,
@@ -138,6 +149,8 @@ export class CustomerListController {
     const base = `/app/stores/${store.id}/customers`;
     const { day } = await this.times.createFormats(store.id, locale);
     const pages = pagination.pages ?? 1;
+    const chips = listWiderFilters(filter);
+    const isAll = chips.length === 0 && filter.search === '';
     const linkTo = (number: number) => base + renderListQuery(filter, number);
     return showPage({
       view: listView,
@@ -145,12 +158,12 @@ export class CustomerListController {
       data: {
         base,
         filter,
-        chips: listWiderFilters(filter).map(({ name, filter: wider }) => ({
+        chips: chips.map(({ name, filter: wider }) => ({
           text: describeNarrowing(name, filter, cards, localization),
           path: base + renderListQuery(wider, 1),
         })),
         lines: customers.map((customer) => toLine(customer, base, localization, day)),
-        countText: t.found({ count: pagination.count }),
+        countText: await this.describeCount(store.id, pagination.count, isAll, t),
         cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
         inactive: INACTIVE_DAYS.map((days) => ({
           value: String(days),
