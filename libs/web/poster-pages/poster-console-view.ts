@@ -2,7 +2,6 @@ import type { Localization } from '#translations/translations.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
-import type { PosterForm } from './poster-form.dto.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
@@ -69,7 +68,11 @@ export type PosterFormState = {
 
 /** Creates the data of the form. Paths are from the root of the service. */
 export function createPosterFormView(
-  { listed, done, values }: PosterFormState & { values: PosterForm },
+  {
+    listed,
+    done,
+    values,
+  }: PosterFormState & { values: Record<'card_id' | 'paper_size' | 'title', string> },
   {
     base,
     cards,
