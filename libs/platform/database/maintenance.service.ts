@@ -59,7 +59,7 @@ export class Maintenance {
     return addToWait((this.pending ??= this.readForAll())).then(() => this.current);
   }
 
-  /** Reads as work of no owner: in the queue of one store, the requests of all others would wait behind it. */
+  /** Reads as work of no owner: in the queue of one owner, the requests of all others would wait behind it. */
   private readForAll(): Promise<void> {
     const read = runWithWait(undefined, () => this.read());
     return read.finally(() => (this.pending = undefined));
