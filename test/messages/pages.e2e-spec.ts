@@ -35,6 +35,11 @@ async function open(
   fields: object = {},
 ): Promise<{ store: Store; browser: Browser; pages: string }> {
   const store = await on.newStore(fields);
+  // The tests run at night too.
+  await store.send('PATCH', `${store.store}/message_settings`, {
+    quiet_from: null,
+    quiet_to: null,
+  });
   const browser = await Browser.signedIn(on, store.email);
   return { store, browser, pages: `/app/stores/${store.accountId}/messages` };
 }
@@ -191,7 +196,7 @@ describe('the messages of a store', () => {
     const sending = (await browser.get(`${page}?done=sent`)).text;
     expect(sending).toContain('The message is being sent.');
     expect(sending).toContain('id="message-progress"');
-    const text = await untilSent(browser, page, (one) => one.includes('Reached 1 of 2'));
+    const text = await untilSent(browser, page, (shown) => shown.includes('Reached 1 of 2'));
     expect(text).toContain('<span class="tag good">Reached 1 of 2</span>');
     expect(text).not.toContain('id="message-progress"');
     expect(text).toContain('1: did not agree to get messages');
@@ -203,7 +208,7 @@ describe('the messages of a store', () => {
     const none = await write(store, { channels: ['sms'] });
     await store.post(`${store.store}/announcements/${none}/send`, {});
     const other = `${pages}/announcements/${none}`;
-    expect(await untilSent(browser, other, (one) => one.includes('Reached 0 of 2'))).toContain(
+    expect(await untilSent(browser, other, (shown) => shown.includes('Reached 0 of 2'))).toContain(
       '<span class="tag warn">Reached 0 of 2</span>',
     );
     expect((await browser.get(`${pages}/announcements`)).text).toContain(
