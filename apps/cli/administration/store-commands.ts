@@ -6,6 +6,7 @@ import { normalizeEmailAddress } from '#platform/kernel/email-address.js';
 import { getPresentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
+import { LANGUAGE_CODES } from '#translations/translations.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
@@ -54,7 +55,11 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
       .requiredOption('--name <name>', 'of the store')
       .requiredOption('--user <email>', 'its owner', normalizeEmailAddress)
       .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
-      .option('--locale <locale>', 'language of what customers read: en, de, fr or es', 'en')
+      .option(
+        '--locale <locale>',
+        `language of what customers read: ${LANGUAGE_CODES.join(', ')}`,
+        'en',
+      )
       .option(
         '--country <country>',
         'ISO 3166-1 alpha-2, in which phone numbers are read; that of the locale if omitted',
