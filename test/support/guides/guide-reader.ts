@@ -188,7 +188,7 @@ export class GuideReader {
     const command =
       program === 'go'
         ? buildGoFile(file, folder)
-        : [program === 'python' ? python : program, ...rest];
+        : [program === 'python3' ? python : program, ...rest];
     const port = String(instead['8787']);
     this.background = startCommand(command, { ...this.environment, PORT: port }, { cwd: folder });
     const url = `http://localhost:${port}/hooks`;
