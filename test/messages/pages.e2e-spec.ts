@@ -196,7 +196,7 @@ describe('the messages of a store', () => {
     const sending = (await browser.get(`${page}?done=sent`)).text;
     expect(sending).toContain('The message is being sent.');
     expect(sending).toContain('id="message-progress"');
-    const text = await untilSent(browser, page, (shown) => shown.includes('Reached 1 of 2'));
+    const text = await untilSent(browser, page, (text) => text.includes('Reached 1 of 2'));
     expect(text).toContain('<span class="tag good">Reached 1 of 2</span>');
     expect(text).not.toContain('id="message-progress"');
     expect(text).toContain('1: did not agree to get messages');
@@ -208,7 +208,7 @@ describe('the messages of a store', () => {
     const none = await write(store, { channels: ['sms'] });
     await store.post(`${store.store}/announcements/${none}/send`, {});
     const other = `${pages}/announcements/${none}`;
-    expect(await untilSent(browser, other, (shown) => shown.includes('Reached 0 of 2'))).toContain(
+    expect(await untilSent(browser, other, (text) => text.includes('Reached 0 of 2'))).toContain(
       '<span class="tag warn">Reached 0 of 2</span>',
     );
     expect((await browser.get(`${pages}/announcements`)).text).toContain(

@@ -141,6 +141,7 @@ describe('delivery queues', () => {
     const blocker = new pg.Client({ connectionString: service.database.url });
     await blocker.connect();
     try {
+      await blocker.query('set idle_in_transaction_session_timeout = 0');
       await blocker.query('begin; lock table webhook_finished in share row exclusive mode');
       await startDispatcher();
       await eventually(
