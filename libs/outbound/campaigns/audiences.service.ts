@@ -87,16 +87,16 @@ export class Audiences {
   ): Promise<Reach> {
     if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
     const { where, values } = createAudienceCondition(accountId, audience);
-    const rows = await this.runInSlot(accountId, () =>
-      query<PhoneRow & { people: number }>(this.pool, {
+    const judged = await this.runInSlot(accountId, async () => {
+      const rows = await query<PhoneRow & { people: number }>(this.pool, {
         text: `select ${REACHABILITY_COLUMNS}, count(*) as people
                from (select ${renderReachability('account')}, ${this.renderPhone(channels)}
                  from customers c where ${where}) p
                group by ${REACHABILITY_COLUMNS}`,
         values,
-      }),
-    );
-    const judged = await this.judgePhones(accountId, rows);
+      });
+      return this.judgePhones(accountId, rows);
+    });
     const groups = judged.map(({ people, ...person }) => ({ people, person }));
     return countReach(groups, channels, this.setUp);
   }

@@ -56,8 +56,8 @@ export class RuleReaches {
     const { accountId } = rule;
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
-    const rows = await this.audiences.runInSlot(accountId, () =>
-      query<DayRow>(this.pool, {
+    const judged = await this.audiences.runInSlot(accountId, async () => {
+      const rows = await query<DayRow>(this.pool, {
         text: `with p as (
                  select c.id, to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')},
                    ${this.audiences.renderPhone(rule.channels)}
@@ -69,16 +69,16 @@ export class RuleReaches {
                group by day, ${REACHABILITY_COLUMNS}
                order by day`,
         values,
-      }),
-    );
-    const judged = await this.audiences.judgePhones(accountId, rows);
+      });
+      return this.audiences.judgePhones(accountId, rows);
+    });
     const groups = judged.map(({ people, ...person }) => ({ people, person }));
     const byDay = new Map<string, number>();
-    for (const { day, people } of rows) byDay.set(day, (byDay.get(day) ?? 0) + people);
+    for (const { day, people } of judged) byDay.set(day, (byDay.get(day) ?? 0) + people);
     return {
       ...countReach(groups, rule.channels, this.audiences.setUp),
       days,
-      customers: rows[0]?.customers ?? 0,
+      customers: judged[0]?.customers ?? 0,
       byDay: [...byDay].map(([day, people]) => ({ day, people })),
     };
   }
@@ -94,8 +94,8 @@ export class RuleReaches {
   ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
     const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
-    const rows = await this.audiences.runInSlot(rule.accountId, () =>
-      query<OccasionRow>(this.pool, {
+    const judged = await this.audiences.runInSlot(rule.accountId, async () => {
+      const rows = await query<OccasionRow>(this.pool, {
         text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')},
                  ${this.audiences.renderPhone(rule.channels)}
                from (
@@ -106,9 +106,9 @@ export class RuleReaches {
                ) m join customers c on c.id = m.customer_id
                order by m.at_ms desc, m.tie desc`,
         values: [...createValues(rule, days, timeZone), ms, tie, limit],
-      }),
-    );
-    const judged = await this.audiences.judgePhones(rule.accountId, rows);
+      });
+      return this.audiences.judgePhones(rule.accountId, rows);
+    });
     return judged.map((row) => ({
       key: [row.at_ms, row.tie],
       customerId: row.customer_id,
