@@ -324,7 +324,7 @@ describe('decoding what was uploaded', () => {
     const { id } = await newCard(busy);
     const { id: own } = await newCard();
     const slow = await sharp({
-      create: { width: 5000, height: 5000, channels: 4, background: '#A1B2C3' },
+      create: { width: 3000, height: 3000, channels: 4, background: '#A1B2C3' },
     })
       .toColourspace('rgb16')
       .png()

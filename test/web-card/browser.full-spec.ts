@@ -307,7 +307,8 @@ describe('the web card in a browser', () => {
   });
 
   it('shows its last state and the time of it when it is offline', async () => {
-    pageErrors.allow(/ERR_CONNECTION_REFUSED|ERR_FAILED/);
+    // The page asks while the service stops, too.
+    pageErrors.allow(/ERR_CONNECTION_REFUSED|ERR_FAILED|status of 503/);
     const page = await open();
     await waitUntilCached(page);
     await service.app.close();
