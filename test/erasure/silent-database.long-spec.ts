@@ -40,7 +40,7 @@ async function eraseAndLose(lose: () => unknown): Promise<number> {
 }
 
 const countNotices = async () =>
-  (await database.query('select id from erasure_notices')).rows.length;
+  (await database.query('select id from erasure_announcements')).rows.length;
 
 describe('an erasure whose database fails right after the commit', () => {
   it.each([

@@ -27,30 +27,30 @@ const ANNOUNCE_AGAIN_MS = 500;
 const FORGOTTEN_BY_ITSELF_MS = 20_000;
 
 /**
- * Registers the process as alive, and reads the notices that it has not applied. A statement of its own, without which the
+ * Registers the process as alive, and reads the announcements that it has not applied. A statement of its own, without which the
  * link works on a disk that is full. That a process lived need not outlive the server, whose crash ends the link.
  */
 const HEARTBEAT = `
   with seen as (
-    insert into erasure_watchers (id, seen_at, applied_notice_id)
+    insert into erasure_watchers (id, seen_at, applied_id)
     select $1, now(), $2 from set_config('synchronous_commit', 'off', true)
-    on conflict (id) do update set seen_at = now(), applied_notice_id = excluded.applied_notice_id
+    on conflict (id) do update set seen_at = now(), applied_id = excluded.applied_id
   )
-  select id, to_json(subject_ids) as subject_ids from erasure_notices where id > $2 order by id`;
+  select id, to_json(subject_ids) as subject_ids from erasure_announcements where id > $2 order by id`;
 
 const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1) as id' };
 
 const COUNT_LAGGING = {
   name: 'erasures_count_lagging',
   text: `select count(*)::int as count from erasure_watchers
-         where applied_notice_id < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
+         where applied_id < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
 };
 
-type Notice = { id: number; subject_ids: number[] };
+type Announcement = { id: number; subject_ids: number[] };
 
 /**
  * Keeps every process from using what it read of a person before that person was erased. Every process registers itself
- * every two seconds, on its link, and reads the notices that it has missed. An erasure waits until every process has
+ * every two seconds, on its link, and reads the announcements that it has missed. An erasure waits until every process has
  * read it, except those that have been silent for 5 s: by then they no longer trust themselves (ADR-0038).
  */
 @Injectable()
@@ -120,8 +120,11 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
    * may be unreachable for this process alone.
    */
   private async waitUntilAware(subjectIds: number[], since: number): Promise<void> {
-    const noticeId = await this.waitUntilAnnounced(subjectIds, since + FORGOTTEN_BY_ITSELF_MS);
-    if (noticeId === undefined) {
+    const announcementId = await this.waitUntilAnnounced(
+      subjectIds,
+      since + FORGOTTEN_BY_ITSELF_MS,
+    );
+    if (announcementId === undefined) {
       this.log.warn('an erasure could not be announced');
       return;
     }
@@ -129,7 +132,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     for (let checkAfterMs = FIRST_CHECK_AFTER_MS; performance.now() < until;) {
       await wait(checkAfterMs);
       checkAfterMs = Math.min(checkAfterMs * 2, MAX_CHECK_AFTER_MS);
-      if (await tryOnce(() => this.areAllAware(noticeId))) return;
+      if (await tryOnce(() => this.areAllAware(announcementId))) return;
     }
   }
 
@@ -138,23 +141,26 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     until: number,
   ): Promise<number | undefined> {
     while (performance.now() < until && !this.isStopped) {
-      const noticeId = await tryOnce(() => this.announce(subjectIds));
-      if (noticeId !== undefined) return noticeId;
+      const announcementId = await tryOnce(() => this.announce(subjectIds));
+      if (announcementId !== undefined) return announcementId;
       await wait(ANNOUNCE_AGAIN_MS, undefined, { ref: false });
     }
     return undefined;
   }
 
   private async announce(subjectIds: number[]): Promise<number> {
-    const [notice] = await query<{ id: number }>(this.pool, { ...ANNOUNCE, values: [subjectIds] });
-    if (!notice) throw new Error('announce_erasure returned no id');
-    return notice.id;
+    const [announcement] = await query<{ id: number }>(this.pool, {
+      ...ANNOUNCE,
+      values: [subjectIds],
+    });
+    if (!announcement) throw new Error('announce_erasure returned no id');
+    return announcement.id;
   }
 
-  private async areAllAware(noticeId: number): Promise<boolean> {
+  private async areAllAware(announcementId: number): Promise<boolean> {
     const [lagging] = await query<{ count: number }>(this.pool, {
       ...COUNT_LAGGING,
-      values: [noticeId],
+      values: [announcementId],
     });
     return lagging?.count === 0;
   }
@@ -165,7 +171,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     this.keys.erasures.trustUntil(-Infinity);
   }
 
-  /** Starts anew with a new connection: it may lead to another server, with other notices under the same ids. */
+  /** Starts anew with a new connection: it may lead to another server, with other announcements under the same ids. */
   private reset(): void {
     this.connections++;
     this.applied = 0;
@@ -204,14 +210,14 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       values: [this.id, applied],
       query_timeout: TRUSTED_MS,
     };
-    const notices = await this.link.current?.query<Notice>(statement);
-    // Undefined while there is no connection. Notices of the connection before are no longer valid.
-    if (notices === undefined || connections !== this.connections || this.isStopped) return;
+    const announcements = await this.link.current?.query<Announcement>(statement);
+    // Undefined while there is no connection. Announcements of the connection before are no longer valid.
+    if (announcements === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
     // The interval ends with the response: a heartbeat that commits late was not seen in time.
     if (now - this.heartbeatAt > TRUSTED_MS) this.keys.invalidateAll(now);
-    for (const { subject_ids: ids } of notices) this.keys.forget(ids, now);
-    const last = notices.at(-1);
+    for (const { subject_ids: ids } of announcements) this.keys.forget(ids, now);
+    const last = announcements.at(-1);
     if (last) {
       this.applied = last.id;
       this.shouldSendAgain = true;

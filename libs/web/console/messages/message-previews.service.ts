@@ -20,7 +20,7 @@ import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
 
 /** A notification of a phone. @property note what the notification leaves out; blank: nothing */
-type NoticePreview = { title: string; lines: string[]; note: string };
+type NotificationPreview = { title: string; lines: string[]; note: string };
 
 type MailPreview = Pick<StoreMail, 'store' | 'subject' | 'summary' | 'button'> & {
   title: string;
@@ -43,7 +43,7 @@ export type PreviewView = {
   channels: readonly HolderChannel[];
   /** The language in which customers read it. */
   lang: string;
-  notices: { wallet: NoticePreview[]; web_push: NoticePreview[] };
+  notifications: { wallet: NotificationPreview[]; web_push: NotificationPreview[] };
   mail: MailPreview;
   sms: SmsPreview;
 };
@@ -92,7 +92,7 @@ export class MessagePreviews {
     return {
       channels: message.channels.filter(isChannel),
       lang: mail.lang,
-      notices: {
+      notifications: {
         wallet: [
           { title: store, lines: apple, note: t.onBack },
           { title, lines: [text], note: t.onAndroid },
