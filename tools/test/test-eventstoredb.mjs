@@ -54,13 +54,13 @@ const LEFT_OUT = {
     'api/errors.e2e-spec.ts',
     'database/outages.full-spec.ts',
     'database/half-open-connections.long-spec.ts',
-    'api/wire-settings.e2e-spec.ts',
+    'api/wire-settings.full-spec.ts',
   ],
   'uses cached cards, which only a commit to PostgreSQL can check': [
     'read-models/cache.full-spec.ts',
   ],
   'reads the metric of what holds back readers of the log, which only PostgreSQL has': [
-    'monitoring/logs.e2e-spec.ts',
+    'monitoring/logs.full-spec.ts',
   ],
   'runs npm start, which gets no settings of the engine': ['deployment/start-kills.full-spec.ts'],
   'reads the tables that events have in PostgreSQL': [
