@@ -19,7 +19,7 @@ import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
 /** What is sent at once, each e-mail over a connection of its own. Those of a batch are read, counted and recorded together. */
-const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 8, sms: 4 };
+const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 16, sms: 4 };
 /** While maintenance mode is on, during which nothing is recorded. */
 const MAINTENANCE_WAIT_MS = 5_000;
 /** After a message went out of date before it was sent, because its recipient may have been erased. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { JobQueue } from './job-queue.js';
+import { eventually } from '../../../test/support/jest/eventually.js';
 import { JobRunner } from './job-runner.js';
 
 // No poll comes: the time stands still.
@@ -70,7 +71,7 @@ it('fills the places of attempts that ended while it looked for jobs', async () 
         if (claimCount === 2) for (const end of ends) end();
         if (claimCount === 3) resolve();
         // The attempts end before the jobs are there.
-        for (let i = 0; i < 20; i++) await Promise.resolve();
+        await settlePromises();
         const job = { attempts: 1, leaseUntil: '', claimedAt: 0, process: null };
         return claimCount < 3 ? Array.from({ length: limit }, () => job) : [];
       },
@@ -78,7 +79,7 @@ it('fills the places of attempts that ended while it looked for jobs', async () 
       attempt: () =>
         new Promise((resolve) => {
           ends.push(resolve);
-          if (ends.length >= 4) resolve();
+          if (ends.length >= 4) for (const end of ends.slice(2)) end();
         }),
     });
   });
@@ -86,3 +87,57 @@ it('fills the places of attempts that ended while it looked for jobs', async () 
   await runner.stop(0);
   expect(claimCount).toBe(3);
 });
+
+/** Starts a runner with four slots and an endless backlog. @returns the limits of its claims, and how to end an attempt */
+function startBacklog() {
+  const runner = new JobRunner(new Logger());
+  const limits: number[] = [];
+  const ends: (() => void)[] = [];
+  runner.start({
+    queue: { onDue: () => () => undefined } as unknown as JobQueue<object>,
+    concurrency: 4,
+    claim: (limit) => {
+      limits.push(limit);
+      const job = { attempts: 1, leaseUntil: '', claimedAt: 0, process: null };
+      return Promise.resolve(Array.from({ length: limit }, () => job));
+    },
+    describeFailure: () => '',
+    attempt: () => new Promise<void>((resolve) => ends.push(resolve)),
+  });
+  const stop = async () => {
+    const stopping = runner.stop(0);
+    for (const end of ends) end();
+    await stopping;
+  };
+  return { limits, endOne: () => ends.shift()?.(), stop };
+}
+
+it('claims the jobs of a backlog when half of its slots are free', async () => {
+  const { limits, endOne, stop } = startBacklog();
+  await settlePromises();
+  endOne();
+  await settlePromises();
+  expect(limits).toEqual([4]);
+  endOne();
+  await settlePromises();
+  expect(limits).toEqual([4, 2]);
+  await stop();
+});
+
+it('claims a job of a backlog a moment after a slot is free while all others hang', async () => {
+  jest.useRealTimers();
+  const { limits, endOne, stop } = startBacklog();
+  await settlePromises();
+  endOne();
+  expect(
+    await eventually(
+      () => limits,
+      ({ length }) => length > 1,
+    ),
+  ).toEqual([4, 1]);
+  await stop();
+});
+
+async function settlePromises(): Promise<void> {
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+}

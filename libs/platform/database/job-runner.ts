@@ -7,6 +7,9 @@ import { WakeSignal } from '#platform/kernel/wake-signal.js';
 import { DATABASE_RETRY_MS, isTransient } from './connection.js';
 import type { Job, JobOutcome, JobQueue } from './job-queue.js';
 
+/** How long free slots wait for more, while a backlog is worked off. */
+const GATHER_MS = 50;
+
 /** How the jobs of a queue are done. */
 export type JobHandler<Item extends object> = {
   queue: JobQueue<Item>;
@@ -85,7 +88,7 @@ export async function runJobs<Item extends object>(
         const attempt = runJob(handler, job, log, cut).finally(() => running.delete(attempt));
         running.add(attempt);
       }
-      if (running.size === handler.concurrency) await Promise.race(running);
+      if (running.size === handler.concurrency) await waitForSlots(running);
       // Attempts that ended during the claim have left room for more jobs, which nobody announces again.
       if (jobs.length > 0) continue;
     } catch (error) {
@@ -99,6 +102,21 @@ export async function runJobs<Item extends object>(
   }
   endAnnouncements();
   await Promise.all(running);
+}
+
+/**
+ * Waits until half of the slots are free, so that the jobs of a backlog are claimed and read together: that took a third of the
+ * processor time from an e-mail of a campaign. Waits no longer than a moment after the first one, since others may hang.
+ */
+async function waitForSlots(running: Set<Promise<void>>): Promise<void> {
+  const enough = running.size / 2;
+  await Promise.race(running);
+  let timer: NodeJS.Timeout | undefined;
+  const moment = new Promise<'over'>((resolve) => {
+    timer = setTimeout(resolve, GATHER_MS, 'over');
+  });
+  while (running.size > enough && (await Promise.race([moment, ...running])) !== 'over');
+  clearTimeout(timer);
 }
 
 /** Makes an attempt and records its outcome. Never throws. */
