@@ -3,6 +3,7 @@ import { clock } from '#platform/kernel/clock.js';
 import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
 import type { MessageRecipientJson } from '#outbound/campaigns/message-recipient.dto.js';
 import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
+import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
@@ -239,6 +240,22 @@ describe('an announcement', () => {
     },
     SLOW,
   );
+
+  it('names the card by e-mail and SMS while nobody has named the store', async () => {
+    const shop = await openShop();
+    const { store } = shop;
+    const name = { account: { name: UNNAMED_STORE } };
+    expect((await store.send('PATCH', store.store, name)).status).toBe(200);
+    const [email, phone] = ['unnamed@mail.example', '+4915112345679'];
+    await addHolder(shop, { email, marketing_consent: true });
+    await addHolder(shop, { email: null, phone, sms_consent: true });
+    await waitUntilSent(store, await announce(store, { channels: ['email', 'sms'] }));
+    const mail = mails.received.find(({ to }) => to === email);
+    const [sms] = provider.to(phone);
+    expect(mail?.from).toBe('Coffee <inkpad@shop.example>');
+    expect(sms?.body).toContain('Coffee: We are back on Tuesday.');
+    expect(`${mail?.text} ${sms?.body}`).not.toContain(UNNAMED_STORE);
+  });
 
   it(
     'is on a Google pass without a notification once the quota of the pass is used up, and says so',

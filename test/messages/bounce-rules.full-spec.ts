@@ -230,3 +230,60 @@ it('ANNOUNCE-21 A recipient who is no longer a customer has the `customer_name` 
   expect(text).toContain('No longer a customer');
   expect(text).not.toMatch(/erased/i);
 });
+
+it('ANNOUNCE-23 A message that the server of its channel refuses goes through the next channel', async () => {
+  const contact = () => ({ email: newAddress(), phone: newNumber() });
+  const consents = { marketing_consent: true, sms_consent: true };
+  const [refused, unreachable, silent] = [contact(), contact(), contact()];
+  const path = `${store.store}/announcements`;
+  const quiet = { quiet_from: null, quiet_to: null };
+  expect((await store.patch(`${store.store}/message_settings`, quiet)).status).toBe(200);
+  const announceTo = async (customer: ReturnType<typeof contact>) => {
+    const card = await store.post<{ id: number }>(`${store.store}/cards`, {
+      card: { name: 'Tea' },
+    });
+    const { status } = await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'Anna', ...customer, ...consents },
+      card_id: card.body.id,
+    });
+    expect(status).toBe(201);
+    const channels = ['email', 'sms'];
+    const content = { title: 'Open again', text: 'From nine.', channels, card_id: card.body.id };
+    const { body } = await store.post<{ id: number }>(path, content);
+    expect((await store.post(`${path}/${body.id}/send`, {})).status).toBe(200);
+    return body.id;
+  };
+  const waitForOutcome = (id: number) =>
+    eventually(
+      async () => (await store.get<MessageRecipientJson[]>(`${path}/${id}/recipients`)).body,
+      ([recipient]) => recipient !== undefined && recipient.state !== 'queued',
+    );
+
+  mails.refuse(refused.email);
+  const first = await announceTo(refused);
+  expect(await waitForOutcome(first)).toMatchObject([{ state: 'sent', channel: 'sms' }]);
+  expect(provider.to(refused.phone)).toHaveLength(1);
+
+  // So does one that is given up there.
+  await mails.goAway();
+  const second = await announceTo(unreachable);
+  const { database } = service.running;
+  await eventually(
+    async () => {
+      const text = `update outgoing_messages set attempts = 100, give_up_at = now(), due_at = now()
+        where announcement_id = $1 and attempts > 0 and process is null`;
+      return (await database.query(text, [second])).rowCount;
+    },
+    (count) => count === 1,
+  );
+  expect(await waitForOutcome(second)).toMatchObject([{ state: 'sent', channel: 'sms' }]);
+  expect(provider.to(unreachable.phone)).toHaveLength(1);
+  await mails.comeBack();
+
+  // A message that may have arrived goes through no other one.
+  mails.hang(true);
+  const third = await announceTo(silent);
+  expect(await waitForOutcome(third)).toMatchObject([{ state: 'failed', reason: 'unknown' }]);
+  mails.hang(false);
+  expect(provider.to(silent.phone)).toEqual([]);
+});

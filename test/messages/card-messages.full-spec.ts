@@ -193,7 +193,7 @@ describe('a card link', () => {
     ]);
   });
 
-  it('sent again by SMS takes a delivery report that comes before the provider’s response', async () => {
+  it('sent again by SMS takes a delivery report that comes before the provider’s response, but none of the first attempt', async () => {
     const { customerId } = await enrolCustomer({ phone: newNumber() });
     await follow().waitUntilSettled();
     const sms = provider.received.at(-1);
@@ -213,6 +213,10 @@ describe('a card link', () => {
     await follower?.stop();
     const outbox = app.get(Outbox, { strict: false });
     expect(await outbox.send({ ...cli, accountId: store.accountId }, message?.id ?? '')).toBe(true);
+    const failure = { MessageStatus: 'failed', ErrorCode: '30005' };
+    await provider.report(sms, failure, { baseUrl });
+    // The new attempt is not the one that the late report is about.
+    expect((await readMessages()).map(({ arrival }) => arrival)).toEqual([null, 'undelivered']);
     const again = { ...sms, sid: `SM${'9'.repeat(32)}` };
     await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
     // It has cost the store its place in the limits of the day.

@@ -3,7 +3,6 @@ import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNowMs } from '#platform/kernel/clock.js';
 import { DamagedHistoryError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
-import { Config } from '#configuration/config.js';
 import { Batcher } from '#platform/database/batcher.js';
 import { inTransaction } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
@@ -28,11 +27,7 @@ import { OutgoingMessages } from '#outbound/messages/outgoing-messages.service.j
 import { PassMessageWriter } from '#outbound/passes/pass-messages.service.js';
 import { Audiences, type Addressee } from './audiences.service.js';
 import { renderHolderMail, renderHolderSms } from './holder-message-texts.js';
-import {
-  MessageContexts,
-  type HolderCard,
-  type MessageContext,
-} from './message-contexts.service.js';
+import { MessageContexts, type MessageContext } from './message-contexts.service.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { findAudibleTime } from './quiet-hours.js';
 
@@ -41,7 +36,7 @@ const MAX_BATCH = 100;
 /** A pass shows one message: another one for the same pass waits for a later batch. */
 const NEXT_BATCH_MS = 1_000;
 
-type PassItem = { message: Message; context: MessageContext; card: HolderCard };
+type PassItem = { message: Message; context: MessageContext; customerCardId: number };
 
 /** Messages that stores write to the holders of their cards. Each is recorded in the history of its customer. */
 @Injectable()
@@ -71,7 +66,6 @@ export class CampaignMessages implements MessageKind {
     private readonly cardContents: CardMessageContents,
     private readonly pictures: CardMessagePictures,
     private readonly commands: CommandBus,
-    private readonly config: Config,
   ) {}
 
   async load(message: Message): Promise<LoadedMessage | undefined> {
@@ -91,12 +85,14 @@ export class CampaignMessages implements MessageKind {
     };
   }
 
-  /** Records a message in the history of its customer. An erased one's has it not. */
+  /** Records a message in the history of its customer, or of whoever goes on for them by then. An erased one's has it not. */
   private async record(
-    { uuid, accountId, channel }: Message,
-    { announcementId, ruleId, title, text, actor }: MessageContext,
+    message: Message,
+    context: MessageContext,
     customerId: number,
   ): Promise<void> {
+    const { uuid, accountId, channel } = message;
+    const { announcementId, ruleId, title, text, actor } = context;
     const by = {
       accountId,
       actor: actor ?? { type: 'system', id: 0 },
@@ -111,6 +107,9 @@ export class CampaignMessages implements MessageKind {
         (kind) => error instanceof kind,
       );
       if (!isUnrecordable) throw error;
+      const addressee = await this.findAddressee(message);
+      if (addressee === undefined || addressee.customerId === customerId) return;
+      await this.record(message, context, addressee.customerId);
     }
   }
 
@@ -143,13 +142,16 @@ export class CampaignMessages implements MessageKind {
     { customerId }: Addressee,
     channel: HolderChannel,
   ): Promise<Rendered> {
-    const card = await this.contexts.findCard(customerId, channel, context);
-    if (!card) return { kind: 'outdated' };
+    const customerCardId = await this.contexts.findCard(customerId, channel, context);
+    if (customerCardId === undefined) return { kind: 'outdated' };
     if (channel === 'wallet' || channel === 'web_push') {
-      return { kind: 'pass', write: () => this.passes.add({ message, context, card }) };
+      return { kind: 'pass', write: () => this.passes.add({ message, context, customerCardId }) };
     }
-    const { smsCountries } = context;
-    const route = routeBy(channel, card, { ...this.audiences.setUp, smsCountries });
+    const card = await this.cardContents.find(customerCardId);
+    // Its holder was erased just now.
+    if (!card) return { kind: 'outdated' };
+    const { contact, content, pictured, smsCountries } = card;
+    const route = routeBy(channel, contact, { ...this.audiences.setUp, smsCountries });
     if (route.kind !== 'send') {
       const missing: MessageReason = channel === 'email' ? 'no_email' : 'no_phone';
       const reason: MessageReason = route.reason === 'no_address' ? missing : 'country';
@@ -157,20 +159,11 @@ export class CampaignMessages implements MessageKind {
     }
     const { to } = route;
     if (channel === 'sms') {
-      const link = `${this.config.publicUrl}/passes/${card.uuid}`;
-      return {
-        kind: 'sms',
-        to,
-        text: renderHolderSms({ ...context, link }),
-        customerCardId: card.id,
-      };
+      return { kind: 'sms', to, text: renderHolderSms(context, content), customerCardId };
     }
-    const content = await this.cardContents.find(card.id);
-    // Its holder was erased just now.
-    if (!content) return { kind: 'outdated' };
-    const pictures = await this.pictures.drawIfPossible(content.pictured);
-    const mail = { to, ...renderHolderMail(context, content.content, pictures) };
-    return { kind: 'email', mail, customerCardId: card.id };
+    const pictures = await this.pictures.drawIfPossible(pictured);
+    const mail = { to, ...renderHolderMail(context, content, pictures) };
+    return { kind: 'email', mail, customerCardId };
   }
 
   /** Writes messages on passes and marks them as sent, in one transaction. */
@@ -178,21 +171,16 @@ export class CampaignMessages implements MessageKind {
     const firsts = new Map<number, PassItem>();
     const waiting: PassItem[] = [];
     for (const item of items) {
-      const { id } = item.card;
-      if (firsts.has(id)) waiting.push(item);
-      else firsts.set(id, item);
+      if (firsts.has(item.customerCardId)) waiting.push(item);
+      else firsts.set(item.customerCardId, item);
     }
     const marked = await inTransaction(this.pool, async (client) => {
-      const sent = [...firsts.values()].map((item) => ({
-        ...item,
-        job: item.message,
-        customerCardId: item.card.id,
-      }));
+      const sent = [...firsts.values()].map((item) => ({ ...item, job: item.message }));
       const written = await this.queue.markAllSent(sent, client);
       await this.writer.write(
         client,
-        written.map(({ message, context, card }) => ({
-          customerCardId: card.id,
+        written.map(({ message, context, customerCardId }) => ({
+          customerCardId,
           accountId: message.accountId,
           message: {
             id: message.id,

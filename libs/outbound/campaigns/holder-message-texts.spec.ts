@@ -38,7 +38,7 @@ it('renders it with the picture of the card and the contact of the store, in the
 });
 
 it('renders an SMS in one line, with the page that stops messages', () => {
-  expect(renderHolderSms({ ...MESSAGE, ...CARD })).toBe(
+  expect(renderHolderSms(MESSAGE, CARD)).toBe(
     'Corner Café: We are back on Tuesday. Karte und Abbestellen: https://cards.example/passes/0a/messages',
   );
 });

@@ -7,17 +7,10 @@ import {
 import { toPlainText } from '#outbound/messages/gsm-7.js';
 import type { IllustratedMail } from '#outbound/messages/mail.js';
 import { renderStoreMail, type StoreMail } from '#outbound/messages/store-mail.js';
-import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 
-/** What a message is rendered from. */
-export type HolderMessage = CustomerLanguage & {
-  title: string;
-  text: string;
-  /** The name that the store shows to people. */
-  store: string;
-  /** The page of the card; that which stops messages is below it. */
-  link: string;
-};
+/** What a store writes to its customers. */
+type HolderMessage = { title: string; text: string };
 
 /** Returns the page that stops the messages to the holder of a card. @param link the page of the card */
 function getStopLink(link: string): string {
@@ -29,7 +22,7 @@ function getStopLink(link: string): string {
  * @param card the card, as the e-mail with its link shows it
  */
 export function createHolderMail(
-  { title, text }: Pick<HolderMessage, 'title' | 'text'>,
+  { title, text }: HolderMessage,
   card: CardMessageContent,
   pictures: CardPictures | null,
 ): StoreMail {
@@ -58,9 +51,15 @@ export function renderHolderMail(
 }
 
 /** Renders an SMS, of as many segments as it takes. */
-export function renderHolderSms(message: HolderMessage): string {
-  const { store, text, link } = message;
-  const t = getCustomerTranslations(message).t.holderMessages;
+export function renderHolderSms(
+  { text }: Pick<HolderMessage, 'text'>,
+  {
+    store,
+    link,
+    ...language
+  }: Pick<CardMessageContent, 'store' | 'link' | 'locale' | 'addressForm'>,
+): string {
+  const t = getCustomerTranslations(language).t.holderMessages;
   return toPlainText(
     t.sms({ store: toSingleLine(store), text: toSingleLine(text), link: getStopLink(link) }),
   );

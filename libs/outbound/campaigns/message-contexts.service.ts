@@ -3,15 +3,12 @@ import { Pool } from 'pg';
 import type { Actor } from '#platform/kernel/aggregate.js';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
-import type { CustomerLanguage } from '#translations/translations.js';
-import type { Account } from '#loyalty/accounts/account.js';
-import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import { CHANNELS, type HolderChannel } from '#outbound/messages/message-channel.js';
 import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
 /** What a message is sent with, as it is now. */
-export type MessageContext = CustomerLanguage & {
+export type MessageContext = {
   title: string;
   text: string;
   channels: HolderChannel[];
@@ -24,16 +21,7 @@ export type MessageContext = CustomerLanguage & {
   /** The card of the occasion, and the template that the message is about, if any. */
   customerCardId: number | null;
   cardId: number | null;
-  store: string;
   timeZone: string;
-  smsCountries: string[];
-};
-
-export type HolderCard = { id: number; uuid: string; email: string | null; phone: string | null };
-
-type ContextRow = Omit<MessageContext, 'addressForm' | 'smsCountries'> & {
-  id: number;
-  account: Account;
 };
 
 const FIND = {
@@ -44,7 +32,7 @@ const FIND = {
            m.customer_card_id as "customerCardId",
            coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as "cardId",
-           s.display_name as store, s.locale, s.time_zone as "timeZone", s.state as account
+           s.time_zone as "timeZone"
          from outgoing_messages m
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
@@ -61,7 +49,7 @@ export class MessageContexts {
   private readonly cards = new Map(
     CHANNELS.map((channel) => [
       channel,
-      new KeyedReads<CardKey, HolderCard>((keys) => this.findCards(channel, keys)),
+      new KeyedReads<CardKey, number>((keys) => this.findCards(channel, keys)),
     ]),
   );
 
@@ -76,32 +64,24 @@ export class MessageContexts {
     customerId: number,
     channel: HolderChannel,
     { customerCardId, cardId }: Pick<MessageContext, 'customerCardId' | 'cardId'>,
-  ): Promise<HolderCard | undefined> {
+  ): Promise<number | undefined> {
     return this.cards.get(channel)?.find({ customerId, customerCardId, cardId });
   }
 
   private async findAll(messageIds: number[]): Promise<Map<number, MessageContext>> {
-    const rows = await query<ContextRow>(this.pool, { ...FIND, values: [messageIds] });
-    return new Map(
-      rows.map(({ id, account, ...context }) => {
-        const { addressForm } = account;
-        return [id, { ...context, addressForm, smsCountries: listSmsCountries(account) }];
-      }),
-    );
+    const statement = { ...FIND, values: [messageIds] };
+    const rows = await query<MessageContext & { id: number }>(this.pool, statement);
+    return new Map(rows.map(({ id, ...context }) => [id, context]));
   }
 
-  private async findCards(
-    channel: HolderChannel,
-    keys: CardKey[],
-  ): Promise<Map<CardKey, HolderCard>> {
-    const rows = await query<HolderCard & { place: number }>(this.pool, {
+  private async findCards(channel: HolderChannel, keys: CardKey[]): Promise<Map<CardKey, number>> {
+    const rows = await query<{ id: number; place: number }>(this.pool, {
       name: `campaign_messages_cards_${channel}`,
-      text: `select x.place, k.*
+      text: `select x.place, k.id
              from unnest($1::bigint[], $2::bigint[], $3::bigint[])
                with ordinality x (customer_id, customer_card_id, card_id, place)
              cross join lateral (
-               select k.id, k.uuid, n.email, n.phone
-               from customer_cards k join customer_names n on n.id = k.customer_id
+               select k.id from customer_cards k
                where k.customer_id = x.customer_id and k.merged_into is null and ${renderSuits(channel)}
                order by (k.id = x.customer_card_id) is true desc, (k.card_id = x.card_id) is true desc, k.id desc
                limit 1) k`,
@@ -111,10 +91,10 @@ export class MessageContexts {
         keys.map((key) => key.cardId),
       ],
     });
-    const cards = new Map<CardKey, HolderCard>();
-    for (const { place, ...card } of rows) {
+    const cards = new Map<CardKey, number>();
+    for (const { place, id } of rows) {
       const key = keys[place - 1];
-      if (key) cards.set(key, card);
+      if (key) cards.set(key, id);
     }
     return cards;
   }

@@ -156,11 +156,12 @@ export class MessageSending {
     const rendered = await loaded.render(channel);
     switch (rendered.kind) {
       case 'pass':
+        if (!this.isCurrent(loaded.customerId, readAt)) return this.rewrite(message);
         return (await rendered.write()) ? this.record(message, loaded) : undefined;
       case 'unreachable':
         return this.refuse(loaded, message, rendered.reason);
       case 'outdated':
-        return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+        return this.rewrite(message);
       case 'failed':
         this.metrics.countAttempt(createLabel(kind.name, channel), 'failed');
         return rendered;
@@ -194,7 +195,7 @@ export class MessageSending {
       const isUnknown = kind.isSentOnce && mayHaveArrived;
       return isUnknown ? queue.end(message, 'failed', 'unknown') : outcome;
     }
-    if (!outcome) return queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+    if (!outcome) return this.rewrite(message);
     if (kind.name === 'mail') return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
     if (outcome.kind === 'refused') {
       this.log.warn(`message ${message.uuid} was refused (${channel}: ${outcome.error})`);
@@ -237,6 +238,16 @@ export class MessageSending {
     return this.erasures.send({ subjectId, readAt }, now, ({ erased, mayBeSent }) =>
       send(AbortSignal.any([cut, erased]), () => mayBeSent() && isLeased()),
     );
+  }
+
+  /** Tells whether what was read of a customer may still be sent: they were not erased since. */
+  private isCurrent(customerId: number | null, readAt: number): boolean {
+    return customerId === null || this.erasures.isCurrent(customerId, readAt, performance.now());
+  }
+
+  /** Makes a message that went out of date before it was sent due again. */
+  private rewrite(message: Message): Promise<void> {
+    return this.queue.wait(message, new Date(getNowMs() + REWRITE_DELAY_MS));
   }
 
   private async meetLimit(

@@ -220,11 +220,14 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
     await this.change(job, 'end', text, [state, reason, channel]);
   }
 
-  /** Ends a message that failed. One that was sent never comes here: it is recorded, or again once the lease has ended. */
+  /**
+   * Gives up the channel of a message. One of a campaign is looked at once more, to go through the next channel or to end. One
+   * that was sent never comes here: it is recorded, or again once the lease has ended.
+   */
   override async finish(job: Job<OutgoingMessage>, outcome: JobOutcome): Promise<void> {
     if (job.kind === 'mail') return this.deleteMail(job, outcome.kind === 'done');
-    const error = outcome.kind === 'done' ? '' : outcome.error;
-    await this.end(job, 'failed', job.kind === 'campaign' ? 'refused' : error);
+    if (job.kind === 'campaign') return this.redirect(job, job.channel, { reason: 'refused' });
+    await this.end(job, 'failed', outcome.kind === 'done' ? '' : outcome.error);
   }
 
   /**

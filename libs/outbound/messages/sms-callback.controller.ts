@@ -8,12 +8,19 @@ import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callba
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Records a report, but never replaces `delivered`: reports come in any order, also of attempts without a response. */
+/**
+ * Records a report, but never replaces `delivered`: reports come in any order, also of attempts without a response. A card link
+ * that a user has sent again has the attempt that was not delivered in a row of its own, to which later reports of it belong.
+ */
 const RECORD = {
   name: 'outgoing_messages_arrival',
-  text: `update outgoing_messages set arrival = $3, arrival_code = $4
-         where uuid = $1 and channel = 'sms' and (provider_id is null or provider_id = $2)
-           and arrival is distinct from 'delivered'`,
+  text: `update outgoing_messages m set arrival = $3, arrival_code = $4
+         from outgoing_messages o
+         where o.uuid = $1 and m.channel = 'sms' and m.arrival is distinct from 'delivered'
+           and m.id = coalesce(
+             (select k.id from outgoing_messages k
+              where k.kind = 'card_link' and k.customer_card_id = o.customer_card_id and k.provider_id = $2 limit 1),
+             case when o.provider_id is null or o.provider_id = $2 then o.id end)`,
 };
 
 /** Receives the reports of the SMS provider, which are authenticated by their signature instead of a token. */

@@ -88,7 +88,7 @@ export class MessagePreviews {
     const timeZone = await this.times.getTimeZone(accountId);
     const date = { locale: content.locale, timeZone };
     const apple = renderNotification(text, getNow().toISOString(), date).split('\n');
-    const sms = renderHolderSms({ title, text, ...content });
+    const sms = renderHolderSms({ text }, content);
     return {
       channels: message.channels.filter(isChannel),
       lang: mail.lang,
