@@ -122,10 +122,11 @@ export class ShopBuilder {
   async announce(): Promise<void> {
     const context = this.createContext('mira', 'owner');
     const rule = toRuleAttributes(readFields(CreateMessageRuleDto, RULE));
-    await this.bus.execute(new CreateCampaign(context, 'rule', rule));
+    await this.bus.execute(new CreateCampaign(context, { kind: 'rule', ...rule }));
     const content = toAnnouncementAttributes(readFields(CreateAnnouncementDto, ANNOUNCEMENT));
-    const draft = { ...content, state: 'draft' as const };
-    const { id } = await this.bus.execute(new CreateCampaign(context, 'announcement', draft));
+    const { id } = await this.bus.execute(
+      new CreateCampaign(context, { kind: 'announcement', state: 'draft', ...content }),
+    );
     await this.bus.execute(new SendAnnouncement(context, id, null));
   }
 

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { Context } from '#platform/http/caller.js';
-import { DeclaresTag, Endpoint } from '#platform/http/endpoint.js';
+import { DeclaresTag, Endpoint, type EndpointSpec } from '#platform/http/endpoint.js';
 import { Paged, PageQuery, PageReader } from '#platform/http/page.js';
 import { parsePathId } from '#platform/http/path.js';
 import { createRecordLookup } from '#platform/http/record.js';
@@ -34,6 +34,18 @@ const ANNOUNCEMENT = createRecordLookup(CampaignsService, (campaigns, accountId,
   campaigns.find('announcement', accountId, parsePathId(id)),
 );
 
+/** What the operations on the store, and those on one announcement, have in common. */
+const OF_STORE = {
+  tag: 'Messages to customers',
+  path: ['account_id'],
+} satisfies Partial<EndpointSpec>;
+const OF_ONE = {
+  ...OF_STORE,
+  path: ['account_id', 'id'],
+  status: 200,
+  record: ANNOUNCEMENT,
+} satisfies Partial<EndpointSpec>;
+
 @DeclaresTag({
   name: 'Messages to customers',
   order: 58,
@@ -49,11 +61,10 @@ export class AnnouncementsController {
 
   @Get()
   @Endpoint({
+    ...OF_STORE,
     id: 'listAnnouncements',
-    tag: 'Messages to customers',
     summary: 'List announcements',
     description: 'The announcements of a store, newest first.',
-    path: ['account_id'],
     status: 200,
     response: [AnnouncementJson],
     errors: [404, 422],
@@ -72,11 +83,10 @@ export class AnnouncementsController {
 
   @Post()
   @Endpoint({
+    ...OF_STORE,
     id: 'createAnnouncement',
-    tag: 'Messages to customers',
     summary: 'Create an announcement',
     description: 'A draft, which nobody gets before it is sent.',
-    path: ['account_id'],
     status: 201,
     response: AnnouncementJson,
     errors: [404, 422],
@@ -86,19 +96,20 @@ export class AnnouncementsController {
     @Context() context: CommandContext,
     @Body() body: CreateAnnouncementDto,
   ): Promise<AnnouncementJson> {
-    const attributes = { ...toAnnouncementAttributes(body), state: 'draft' as const };
-    return this.commands.execute(new CreateCampaign(context, 'announcement', attributes));
+    const attributes = toAnnouncementAttributes(body);
+    return this.commands.execute(
+      new CreateCampaign(context, { kind: 'announcement', state: 'draft', ...attributes }),
+    );
   }
 
   @Post('preview')
   @Endpoint({
+    ...OF_STORE,
     id: 'previewAnnouncement',
     readsMuch: true,
-    tag: 'Messages to customers',
     summary: 'Count whom an announcement would reach',
     description:
       'Sends and stores nothing. The number of customers by channel, and why the others are not reached.',
-    path: ['account_id'],
     status: 200,
     response: ReachJson,
     errors: [404, 422],
@@ -112,15 +123,12 @@ export class AnnouncementsController {
 
   @Get(':id')
   @Endpoint({
+    ...OF_ONE,
     id: 'getAnnouncement',
-    tag: 'Messages to customers',
     summary: 'Show an announcement',
     description: 'Its state, and what became of its messages.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: AnnouncementJson,
     errors: [404],
-    record: ANNOUNCEMENT,
   })
   show(
     @Context() { accountId }: CommandContext,
@@ -131,15 +139,12 @@ export class AnnouncementsController {
 
   @Patch(':id')
   @Endpoint({
+    ...OF_ONE,
     id: 'updateAnnouncement',
-    tag: 'Messages to customers',
     summary: 'Update an announcement',
     description: 'Only the given fields change. Possible until it begins.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: AnnouncementJson,
     errors: [404, 422],
-    record: ANNOUNCEMENT,
   })
   update(
     @Context() context: CommandContext,
@@ -153,17 +158,14 @@ export class AnnouncementsController {
 
   @Post(':id/send')
   @Endpoint({
+    ...OF_ONE,
     id: 'sendAnnouncement',
-    tag: 'Messages to customers',
     summary: 'Send an announcement',
     description:
       'Now, or at a time within a year. In the quiet hours of the store its messages wait for their end. Sending it again changes nothing; until it begins, another time moves it.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: AnnouncementJson,
     errors: [404, 422],
     codes: ['quota_exceeded'],
-    record: ANNOUNCEMENT,
   })
   send(
     @Context() context: CommandContext,
@@ -175,15 +177,12 @@ export class AnnouncementsController {
 
   @Post(':id/cancel')
   @Endpoint({
+    ...OF_ONE,
     id: 'cancelAnnouncement',
-    tag: 'Messages to customers',
     summary: 'Cancel an announcement',
     description: 'Possible until it begins. Cancelling it again changes nothing.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: AnnouncementJson,
     errors: [404],
-    record: ANNOUNCEMENT,
   })
   cancel(@Context() context: CommandContext, @Param('id') id: string): Promise<AnnouncementJson> {
     return this.commands.execute(new CancelAnnouncement(context, parsePathId(id)));
@@ -191,31 +190,26 @@ export class AnnouncementsController {
 
   @Get(':id/recipients')
   @Endpoint({
+    ...OF_ONE,
     id: 'listAnnouncementRecipients',
     readsMuch: true,
-    tag: 'Messages to customers',
     summary: 'List the recipients of an announcement',
     description: 'Its messages by customer, each with its channel and what became of it.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: [MessageRecipientJson],
     errors: [404, 422],
-    record: ANNOUNCEMENT,
   })
-  listRecipients(
+  async listRecipients(
     @Context() { accountId }: CommandContext,
     @Param('id') path: string,
     @Query() { state, ...page }: RecipientListQuery,
     @Paged() pages: PageReader,
   ): Promise<MessageRecipientJson[]> {
     const id = parsePathId(path);
-    return pages.getPage(
+    const recipients = await pages.getPage(
       page,
-      async (range) =>
-        (await this.campaigns.listRecipients('announcement', accountId, id, state, range)).map(
-          toMessageRecipientJson,
-        ),
-      ({ customer_id: customerId }) => [customerId],
+      (range) => this.campaigns.listRecipients('announcement', accountId, id, state, range),
+      ({ customerId }) => [customerId],
     );
+    return recipients.map(toMessageRecipientJson);
   }
 }

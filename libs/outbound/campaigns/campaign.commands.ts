@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { getNow } from '#platform/kernel/clock.js';
@@ -14,6 +13,7 @@ import {
 } from '#platform/event-store/commands/audited-writes.service.js';
 import {
   CreateCommand,
+  defineHandler,
   RecordCommand,
   UpdateCommand,
 } from '#platform/event-store/commands/record-commands.js';
@@ -84,14 +84,14 @@ export class CampaignWrites {
   /** @throws NotFoundError for a card of another store @throws InvalidFieldsError, CapReachedError */
   async create<K extends CampaignKind>(
     context: CommandContext,
-    kind: K,
-    attributes: CampaignAttributes<K>,
+    attributes: NewCampaign<K>,
   ): Promise<CampaignJson[K]> {
     const { accountId } = context;
+    const { kind } = attributes;
     await this.assertCardExists(accountId, attributes.trigger.cardId);
     const now = getNow();
     return withNewId(this.pool, campaignTable.table, (id) => {
-      const decision = createCampaign<K>({ ...attributes, kind, id, accountId }, now);
+      const decision = createCampaign<K>({ ...attributes, id, accountId }, now);
       return this.writes.write(context, async (transaction) => {
         const { manager } = transaction;
         const cap = { kind: CAMPAIGN_CAPS[kind], owner: accountId, id, max: MAX_CAMPAIGNS };
@@ -152,27 +152,12 @@ export class CampaignWrites {
   }
 }
 
+type NewCampaign<K extends CampaignKind> = CampaignAttributes<K> & { kind: K };
+
 export class CreateCampaign<K extends CampaignKind> extends CreateCommand<
-  CampaignAttributes<K>,
+  NewCampaign<K>,
   CampaignJson[K]
-> {
-  constructor(
-    context: CommandContext,
-    readonly kind: K,
-    attributes: CampaignAttributes<K>,
-  ) {
-    super(context, attributes);
-  }
-}
-
-@CommandHandler(CreateCampaign)
-export class CreateCampaignHandler implements ICommandHandler<CreateCampaign<CampaignKind>> {
-  constructor(private readonly writes: CampaignWrites) {}
-
-  execute({ context, kind, attributes }: CreateCampaign<CampaignKind>) {
-    return this.writes.create(context, kind, attributes);
-  }
-}
+> {}
 
 export class UpdateCampaign<K extends CampaignKind> extends UpdateCommand<
   CampaignChanges<K>,
@@ -188,15 +173,6 @@ export class UpdateCampaign<K extends CampaignKind> extends UpdateCommand<
   }
 }
 
-@CommandHandler(UpdateCampaign)
-export class UpdateCampaignHandler implements ICommandHandler<UpdateCampaign<CampaignKind>> {
-  constructor(private readonly writes: CampaignWrites) {}
-
-  execute({ context, kind, id, changes }: UpdateCampaign<CampaignKind>) {
-    return this.writes.update(context, kind, id, changes);
-  }
-}
-
 export class SendAnnouncement extends RecordCommand<CampaignJson['announcement']> {
   constructor(
     context: CommandContext,
@@ -208,64 +184,42 @@ export class SendAnnouncement extends RecordCommand<CampaignJson['announcement']
   }
 }
 
-@CommandHandler(SendAnnouncement)
-export class SendAnnouncementHandler implements ICommandHandler<SendAnnouncement> {
-  constructor(private readonly writes: CampaignWrites) {}
-
-  /** @throws RejectedError in another state, and when too many have begun */
-  execute({ context, id, sendAt }: SendAnnouncement) {
-    const { actor } = context;
-    const type = 'announcement.scheduled';
-    return this.writes.change(
-      context,
-      'announcement',
-      id,
-      type,
-      async (current, { manager }, now) => {
-        const decision = scheduleAnnouncement(current, { sendAt, actor }, now);
-        if (decision) await assertMayBegin(manager, decision.campaign);
-        return decision;
-      },
-    );
-  }
-}
-
 export class CancelAnnouncement extends RecordCommand<CampaignJson['announcement']> {}
-
-@CommandHandler(CancelAnnouncement)
-export class CancelAnnouncementHandler implements ICommandHandler<CancelAnnouncement> {
-  constructor(private readonly writes: CampaignWrites) {}
-
-  /** @throws RejectedError once it has begun */
-  execute({ context, id }: CancelAnnouncement) {
-    const type = 'announcement.cancelled';
-    return this.writes.change(context, 'announcement', id, type, (current, _, now) =>
-      cancelAnnouncement(current, now),
-    );
-  }
-}
-
 export class DeleteRule extends RecordCommand<void> {}
 
-@CommandHandler(DeleteRule)
-export class DeleteRuleHandler implements ICommandHandler<DeleteRule> {
-  constructor(private readonly writes: CampaignWrites) {}
-
-  /** @throws NotFoundError */
-  async execute({ context, id }: DeleteRule): Promise<void> {
+export const campaignHandlers = [
+  defineHandler(
+    CreateCampaign,
+    [CampaignWrites],
+    ({ context, attributes }: CreateCampaign<CampaignKind>, _, writes) =>
+      writes.create(context, attributes),
+  ),
+  defineHandler(
+    UpdateCampaign,
+    [CampaignWrites],
+    ({ context, kind, id, changes }: UpdateCampaign<CampaignKind>, _, writes) =>
+      writes.update(context, kind, id, changes),
+  ),
+  defineHandler(SendAnnouncement, [CampaignWrites], ({ context, id, sendAt }, _, writes) => {
+    const { actor } = context;
+    const type = 'announcement.scheduled';
+    return writes.change(context, 'announcement', id, type, async (current, { manager }, now) => {
+      const decision = scheduleAnnouncement(current, { sendAt, actor }, now);
+      if (decision) await assertMayBegin(manager, decision.campaign);
+      return decision;
+    });
+  }),
+  defineHandler(CancelAnnouncement, [CampaignWrites], ({ context, id }, _, writes) =>
+    writes.change(context, 'announcement', id, 'announcement.cancelled', (current, __, now) =>
+      cancelAnnouncement(current, now),
+    ),
+  ),
+  defineHandler(DeleteRule, [CampaignWrites], async ({ context, id }, _, writes) => {
     const type = 'message_rule.deleted';
-    await this.writes.change(context, 'rule', id, type, (current, { isRepeated }, now) =>
+    await writes.change(context, 'rule', id, type, (current, { isRepeated }, now) =>
       isRepeated && current.state === 'deleted' ? undefined : deleteRule(current, now),
     );
-  }
-}
-
-export const campaignHandlers = [
-  CreateCampaignHandler,
-  UpdateCampaignHandler,
-  SendAnnouncementHandler,
-  CancelAnnouncementHandler,
-  DeleteRuleHandler,
+  }),
 ];
 
 /** @returns whether there was none with its id */

@@ -7,7 +7,7 @@ import { campaignHandlers, CampaignWrites } from './campaign.commands.js';
 import { CampaignsService } from './campaigns.service.js';
 import { MessageRecipients } from './message-recipients.service.js';
 import { MessageRulesController } from './message-rules.controller.js';
-import { UpdateMessageSettingsHandler } from './message-settings.commands.js';
+import { updateMessageSettingsHandler } from './message-settings.commands.js';
 import { MessageSettingsController } from './message-settings.controller.js';
 import { MessageSettingsService } from './message-settings.service.js';
 import { RuleReaches } from './rule-reaches.service.js';
@@ -28,7 +28,7 @@ const SERVICES = [
     StoreRegions,
     CampaignWrites,
     ...campaignHandlers,
-    UpdateMessageSettingsHandler,
+    updateMessageSettingsHandler,
   ],
   exports: SERVICES,
 })

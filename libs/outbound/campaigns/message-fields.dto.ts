@@ -1,12 +1,10 @@
 import { ArrayMaxSize, ArrayNotEmpty, IsArray } from 'class-validator';
 import { Check, Field, type FieldKind, type FieldOptions } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
-import { defineKind, field } from '#platform/http/resource-fields.js';
+import { defineKind, derive, field } from '#platform/http/resource-fields.js';
 import {
-  IntegerProperty,
   ObjectProperty,
   ObjectsProperty,
-  OneOfProperty,
   TextsProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
@@ -16,7 +14,6 @@ import {
   UNREACHED_REASONS,
   type HolderChannel,
   type Reach,
-  type UnreachedReason,
 } from '#outbound/messages/message-channel.js';
 import { ISSUES } from '#translations/issues.js';
 
@@ -73,59 +70,71 @@ function ChannelsField(options: FieldOptions): PropertyDecorator {
 }
 
 @Dto('ReachByChannel')
-export class ByChannelJson {
-  @IntegerProperty({ example: 60, description: 'On the pass in Apple Wallet or Google Wallet.' })
-  declare readonly wallet: number;
-  @IntegerProperty({ example: 10, description: 'In the browser in which the card was opened.' })
-  declare readonly web_push: number;
-  @IntegerProperty({ example: 12, description: 'By e-mail.' }) declare readonly email: number;
-  @IntegerProperty({ example: 5, description: 'By SMS.' }) declare readonly sms: number;
+export class ByChannelJson extends derive.response({
+  wallet: field.integer({
+    example: 60,
+    description: 'On the pass in Apple Wallet or Google Wallet.',
+  }),
+  web_push: field.integer({
+    example: 10,
+    description: 'In the browser in which the card was opened.',
+  }),
+  email: field.integer({ example: 12, description: 'By e-mail.' }),
+  sms: field.integer({ example: 5, description: 'By SMS.' }),
+}) {}
+
+export function toByChannelJson({
+  wallet,
+  web_push,
+  email,
+  sms,
+}: Record<HolderChannel, number>): ByChannelJson {
+  return { wallet, web_push, email, sms };
 }
 
-@Dto('UnreachedReason')
-class ReasonJson {
-  @OneOfProperty(CHANNELS, { example: 'email', description: 'The channel.' })
-  declare readonly channel: HolderChannel;
-  @OneOfProperty(UNREACHED_REASONS, {
+const REASON = {
+  channel: field.oneOf(CHANNELS, { example: 'email', description: 'The channel.' }),
+  reason: field.oneOf(UNREACHED_REASONS, {
     example: 'no_consent',
     description: 'Why it does not reach them.',
-  })
-  declare readonly reason: UnreachedReason;
-  @IntegerProperty({ example: 20, description: 'How many of the unreached that is true of.' })
-  declare readonly people: number;
-}
+  }),
+  people: field.integer({
+    example: 20,
+    description: 'How many of the unreached that is true of.',
+  }),
+};
+
+@Dto('UnreachedReason')
+class ReasonJson extends derive.response(REASON) {}
+
+export const REACH = {
+  people: field.integer({ example: 120, description: 'The customers whom the message is for.' }),
+  reached: field.integer({
+    example: 87,
+    description: 'Those of them whom one of the channels reaches.',
+  }),
+  by_channel: field.response<ByChannelJson>(
+    ObjectProperty(() => ByChannelJson, { description: 'How many by each channel.' }),
+  ),
+  unreached: field.integer({ example: 33, description: 'Those whom no channel reaches.' }),
+  reasons: field.response<ReasonJson[]>(
+    ObjectsProperty(() => ReasonJson, {
+      description: 'Why the channels do not reach those; everybody counts once for each channel.',
+    }),
+  ),
+};
 
 @Dto('Reach')
-export class ReachJson {
-  @IntegerProperty({ example: 120, description: 'The customers whom the message is for.' })
-  declare readonly people: number;
-  @IntegerProperty({ example: 87, description: 'Those of them whom one of the channels reaches.' })
-  declare readonly reached: number;
-  @ObjectProperty(() => ByChannelJson, { description: 'How many by each channel.' })
-  declare readonly by_channel: ByChannelJson;
-  @IntegerProperty({ example: 33, description: 'Those whom no channel reaches.' })
-  declare readonly unreached: number;
-  @ObjectsProperty(() => ReasonJson, {
-    description: 'Why the channels do not reach those; everybody counts once for each channel.',
-  })
-  declare readonly reasons: ReasonJson[];
-}
+export class ReachJson extends derive.response(REACH) {}
+
+const toReasonJson = derive.toJson(REASON);
 
 export function toReachJson({ people, reached, byChannel, reasons }: Reach): ReachJson {
   return {
     people,
     reached,
-    by_channel: {
-      wallet: byChannel.wallet,
-      web_push: byChannel.web_push,
-      email: byChannel.email,
-      sms: byChannel.sms,
-    },
+    by_channel: toByChannelJson(byChannel),
     unreached: people - reached,
-    reasons: reasons.map(({ channel, reason, people: count }) => ({
-      channel,
-      reason,
-      people: count,
-    })),
+    reasons: reasons.map(toReasonJson),
   };
 }

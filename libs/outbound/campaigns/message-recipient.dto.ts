@@ -2,13 +2,9 @@ import { OneOfField } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
 import { PageQuery } from '#platform/http/page.js';
 import { derive, field } from '#platform/http/resource-fields.js';
-import {
-  IntegerProperty,
-  ObjectProperty,
-  TimestampProperty,
-} from '#platform/http/response-fields.js';
+import { ObjectProperty, TimestampProperty } from '#platform/http/response-fields.js';
 import { CHANNELS, MESSAGE_REASONS } from '#outbound/messages/message-channel.js';
-import { ByChannelJson, optionalTimeField } from './message-fields.dto.js';
+import { ByChannelJson, optionalTimeField, toByChannelJson } from './message-fields.dto.js';
 import {
   ARRIVALS,
   RECIPIENT_STATES,
@@ -71,18 +67,22 @@ const RECIPIENT = {
 export class MessageRecipientJson extends derive.response(RECIPIENT) {}
 
 @Dto('MessageCounts')
-export class MessageCountsJson {
-  @IntegerProperty({ example: 120, description: 'The customers to whom it was addressed so far.' })
-  declare readonly people: number;
-  @IntegerProperty({ example: 0, description: 'To be sent.' }) declare readonly queued: number;
-  @IntegerProperty({ example: 87, description: 'Sent.' }) declare readonly sent: number;
-  @IntegerProperty({ example: 1, description: 'Refused by a server, or given up.' })
-  declare readonly failed: number;
-  @IntegerProperty({ example: 32, description: 'Not sent; the recipients have the reasons.' })
-  declare readonly skipped: number;
-  @ObjectProperty(() => ByChannelJson, { description: 'How many were sent by each channel.' })
-  declare readonly sent_by: ByChannelJson;
-}
+export class MessageCountsJson extends derive.response({
+  people: field.integer({
+    example: 120,
+    description: 'The customers to whom it was addressed so far.',
+  }),
+  queued: field.integer({ example: 0, description: 'To be sent.' }),
+  sent: field.integer({ example: 87, description: 'Sent.' }),
+  failed: field.integer({ example: 1, description: 'Refused by a server, or given up.' }),
+  skipped: field.integer({
+    example: 32,
+    description: 'Not sent; the recipients have the reasons.',
+  }),
+  sent_by: field.response<ByChannelJson>(
+    ObjectProperty(() => ByChannelJson, { description: 'How many were sent by each channel.' }),
+  ),
+}) {}
 
 export const COUNTS = {
   counts: field.response<MessageCountsJson>(
@@ -100,24 +100,8 @@ export function toMessageRecipientJson(recipient: MessageRecipient): MessageReci
   });
 }
 
-export function toMessageCountsJson({
-  queued,
-  sent,
-  failed,
-  skipped,
-  sentBy,
-}: MessageCounts): MessageCountsJson {
-  return {
-    people: queued + sent + failed + skipped,
-    queued,
-    sent,
-    failed,
-    skipped,
-    sent_by: {
-      wallet: sentBy.wallet,
-      web_push: sentBy.web_push,
-      email: sentBy.email,
-      sms: sentBy.sms,
-    },
-  };
+export function toMessageCountsJson({ sentBy, ...counts }: MessageCounts): MessageCountsJson {
+  const { queued, sent, failed, skipped } = counts;
+  const people = queued + sent + failed + skipped;
+  return { people, queued, sent, failed, skipped, sent_by: toByChannelJson(sentBy) };
 }

@@ -3,13 +3,12 @@ import { Dto } from '#platform/http/dtos.js';
 import { PageQuery, type CursorKey } from '#platform/http/page.js';
 import { derive, field, ID, TIMES, type FieldsOf } from '#platform/http/resource-fields.js';
 import {
-  IntegerProperty,
   ObjectsProperty,
   TextProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#outbound/messages/message-channel.js';
-import { contentFields, ReachJson, toReachJson } from './message-fields.dto.js';
+import { contentFields, REACH, toReachJson } from './message-fields.dto.js';
 import { COUNTS, CUSTOMER, toMessageCountsJson } from './message-recipient.dto.js';
 import type { MessageCounts } from './message-recipient.js';
 import { RULE_KINDS, type MessageContent, type MessageRule, type Occasion } from './campaign.js';
@@ -90,23 +89,26 @@ export class RuleReachListQuery extends PageQuery {
 @Dto('MessageRule')
 export class MessageRuleJson extends derive.response(RESPONSE) {}
 
+const DAY = {
+  day: field.response<string>(
+    TextProperty({ format: 'date', example: '2026-03-01', description: 'The day at the store.' }),
+  ),
+  people: field.integer({ example: 4, description: 'The messages that would have been due.' }),
+};
+
 @Dto('MessageRuleDay')
-class RuleDayJson {
-  @TextProperty({ format: 'date', example: '2026-03-01', description: 'The day at the store.' })
-  declare readonly day: string;
-  @IntegerProperty({ example: 4, description: 'The messages that would have been due.' })
-  declare readonly people: number;
-}
+class RuleDayJson extends derive.response(DAY) {}
 
 @Dto('MessageRuleReach')
-export class RuleReachJson extends ReachJson {
-  @IntegerProperty({ example: 30, description: 'The days that were looked at.' })
-  declare readonly days: number;
-  @ObjectsProperty(() => RuleDayJson, {
-    description: 'The days on which somebody would have got one, oldest first.',
-  })
-  declare readonly by_day: RuleDayJson[];
-}
+export class RuleReachJson extends derive.response({
+  ...REACH,
+  days: field.integer({ example: 30, description: 'The days that were looked at.' }),
+  by_day: field.response<RuleDayJson[]>(
+    ObjectsProperty(() => RuleDayJson, {
+      description: 'The days on which somebody would have got one, oldest first.',
+    }),
+  ),
+}) {}
 
 const REACHED = {
   ...CUSTOMER,
@@ -179,12 +181,10 @@ export function toMessageRuleJson(rule: MessageRule, counts: MessageCounts): Mes
   );
 }
 
+const toRuleDayJson = derive.toJson(DAY);
+
 export function toRuleReachJson({ days, byDay, ...reach }: RuleReach): RuleReachJson {
-  return {
-    ...toReachJson(reach),
-    days,
-    by_day: byDay.map(({ day, people }) => ({ day, people })),
-  };
+  return { ...toReachJson(reach), days, by_day: byDay.map(toRuleDayJson) };
 }
 
 const renderOccasion = derive.toJsonWith(REACHED);

@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { Context } from '#platform/http/caller.js';
-import { Endpoint } from '#platform/http/endpoint.js';
+import { Endpoint, type EndpointSpec } from '#platform/http/endpoint.js';
 import { Paged, PageQuery, PageReader } from '#platform/http/page.js';
 import { parsePathId } from '#platform/http/path.js';
 import { createRecordLookup } from '#platform/http/record.js';
@@ -32,6 +32,18 @@ const RULE = createRecordLookup(CampaignsService, (campaigns, accountId, { id = 
   campaigns.find('rule', accountId, parsePathId(id)),
 );
 
+/** What the operations on the store, and those on one rule, have in common. */
+const OF_STORE = {
+  tag: 'Messages to customers',
+  path: ['account_id'],
+} satisfies Partial<EndpointSpec>;
+const OF_ONE = {
+  ...OF_STORE,
+  path: ['account_id', 'id'],
+  status: 200,
+  record: RULE,
+} satisfies Partial<EndpointSpec>;
+
 @Controller('/api/v1/accounts/:account_id/message_rules')
 export class MessageRulesController {
   constructor(
@@ -42,11 +54,10 @@ export class MessageRulesController {
 
   @Get()
   @Endpoint({
+    ...OF_STORE,
     id: 'listMessageRules',
-    tag: 'Messages to customers',
     summary: 'List message rules',
     description: 'The rules by which a store writes to customers, by id.',
-    path: ['account_id'],
     status: 200,
     response: [MessageRuleJson],
     errors: [404, 422],
@@ -65,12 +76,11 @@ export class MessageRulesController {
 
   @Post()
   @Endpoint({
+    ...OF_STORE,
     id: 'createMessageRule',
-    tag: 'Messages to customers',
     summary: 'Create a message rule',
     description:
       'Disabled, unless you say otherwise, so that its reach can be looked at first. Each customer gets it once for an occasion.',
-    path: ['account_id'],
     status: 201,
     response: MessageRuleJson,
     errors: [404, 422],
@@ -80,20 +90,19 @@ export class MessageRulesController {
     @Context() context: CommandContext,
     @Body() body: CreateMessageRuleDto,
   ): Promise<MessageRuleJson> {
-    return this.commands.execute(new CreateCampaign(context, 'rule', toRuleAttributes(body)));
+    return this.commands.execute(
+      new CreateCampaign(context, { kind: 'rule', ...toRuleAttributes(body) }),
+    );
   }
 
   @Get(':id')
   @Endpoint({
+    ...OF_ONE,
     id: 'getMessageRule',
-    tag: 'Messages to customers',
     summary: 'Show a message rule',
     description: 'One rule, with what became of its messages of the last 30 days.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: MessageRuleJson,
     errors: [404],
-    record: RULE,
   })
   show(
     @Context() { accountId }: CommandContext,
@@ -104,16 +113,13 @@ export class MessageRulesController {
 
   @Patch(':id')
   @Endpoint({
+    ...OF_ONE,
     id: 'updateMessageRule',
-    tag: 'Messages to customers',
     summary: 'Update a message rule',
     description:
       'Only the given fields change; the kind stays. Once enabled, it sends for what happens from then on.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: MessageRuleJson,
     errors: [404, 422],
-    record: RULE,
   })
   update(
     @Context() context: CommandContext,
@@ -126,14 +132,12 @@ export class MessageRulesController {
 
   @Delete(':id')
   @Endpoint({
+    ...OF_ONE,
     id: 'deleteMessageRule',
-    tag: 'Messages to customers',
     summary: 'Delete a message rule',
     description: 'It sends nothing any more, not even what was queued.',
-    path: ['account_id', 'id'],
     status: 204,
     errors: [404],
-    record: RULE,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
     await this.commands.execute(new DeleteRule(context, parsePathId(id)));
@@ -141,17 +145,14 @@ export class MessageRulesController {
 
   @Get(':id/reach')
   @Endpoint({
+    ...OF_ONE,
     id: 'getMessageRuleReach',
     readsMuch: true,
-    tag: 'Messages to customers',
     summary: 'Count whom a rule would have reached',
     description:
       'In the last days, whether it was enabled or not: from the history, with the cards, rewards and consents as they are today, and without the maximum of a week.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: RuleReachJson,
     errors: [404, 422],
-    record: RULE,
   })
   async getReach(
     @Context() { accountId }: CommandContext,
@@ -164,16 +165,13 @@ export class MessageRulesController {
 
   @Get(':id/reach/customers')
   @Endpoint({
+    ...OF_ONE,
     id: 'listMessageRuleReach',
     readsMuch: true,
-    tag: 'Messages to customers',
     summary: 'List whom a rule would have reached',
     description: 'The occasions of the last days, newest first.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: [RuleOccasionJson],
     errors: [404, 422],
-    record: RULE,
   })
   async listReach(
     @Context() { accountId }: CommandContext,
@@ -192,31 +190,26 @@ export class MessageRulesController {
 
   @Get(':id/recipients')
   @Endpoint({
+    ...OF_ONE,
     id: 'listMessageRuleRecipients',
     readsMuch: true,
-    tag: 'Messages to customers',
     summary: 'List the recipients of a rule',
     description: 'Its messages, newest first, each with its channel and what became of it.',
-    path: ['account_id', 'id'],
-    status: 200,
     response: [MessageRecipientJson],
     errors: [404, 422],
-    record: RULE,
   })
-  listRecipients(
+  async listRecipients(
     @Context() { accountId }: CommandContext,
     @Param('id') path: string,
     @Query() { state, ...page }: RecipientListQuery,
     @Paged() pages: PageReader,
   ): Promise<MessageRecipientJson[]> {
     const id = parsePathId(path);
-    return pages.getPage(
+    const recipients = await pages.getPage(
       page,
-      async (range) =>
-        (await this.campaigns.listRecipients('rule', accountId, id, state, range)).map(
-          toMessageRecipientJson,
-        ),
+      (range) => this.campaigns.listRecipients('rule', accountId, id, state, range),
       ({ id: messageId }) => [messageId],
     );
+    return recipients.map(toMessageRecipientJson);
   }
 }

@@ -7,6 +7,7 @@ import { UpdateMessageSettings } from './message-settings.commands.js';
 import {
   MessageSettingsJson,
   toMessageSettingsJson,
+  toSettingsChanges,
   UpdateMessageSettingsDto,
 } from './message-settings.dto.js';
 import { MessageSettingsService } from './message-settings.service.js';
@@ -48,13 +49,6 @@ export class MessageSettingsController {
     @Context() context: CommandContext,
     @Body() body: UpdateMessageSettingsDto,
   ): Promise<MessageSettingsJson> {
-    const { quiet_from: quietFrom, quiet_to: quietTo, max_per_week: maxPerWeek } = body;
-    return this.commands.execute(
-      new UpdateMessageSettings(context, {
-        ...(quietFrom !== undefined && { quietFrom }),
-        ...(quietTo !== undefined && { quietTo }),
-        ...(maxPerWeek !== undefined && { maxPerWeek }),
-      }),
-    );
+    return this.commands.execute(new UpdateMessageSettings(context, toSettingsChanges(body)));
   }
 }

@@ -1,17 +1,10 @@
-import { Field, IntegerField, parsedTextKind } from '#platform/http/fields.js';
+import { Field, parsedTextKind } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
-import { IntegerProperty, TextProperty } from '#platform/http/response-fields.js';
+import { defineKind, derive, field } from '#platform/http/resource-fields.js';
+import { TextProperty } from '#platform/http/response-fields.js';
 import type { MessageSettings } from './message-settings.js';
 import { parseTimeOfDay } from './quiet-hours.js';
 import { ISSUES } from '#translations/issues.js';
-
-const WORDS = {
-  quiet_from:
-    'From this time of the store’s day nothing is sent, until quiet_to; null: messages go out at any time.',
-  quiet_to: 'The time of day at which the quiet hours end.',
-  max_per_week:
-    'How many messages a customer may have got in seven days for a rule to send another one.',
-};
 
 const timeOfDay = parsedTextKind(
   5,
@@ -23,25 +16,39 @@ const TIME_OF_DAY = {
   schema: { ...timeOfDay.schema, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' },
 };
 
+const timeOfDayField = defineKind<string>((options) => Field(TIME_OF_DAY, options), TextProperty);
+
+const FIELDS = {
+  quiet_from: timeOfDayField({
+    optional: true,
+    description:
+      'From this time of the store’s day nothing is sent, until quiet_to; null: messages go out at any time.',
+    example: '20:00',
+    response: { example: '21:00' },
+  }),
+  quiet_to: timeOfDayField({
+    optional: true,
+    description: 'The time of day at which the quiet hours end.',
+    example: '09:00',
+    response: { example: '08:00' },
+  }),
+  max_per_week: field.integer({
+    min: 1,
+    max: 7,
+    description:
+      'How many messages a customer may have got in seven days for a rule to send another one.',
+    example: 2,
+  }),
+};
+
 @Dto('MessageSettingsChanges', { example: { quiet_from: '20:00', quiet_to: '09:00' } })
-export class UpdateMessageSettingsDto {
-  @Field(TIME_OF_DAY, { clearable: true, description: WORDS.quiet_from, example: '20:00' })
-  declare readonly quiet_from?: string | null;
-  @Field(TIME_OF_DAY, { clearable: true, description: WORDS.quiet_to, example: '09:00' })
-  declare readonly quiet_to?: string | null;
-  @IntegerField({ min: 1, max: 7, omittable: true, description: WORDS.max_per_week, example: 2 })
-  declare readonly max_per_week?: number;
-}
+export class UpdateMessageSettingsDto extends derive.changes(FIELDS) {}
 
 @Dto('MessageSettings')
-export class MessageSettingsJson {
-  @TextProperty({ nullable: true, example: '21:00', description: WORDS.quiet_from })
-  declare readonly quiet_from: string | null;
-  @TextProperty({ nullable: true, example: '08:00', description: WORDS.quiet_to })
-  declare readonly quiet_to: string | null;
-  @IntegerProperty({ example: 2, description: WORDS.max_per_week })
-  declare readonly max_per_week: number;
-}
+export class MessageSettingsJson extends derive.response(FIELDS) {}
+
+/** Converts the fields that the request contains, and no others. */
+export const toSettingsChanges = derive.toAttributes(FIELDS);
 
 export function toMessageSettingsJson({ quiet, maxPerWeek }: MessageSettings): MessageSettingsJson {
   return {

@@ -5,14 +5,8 @@ import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
 import { DEFAULT_SETTINGS, type MessageSettings } from './message-settings.js';
 
-type SettingsRow = {
-  account_id: number;
-  quiet_from: string | null;
-  quiet_to: string | null;
-  max_per_week: number;
-};
-
-const COLUMNS = `account_id, to_char(quiet_from, 'HH24:MI') as quiet_from, to_char(quiet_to, 'HH24:MI') as quiet_to, max_per_week`;
+const COLUMNS = `account_id as "accountId", max_per_week as "maxPerWeek", case when quiet_from is not null then jsonb_build_object(
+    'from', to_char(quiet_from, 'HH24:MI'), 'to', to_char(quiet_to, 'HH24:MI')) end as quiet`;
 const FIND = {
   name: 'message_settings_find',
   text: `select ${COLUMNS} from message_settings where account_id = any ($1)`,
@@ -22,8 +16,9 @@ const FIND = {
 @Injectable()
 export class MessageSettingsService {
   private readonly settings = new KeyedReads<number, MessageSettings>(async (accountIds) => {
-    const rows = await query<SettingsRow>(this.pool, { ...FIND, values: [accountIds] });
-    return new Map(rows.map((row) => [row.account_id, toSettings(row)]));
+    const statement = { ...FIND, values: [accountIds] };
+    const rows = await query<MessageSettings & { accountId: number }>(this.pool, statement);
+    return new Map(rows.map(({ accountId, ...settings }) => [accountId, settings]));
   });
 
   constructor(private readonly pool: Pool) {}
@@ -40,8 +35,9 @@ export class MessageSettingsService {
        on conflict do nothing`,
       values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
     });
-    const rows = await query<SettingsRow>(manager, `${FIND.text} for update`, [[accountId]]);
-    return rows[0] ? toSettings(rows[0]) : DEFAULT_SETTINGS;
+    const text = `${FIND.text} for update`;
+    const [settings] = await query<MessageSettings>(manager, text, [[accountId]]);
+    return settings ?? DEFAULT_SETTINGS;
   }
 
   async save(
@@ -54,15 +50,4 @@ export class MessageSettingsService {
       values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
     });
   }
-}
-
-function toSettings({
-  quiet_from: from,
-  quiet_to: to,
-  max_per_week,
-}: SettingsRow): MessageSettings {
-  return {
-    quiet: from === null || to === null ? null : { from, to },
-    maxPerWeek: max_per_week,
-  };
 }

@@ -25,15 +25,10 @@ type DayRow = Reachability & {
   people: number;
   customers: number;
 };
-type OccasionRow = Reachability & {
-  phone: string | null;
-  customer_id: number;
-  customer_card_id: number | null;
-  customer_name: string | null;
-  at: Date;
-  at_ms: number;
-  tie: number;
-};
+type OccasionRow = Reachability & { phone: string | null; atMs: number; tie: number } & Omit<
+    RuleOccasion,
+    'key' | 'channel'
+  >;
 
 const IS_THERE = 'c.id = o.customer_id and c.merged_into is null and c.erased_at is null';
 /** Cursors hold whole milliseconds. */
@@ -93,10 +88,11 @@ export class RuleReaches {
     { after, limit }: PageRange,
   ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
-    const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
+    const [beforeMs = Number.MAX_SAFE_INTEGER, beforeTie = Number.MAX_SAFE_INTEGER] = after ?? [];
     const judged = await this.audiences.runInSlot(rule.accountId, async () => {
       const rows = await query<OccasionRow>(this.pool, {
-        text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')},
+        text: `select m.customer_id as "customerId", ${CUSTOMER_NAME} as "customerName",
+                 m.customer_card_id as "customerCardId", m.at, m.at_ms as "atMs", m.tie, ${renderReachability('few')},
                  ${this.audiences.renderPhone(rule.channels)}
                from (
                  select o.*, ${AT_MS} as at_ms
@@ -105,16 +101,13 @@ export class RuleReaches {
                  order by at_ms desc, o.tie desc limit $8
                ) m join customers c on c.id = m.customer_id
                order by m.at_ms desc, m.tie desc`,
-        values: [...createValues(rule, days, timeZone), ms, tie, limit],
+        values: [...createValues(rule, days, timeZone), beforeMs, beforeTie, limit],
       });
       return this.audiences.judgePhones(rule.accountId, rows);
     });
-    return judged.map((row) => ({
-      key: [row.at_ms, row.tie],
-      customerId: row.customer_id,
-      customerName: row.customer_name,
-      customerCardId: row.customer_card_id,
-      at: row.at,
+    return judged.map(({ atMs, tie, ...row }) => ({
+      ...row,
+      key: [atMs, tie],
       channel: chooseChannel(row, rule.channels, this.audiences.setUp).channel,
     }));
   }

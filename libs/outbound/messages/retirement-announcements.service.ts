@@ -24,7 +24,8 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Locks one retirement until a batch is committed. SKIP LOCKED: one dispatcher at a time sends its announcements. */
 const OPEN_RETIREMENT = `
-  select now() as now, id, version, deprecated_at, sunset_at, notified_at, sunset_notified_at, reminded_sunset_at
+  select now() as now, id, version, deprecated_at as "deprecatedAt", sunset_at as "sunsetAt", notified_at as "notifiedAt",
+    sunset_notified_at as "sunsetNotifiedAt", reminded_sunset_at as "remindedSunsetAt"
   from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
 
 /** Finds users to notify. Uses the clock of the database, as everywhere where a wrong clock would do harm. */
@@ -57,16 +58,6 @@ const MARK_NOTIFIED = `
     reminded_sunset_at = case when $2::boolean then sunset_at else reminded_sunset_at end
   where id = $1`;
 
-type RetirementRow = {
-  now: Date;
-  id: number;
-  version: string;
-  deprecated_at: Date;
-  sunset_at: Date | null;
-  notified_at: Date | null;
-  sunset_notified_at: Date | null;
-  reminded_sunset_at: Date | null;
-};
 type AffectedRow = Omit<AffectedUser, 'tokens'> & {
   id: number;
   tokens: { name: string; usedAt: string }[];
@@ -104,15 +95,13 @@ export class RetirementAnnouncements {
    */
   private async notifyBatch(): Promise<boolean> {
     const result = await inTransaction(this.pool, async (client) => {
-      const { rows } = await client.query<RetirementRow>(OPEN_RETIREMENT);
-      const [row] = rows;
-      if (!row) return undefined;
-      const retirement = toRetirement(row);
-      const occasion = findDueOccasion(retirement, row.now);
+      const { rows } = await client.query<Retirement & { now: Date }>(OPEN_RETIREMENT);
+      const [retirement] = rows;
+      const occasion = retirement && findDueOccasion(retirement, retirement.now);
       if (!occasion) return undefined;
-      const users = await this.notify(client, retirement, occasion, row.now);
+      const users = await this.notify(client, retirement, occasion, retirement.now);
       if (users.length < BATCH_SIZE)
-        await client.query(MARK_NOTIFIED, [row.id, occasion === 'reminder']);
+        await client.query(MARK_NOTIFIED, [retirement.id, occasion === 'reminder']);
       return { occasion, users };
     });
     if (!result) return false;
@@ -160,23 +149,9 @@ export class RetirementAnnouncements {
   }
 }
 
-function toRetirement(row: RetirementRow): Retirement {
+function toAffectedUser({ tokens, ...user }: AffectedRow): AffectedUser {
   return {
-    id: row.id,
-    version: row.version,
-    deprecatedAt: row.deprecated_at,
-    sunsetAt: row.sunset_at,
-    notifiedAt: row.notified_at,
-    sunsetNotifiedAt: row.sunset_notified_at,
-    remindedSunsetAt: row.reminded_sunset_at,
-  };
-}
-
-function toAffectedUser({ email, name, locale, tokens }: AffectedRow): AffectedUser {
-  return {
-    email,
-    name,
-    locale,
-    tokens: tokens.map((token) => ({ name: token.name, usedAt: new Date(token.usedAt) })),
+    ...user,
+    tokens: tokens.map(({ name, usedAt }) => ({ name, usedAt: new Date(usedAt) })),
   };
 }

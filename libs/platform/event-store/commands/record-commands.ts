@@ -91,7 +91,7 @@ export function handleChange<
 }
 
 /** Defines the class that Nest creates, with these dependencies, and registers for the command. */
-function defineHandler<C, D extends readonly unknown[]>(
+export function defineHandler<C, D extends readonly unknown[]>(
   type: Type<C>,
   dependencies: Tokens<D>,
   handle: (

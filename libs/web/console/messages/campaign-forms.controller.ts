@@ -215,13 +215,12 @@ export class CampaignFormsController {
     try {
       const zone = await this.times.getTimeZone(store.id);
       const input = readFields(CreateAnnouncementDto, state.values, zone);
-      const attributes = { ...toAnnouncementAttributes(input), state: 'draft' as const };
-      const saved =
+      const attributes = toAnnouncementAttributes(input);
+      const saved = await this.commands.execute(
         id === null
-          ? await this.commands.execute(new CreateCampaign(context, 'announcement', attributes))
-          : await this.commands.execute(
-              new UpdateCampaign(context, 'announcement', id, toAnnouncementAttributes(input)),
-            );
+          ? new CreateCampaign(context, { kind: 'announcement', state: 'draft', ...attributes })
+          : new UpdateCampaign(context, 'announcement', id, attributes),
+      );
       return redirectToSaved(store, 'announcement', saved, id === null ? 'created' : 'saved');
     } catch (error) {
       const errors = describeRejection(error, localization);
@@ -243,7 +242,7 @@ export class CampaignFormsController {
       const input = readFields(CreateMessageRuleDto, { ...values, kind: rule });
       const command =
         id === null
-          ? new CreateCampaign(context, 'rule', toRuleAttributes(input))
+          ? new CreateCampaign(context, { kind: 'rule', ...toRuleAttributes(input) })
           : new UpdateCampaign(
               context,
               'rule',
