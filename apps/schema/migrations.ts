@@ -5,6 +5,7 @@ import { OutgoingMessages } from './0003-outgoing-messages.js';
 import { EmailBounces } from './0004-email-bounces.js';
 import { Visits } from './0005-visits.js';
 import { Names } from './0006-names.js';
+import { LastTests } from './0007-last-tests.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -14,4 +15,5 @@ export const migrations: readonly Migration[] = [
   EmailBounces,
   Visits,
   Names,
+  LastTests,
 ];

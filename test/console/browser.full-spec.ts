@@ -94,7 +94,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.getByRole('alert').getByText('Please paste a link from a map').waitFor();
     await page.getByLabel('Latitude').fill('https://www.openstreetmap.org/#map=19/53.5411/9.9833');
     await press(page, 'Set the pin');
-    await page.getByText('The pin is set.').waitFor();
+    await page.getByText(/^The pin of “.*” is set\./).waitFor();
     expect(await readLocation(unknown)).toMatchObject({
       latitude: 53.5411,
       longitude: 9.9833,
@@ -104,7 +104,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.goto(`${PUBLIC_URL}${getStorePath()}/locations`);
     await page.getByRole('link', { name: `Edit ${streetName}` }).click();
     await press(page, 'Confirm the pin');
-    await page.getByText('The pin is set.').waitFor();
+    await page.getByText(/^The pin of “.*” is set\./).waitFor();
     expect(await readLocation(street)).toMatchObject({ latitude: 53.55, precision: 'manual' });
     await page.context().close();
   });
@@ -183,7 +183,7 @@ describe('the console in a browser', () => {
     await page.context().grantPermissions(['geolocation']);
     await page.context().setGeolocation({ latitude: 48.137154, longitude: 11.576124 });
     await press(page, 'Use where I am');
-    await page.getByText('The pin is set.').waitFor();
+    await page.getByText(/^The pin of “.*” is set\./).waitFor();
     expect(await readLocation(location)).toMatchObject({
       latitude: 48.137154,
       longitude: 11.576124,

@@ -451,7 +451,7 @@ describe('the console', () => {
     const { body } = await store.get(store.store);
     expect(body).toMatchObject({ ...right, store_name: null });
     const { text } = await owner.get(`${page}/settings?done=saved`);
-    expect(text).toContain('Saved.');
+    expect(text).toContain('The settings of the store are saved.');
     expect(text).toContain('<option value="DE" selected>Germany</option>');
     expect((await owner.post(`${page}/settings`, { ...right, country: '' })).status).toBe(303);
     expect((await store.get(store.store)).body).toMatchObject({ country: null });

@@ -112,7 +112,7 @@ describe('the designer of cards', () => {
     await page.keyboard.type('Free breakfast');
     await page.getByLabel('Stamps needed').last().fill('10');
     await press(page, 'Save');
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('The card “Points” is saved.').waitFor();
     const { body } = await store.get<RewardJson[]>(`${store.store}/rewards?card_id=${id}`);
     expect(body.map(({ name, stamps_required }) => [name, stamps_required])).toEqual([
       ['Free espresso', 5],
@@ -155,13 +155,13 @@ describe('the designer of cards', () => {
     );
     expect(leaving).toEqual(['beforeunload']);
     await press(page, 'Save');
-    await page.getByText('1 customer sees this within minutes.').waitFor();
+    await page.getByText('1 customer has this card.').waitFor();
     await expectAccessiblePage(page, 'card-sure');
     await press(page, 'Keep editing');
     expect(await findCard('Held by one')).toBeUndefined();
     await press(page, 'Save');
     await page.locator('#sure').getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('The card “Held by one” is saved.').waitFor();
     expect(await findCard('Held by one')).toBeDefined();
     expect(leaving).toHaveLength(1);
     await page.close();
@@ -215,7 +215,7 @@ describe('the designer of cards', () => {
     await upload('photo.png', buffer);
     await page.locator('#picture-warning').waitFor({ state: 'hidden' });
     await press(page, 'Save');
-    await page.getByText('Saved.').waitFor();
+    await page.getByText(/^The card “[^”]+” is saved\./).waitFor();
     const [strip] = await page
       .locator('#fronts defs image')
       .evaluateAll((images) => images.map((image) => image.getAttribute('href')));
@@ -393,13 +393,13 @@ describe('the pages of locations', () => {
     await page.getByLabel('Address').fill('Marienplatz 1, 80331 München');
     await expectAccessiblePage(page, 'location-new');
     await press(page, 'Add the location');
-    await page.getByText('The location is added.').waitFor();
+    await page.getByText(/^The location “.*” is added\./).waitFor();
     await expectAccessiblePage(page, 'location');
     await expectNarrowPage(page);
     await page.context().grantPermissions(['geolocation']);
     await page.context().setGeolocation({ latitude: 48.137154, longitude: 11.576124 });
     await press(page, 'Use where I am');
-    await page.getByText('The pin is set.').waitFor();
+    await page.getByText(/^The pin of “.*” is set\./).waitFor();
     const { body } = await store.get<LocationJson[]>(`${store.store}/locations`);
     expect(body).toMatchObject([{ latitude: 48.137154, precision: 'manual' }]);
     await expectAccessiblePage(page, 'location-pinned');

@@ -119,6 +119,9 @@ describe('the customers of the console', () => {
       marketing_consent: 'yes',
     });
     expect(saved.location).toBe(`${page}?done=saved`);
+    expect((await owner.get(`${page}?done=saved`)).text).toMatch(
+      /The details of Karl[^<]* are saved\./,
+    );
     expect(await readCustomer(customer.id)).toMatchObject({
       first_name: 'Karl',
       birthday: '1990-05-31',
@@ -135,7 +138,10 @@ describe('the customers of the console', () => {
     const page = getPerson(customer.id);
     const card_id = String(otherHolder.card.id);
     const sent = await submitOnce(owner, page, `${page}/cards`, { card_id });
-    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=enrolled`));
+    const done = sent[0]?.location ?? '';
+    expect(done).toMatch(/\?done=enrolled&card=\d+$/);
+    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => done));
+    expect((await owner.get(done)).text).toContain('The customer has the card “Lunch” now.');
     const again = await owner.submit(page, `${page}/cards`, { card_id, form_key: 'other' });
     expect(again.text).toContain('The customer has this card already.');
     const path = `${store.store}/cards/${(await enrol(store)).card.id}`;
@@ -150,6 +156,8 @@ describe('the customers of the console', () => {
     );
     const link = `${page}/cards/${customerCard.id}/send_link`;
     expect((await owner.submit(page, link)).location).toBe(`${page}?done=sent`);
+    const repeated = await owner.submit(page, link, { form_key: 'repeated' });
+    expect(repeated.location).toBe(`${page}?done=notSent`);
     expect((await owner.get(page)).text).toContain('Link to the card requested');
   });
 
@@ -177,16 +185,15 @@ describe('the customers of the console', () => {
     const staff = await signInAs('staff');
     const stamped = await submitOnce(staff, page, `${card}/stamp`, {});
     expect(stamped.map(({ location }) => location)).toEqual(
-      stamped.map(() => `${page}?done=stamped`),
+      stamped.map(() => `${page}?done=stamped&card=${enrolled.customerCard.id}`),
     );
     expect((await readCard(enrolled)).stamps_count).toBe(2);
     expect((await staff.get(page)).text).toContain('Redeem Cake &lt;i&gt; (uses 2 stamps)');
     const reward_id = String(enrolled.rewards[0]?.id);
     const redeemed = await submitOnce(staff, page, `${card}/redeem`, { reward_id });
-    expect(redeemed.map(({ location }) => location)).toEqual(
-      redeemed.map(() => `${page}?done=redeemed`),
-    );
-    const { text } = await staff.get(`${page}?done=redeemed`);
+    const done = `${page}?done=redeemed&card=${enrolled.customerCard.id}`;
+    expect(redeemed.map(({ location }) => location)).toEqual(redeemed.map(() => done));
+    const { text } = await staff.get(done);
     expect([text.includes('Hand it over'), text.includes('/redeem"')]).toEqual([true, false]);
     const late = await staff.submit(page, `${card}/redeem`, { reward_id, form_key: 'late' });
     expect([late.status, late.text.includes('There are not enough')]).toEqual([422, true]);
@@ -203,7 +210,9 @@ describe('the customers of the console', () => {
     const reason = 'The till was closed';
     const fields = { direction: 'add', stamps: '3', reason: 'other', other: reason };
     const sent = await submitOnce(owner, adjust, adjust, fields);
-    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=corrected`));
+    expect(sent.map(({ location }) => location)).toEqual(
+      sent.map(() => `${page}?done=corrected&card=${enrolled.customerCard.id}`),
+    );
     expect((await readCard(enrolled)).stamps_count).toBe(5);
     const { text } = await owner.get(`${page}/cards/${enrolled.customerCard.id}/explain`);
     expect(text).toContain(reason);
@@ -225,7 +234,9 @@ describe('the customers of the console', () => {
     const unexplained = await owner.submit(undo, undo, { reason: 'other', other: '' });
     expect(unexplained.status).toBe(422);
     const sent = await submitOnce(owner, undo, undo, { reason: 'wrong_card', other: '' });
-    expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=undone`));
+    expect(sent.map(({ location }) => location)).toEqual(
+      sent.map(() => `${page}?done=undone&card=${enrolled.customerCard.id}`),
+    );
     expect((await readCard(enrolled)).stamps_count).toBe(0);
     const { text } = await owner.get(page);
     expect(text).toContain('Stamped the wrong card');
@@ -366,13 +377,18 @@ describe('the history of the console', () => {
     expect(text).toContain('From a friend');
     const find = async (query: string) => (await owner.get(`${history}?${query}`)).text;
     const about = `customer_id=${enrolled.customer.id}`;
-    expect(await find(about)).toContain('Only about Greta Historic');
-    expect(await find(`${about}&type=customer.created`)).not.toContain('+2 stamps');
+    expect(await find(about)).toContain('<bdi>Greta Historic</bdi>');
+    const narrowed = await find(`${about}&type=customer.created`);
+    expect(narrowed).not.toContain('+2 stamps');
+    expect(narrowed).toContain(`<a class="chip" href="${history}?${about}">`);
+    expect(narrowed).toContain(`<a class="chip" href="${history}?type=customer.created">`);
     expect(await find(`card_id=${enrolled.card.id}`)).toContain('+2 stamps');
     expect(await find(`location_id=${location.id}`)).toContain('+2 stamps');
     expect(await find('actor=system:0')).not.toContain('+2 stamps');
-    expect(await find('to=2020-01-01')).toContain('Nothing found');
-    expect(await find('type=%00%27&after=9999999999999999-1')).toContain('Nothing found');
+    expect(await find('to=2020-01-01')).toContain('Nothing matches these filters');
+    expect(await find('type=%00%27&after=9999999999999999-1')).toContain(
+      'Nothing matches these filters',
+    );
     expect(await find('from=2020-01-01&to=nonsense&after=x')).toContain('+2 stamps');
   });
 

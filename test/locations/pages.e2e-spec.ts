@@ -47,7 +47,7 @@ describe('the location pages of the console', () => {
     });
     expect([first.status, first.location]).toEqual([303, `${page}?done=pinned`]);
     expect(await readLocation(location)).toMatchObject({ latitude: 53.5503, precision: 'manual' });
-    expect((await owner.get(`${page}?done=pinned`)).text).toContain('The pin is set.');
+    expect((await owner.get(`${page}?done=pinned`)).text).toMatch(/The pin of “[^”]+” is set\./);
     const link = 'https://www.openstreetmap.org/#map=19/48.1374/11.5755';
     await owner.submit(page, `${page}/pin`, { latitude: link, longitude: '9.9929' });
     expect(await readLocation(location)).toMatchObject({ latitude: 48.1374, longitude: 11.5755 });

@@ -90,12 +90,17 @@ it('MSG-11 No e-mail goes to an address any more once its mail server has refuse
   );
   expect(mails.named).toBe(named);
 
+  expect((await browser.get(`${anna.page}?done=sent`)).text).toContain('is being sent');
+
   // Without a phone number the message is not sent, and the outbox says why.
   const otherAddress = newAddress();
   mails.refuse(otherAddress, '5.2.1');
   const otto = await add({ email: otherAddress });
   await waitForBounce(otto.id);
   await sendAnother(browser, otto);
+  const unreachable = (await browser.get(`${otto.page}?done=sent`)).text;
+  expect(unreachable).not.toContain('is being sent');
+  expect(unreachable).not.toContain('Send the link again');
   await eventually(
     async () => (await browser.get(`/app/stores/${store.accountId}/messages/links`)).text,
     (text) => />Not sent</.test(text),

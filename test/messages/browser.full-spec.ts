@@ -180,7 +180,7 @@ describe('the pages about messages', () => {
     await page.getByLabel('Quiet from').fill('20:00');
     await page.getByLabel('Quiet until').fill('09:30');
     await press(page, 'Save');
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('The quiet hours and the limit are saved.').waitFor();
     const { body } = await store.get(`${store.store}/message_settings`);
     expect(body).toEqual({ quiet_from: '20:00', quiet_to: '09:30', max_per_week: 2 });
     await page.context().close();

@@ -85,7 +85,7 @@ describe('the outbox of a store', () => {
     expect(page.text).toContain(`https://cards.example/passes/${uuid}`);
     const response = await owner.submit(path, `${path}/send`);
     expect([response.status, response.location]).toEqual([303, `${path}?done=sent`]);
-    expect((await owner.get(`${path}?done=sent`)).text).toContain('It is on its way.');
+    expect((await owner.get(`${path}?done=sent`)).text).toContain('It is in the queue now.');
     await runDispatcher({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
     expect(mails.received.map(({ to }) => to)).toEqual([email]);
     const after = await owner.get(path);

@@ -196,8 +196,8 @@ describe('the messages of a store', () => {
     const sending = (await browser.get(`${page}?done=sent`)).text;
     expect(sending).toContain('The message is being sent.');
     expect(sending).toContain('id="message-progress"');
-    const text = await untilSent(browser, page, (text) => text.includes('Reached 1 of 2'));
-    expect(text).toContain('<span class="tag good">Reached 1 of 2</span>');
+    const text = await untilSent(browser, page, (text) => text.includes('Sent to 1 of 2'));
+    expect(text).toContain('<span class="tag good">Sent to 1 of 2</span>');
     expect(text).not.toContain('id="message-progress"');
     expect(text).toContain('1: did not agree to get messages');
     const skipped = (await browser.get(`${page}?state=skipped`)).text;
@@ -208,11 +208,11 @@ describe('the messages of a store', () => {
     const none = await write(store, { channels: ['sms'] });
     await store.post(`${store.store}/announcements/${none}/send`, {});
     const other = `${pages}/announcements/${none}`;
-    expect(await untilSent(browser, other, (text) => text.includes('Reached 0 of 2'))).toContain(
-      '<span class="tag warn">Reached 0 of 2</span>',
+    expect(await untilSent(browser, other, (text) => text.includes('Sent to 0 of 2'))).toContain(
+      '<span class="tag warn">Sent to 0 of 2</span>',
     );
     expect((await browser.get(`${pages}/announcements`)).text).toContain(
-      '<span class="tag warn">Reached 0 of 2</span>',
+      '<span class="tag warn">Sent to 0 of 2</span>',
     );
   });
 

@@ -424,7 +424,7 @@ describe('the account page', () => {
     const response = await browser.post('/app/account', { name: 'Grace', email: ownStore.email });
     expect(response.location).toBe('/app/account?done=saved');
     const { text } = await browser.get('/app/account?done=saved');
-    expect(text).toContain('Saved.');
+    expect(text).toContain('Your name is saved.');
     expect(text).toContain('value="Grace"');
   });
 

@@ -92,7 +92,7 @@ describe('a new e-mail address', () => {
   it('takes effect once its link is opened, and is announced to the former address', async () => {
     const { browser, email, newEmail } = await signInNewUser();
     expect((await requestChange(browser, newEmail)).location).toBe(SENT);
-    expect((await browser.get(SENT)).text).toContain('open the link that we have sent to it');
+    expect((await browser.get(SENT)).text).toContain('We are sending a link to your new address.');
     expect(await findExisting(email, newEmail)).toEqual([email]);
     const { page, confirmation } = await openLink(browser, await waitForLink(newEmail));
     expect([page.status, page.text.includes(newEmail)]).toEqual([200, true]);

@@ -110,7 +110,7 @@ describe('the page of the brand', () => {
     await expectAccessiblePage(page, 'brand-colors');
     await expectNarrow(page);
     await page.getByRole('button', { name: 'Use these colours' }).click();
-    await page.getByText('The card has its new colours.').waitFor();
+    await page.getByText('The card “Coffee” has its new colours.').waitFor();
     const readCard = async () =>
       (await store.get<CardJson>(`${store.store}/cards/${card.id}`)).body;
     const { card_color, strip_color } = await readCard();
@@ -129,7 +129,7 @@ describe('the page of the brand', () => {
     await expectAccessiblePage(page, 'brand-contact-refused');
     await page.getByLabel('Phone').fill('+49 40 123456');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved.').waitFor();
+    await page.getByText('Your contact details are saved.').waitFor();
     expect(await show()).toMatchObject({
       website: 'https://cafe.example/',
       phone: '+49 40 123456',

@@ -179,6 +179,11 @@ describe('the webhooks of the console', () => {
     const failed = await test();
     expect(failed).toBe(`${page}?done=testFailed`);
     expect((await owner.get(failed)).text).toContain('The test event did not arrive.');
+    for (const path of [page, `${page}/deliveries`]) {
+      expect((await owner.get(path)).text).toMatch(
+        /<dt>Last test<\/dt><dd>Failed on [^<]+: Responded with 500 · [\d,]+ ms<\/dd>/,
+      );
+    }
     expect(receiver.received).toHaveLength(2);
   });
 

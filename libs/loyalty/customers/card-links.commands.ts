@@ -8,9 +8,9 @@ import { customerReadModel } from './customer.entity.js';
 
 /**
  * Sends the wallet links of a card to its customer once more, at the address on file. Asked for too often it does
- * nothing, and says nothing of it.
+ * nothing. Tells whether they are sent, which a stranger must not learn.
  */
-export class RequestCardLinks extends Command<void> {
+export class RequestCardLinks extends Command<boolean> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -26,7 +26,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path }: RequestCardLinks): Promise<void> {
+  execute({ context, path }: RequestCardLinks): Promise<boolean> {
     return this.pipeline.handleCommand({
       readModel: customerReadModel,
       id: path.customerId,
@@ -38,7 +38,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
           { customerCardId: path.id, cardIds: cards.map(({ id }) => id) },
           now,
         ),
-      respond: () => undefined,
+      respond: ({ events }) => events.length > 0,
     });
   }
 }

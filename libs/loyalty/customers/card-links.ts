@@ -20,8 +20,7 @@ const MAX_PER_DAY = 5;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Records the message request, unless it is a repetition or there were too many in the last 24 hours. The caller does
- * not learn which: it may be a stranger.
+ * Records the message request, unless it is a repetition or there were too many in the last 24 hours.
  * @param cardIds of the customer's cards
  */
 export function requestCardLinks(

@@ -12,7 +12,7 @@ import {
   WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
 import { renderLastDelivery } from './webhook-delivery.js';
-import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
+import { EVERY_EVENT, type LastTest, type WebhookSubscription } from './webhook-subscription.js';
 
 /** Stores subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
 @Injectable()
@@ -175,15 +175,14 @@ export class WebhookSubscriptionTable {
     return toSubscription(row);
   }
 
-  /** Stores the result of an attempt, if it is the latest; never changes `updated_at` (HOOK-56). */
-  async saveResult(
-    id: number,
-    { at, status, error }: { at: Date; status: number | null; error: string | null },
-  ): Promise<void> {
+  /** Stores the result of a test, if it is the latest; never changes `updated_at` (HOOK-56). */
+  async saveTest(id: number, test: LastTest): Promise<void> {
     await query(this.subscriptions.manager, {
       text: `update webhook_subscriptions s
-             set ${renderLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
-      values: [id, at, status, error],
+             set ${renderLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })},
+               last_test = case when (s.last_test ->> 'at')::timestamptz > $2 then s.last_test else $5::jsonb end
+             where s.id = $1`,
+      values: [id, test.at, test.status, test.error, test],
     });
   }
 }

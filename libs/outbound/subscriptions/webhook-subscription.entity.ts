@@ -4,7 +4,7 @@ import type { PlainTable } from '#platform/event-store/read-models/read-models.j
 import type { PayloadFormat } from '#outbound/public-events/public-events.js';
 import { hideHeaderValues } from '#outbound/sending/webhook-headers.js';
 import type { SignatureKind } from '#outbound/sending/webhook-signature.js';
-import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
+import type { DisabledReason, LastTest, WebhookSubscription } from './webhook-subscription.js';
 import { ISSUES } from '#translations/issues.js';
 
 /** A stored subscription. Its secrets and headers are sealed. */
@@ -43,6 +43,7 @@ export class WebhookSubscriptionRow {
   @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
   @Column('int', { nullable: true }) declare last_delivery_status: number | null;
   @Column('text', { nullable: true }) declare last_delivery_error: string | null;
+  @Column('jsonb', { nullable: true }) declare last_test: LastTest | null;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz') declare updated_at: Date;
 }

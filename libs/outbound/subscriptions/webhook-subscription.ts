@@ -58,6 +58,14 @@ export type SubscriptionAttributes = Pick<
 /** Only the fields that the request contains. The value of a header may be hidden: then it stays. */
 export type SubscriptionChanges = Partial<SubscriptionAttributes>;
 
+/** The result of the latest test, which takes no delivery. */
+export type LastTest = {
+  at: string;
+  status: number | null;
+  error: string | null;
+  duration_ms: number;
+};
+
 /** The result of a change: the subscription after it, and whether it was switched on or off. */
 export type SubscriptionChange = {
   subscription: WebhookSubscription;

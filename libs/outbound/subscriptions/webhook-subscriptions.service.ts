@@ -12,7 +12,7 @@ import {
 } from './webhook-subscription.dto.js';
 import { toSubscription } from './webhook-subscription.entity.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { EVERY_EVENT } from './webhook-subscription.js';
+import { EVERY_EVENT, type LastTest } from './webhook-subscription.js';
 import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
 
 @Injectable()
@@ -40,6 +40,11 @@ export class WebhookSubscriptionsService {
     const secret = this.secrets.open(row.id, row.secret);
     // Must be a string (HOOK-66); `last_delivery_error` and `test` report what is wrong.
     return toWebhookSubscriptionSecretJson(toSubscription(row), secret ?? '');
+  }
+
+  /** Finds the result of the latest test; null when there was none. @throws NotFoundError */
+  async findLastTest(accountId: number, id: number): Promise<LastTest | null> {
+    return (await this.table.get(accountId, id)).last_test;
   }
 
   /** Does the same for a caller who sees the secret, and audits that. @throws NotFoundError */

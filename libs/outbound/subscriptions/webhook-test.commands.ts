@@ -76,7 +76,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
         row.personal_data,
       ),
     };
-    const { outcome, at } = await this.limitTests(accountId, async () => {
+    const { outcome, at, durationMs } = await this.limitTests(accountId, async () => {
       const { target_url } = toAuditedSettings(toSubscription(row));
       await this.record(context, id, { event_id: eventId, target_url });
       return this.sending.add(attempt);
@@ -84,7 +84,8 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const status = getHttpStatus(outcome);
     const error = getError(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
-    await this.table.saveResult(id, { at, status, error }).catch((storeError: unknown) =>
+    const test = { at: at.toISOString(), status, error, duration_ms: durationMs };
+    await this.table.saveTest(id, test).catch((storeError: unknown) =>
       this.log.warn(`the result of a test could not be stored: ${getErrorMessage(storeError)}`, {
         subscription_id: id,
       }),

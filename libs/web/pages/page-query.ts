@@ -18,12 +18,20 @@ export function takePage<T>(rows: readonly T[], size: number): { page: T[]; last
   return { page, last: rows.length > size ? page.at(-1) : undefined };
 }
 
-/** Finds the sentence about what a form has done, which the page after it names. @returns empty without one */
+/** A sentence about what a form has done, which may name what it has done it to. */
+type FlashMessage = string | ((values: { name: string }) => string);
+
+/**
+ * Finds the sentence about what a form has done, which the query of the page after it gives.
+ * @param name of the thing that the sentence is about
+ * @returns empty without one
+ */
 export function findFlashMessage(
-  name: unknown,
-  messages: Readonly<Record<string, unknown>>,
+  done: unknown,
+  messages: Readonly<Record<string, FlashMessage>>,
+  name = '',
 ): string {
   const message =
-    typeof name === 'string' && Object.hasOwn(messages, name) ? messages[name] : undefined;
-  return typeof message === 'string' ? message : '';
+    typeof done === 'string' && Object.hasOwn(messages, done) ? messages[done] : undefined;
+  return typeof message === 'function' ? message({ name }) : (message ?? '');
 }

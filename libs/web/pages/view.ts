@@ -55,7 +55,7 @@ export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
 const PAGE_PARTS = ['heading', 'banner', 'empty', 'copy', 'share', 'support', 'save-bar'];
-const MENU_PARTS = ['menu', 'breadcrumb', 'tabs', 'paging', 'icon'];
+const MENU_PARTS = ['menu', 'breadcrumb', 'tabs', 'chips', 'paging', 'icon'];
 
 for (const name of [...FORM_PARTS, ...PAGE_PARTS, ...MENU_PARTS])
   loadPart(name, import.meta.url, `./parts/${name}.eta`);

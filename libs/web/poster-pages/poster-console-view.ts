@@ -102,7 +102,7 @@ export function createPosterFormView(
     base,
     path,
     title: listed?.poster.title ?? t.newTitle,
-    flash: findFlashMessage(done, messages),
+    flash: findFlashMessage(done, messages, listed?.poster.title),
     picture: listed
       ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`
       : cardId === undefined

@@ -97,9 +97,13 @@ export class BrandPagesController {
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const { t } = localization;
-    const text = findFlashMessage(done, t.brand.done);
-    if (done !== 'colors') return this.send(localization, userId, store, { flash: { text } });
+    const { colors, ...messages } = t.brand.done;
+    if (done !== 'colors') {
+      const text = findFlashMessage(done, messages);
+      return this.send(localization, userId, store, { flash: { text } });
+    }
     const { card } = await this.designs.get(store.id, parsePathId(String(path)));
+    const text = colors({ name: card.name });
     const cards = `/app/stores/${store.id}/cards`;
     const form = createUndoForm(undo, { card, cards, page: 'brand', now: getNow() });
     return this.send(localization, userId, store, { flash: { text, undo: form } });
@@ -112,7 +116,7 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    return this.change(localizeRequest(request), userId, store, 'logo', async () => {
+    return this.change(localizeRequest(request), userId, store, { name: 'logo' }, async () => {
       const bytes = findUploadedFile(request, 'logo');
       const type = bytes && findPictureType(bytes);
       if (!bytes) throw new InvalidFieldsError({ logo: [ISSUES.logo_missing] });
@@ -129,7 +133,7 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    return this.change(localization, userId, store, 'removed', () =>
+    return this.change(localization, userId, store, { name: 'removed' }, () =>
       this.commands.execute(new RemoveLogo(context, userId)),
     );
   }
@@ -188,10 +192,10 @@ export class BrandPagesController {
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
-    const startedAt = getNow();
     const id = parsePathId(form['card'] ?? '');
-    const more = `&card=${id}&${renderUndoQuery(startedAt)}`;
-    return this.change(localization, userId, store, `colors${more}`, async () => {
+    const query = `card=${id}&${renderUndoQuery(getNow())}`;
+    const done = { name: 'colors', query } as const;
+    return this.change(localization, userId, store, done, async () => {
       const colors = await this.findColors(store.id, form['proposal']);
       if (!colors) throw new RejectedError({ base: [ISSUES.colors_missing] });
       const { card } = await this.designs.get(store.id, id);
@@ -221,7 +225,7 @@ export class BrandPagesController {
       localization,
       userId,
       store,
-      'contact',
+      { name: 'contact' },
       () => {
         const changes = toAccountSettings(readFields(UpdateAccountDto, values));
         return this.commands.execute(new UpdateAccount(context, userId, changes));
@@ -235,7 +239,7 @@ export class BrandPagesController {
     localization: Localization,
     userId: number,
     store: EnteredStore,
-    done: string,
+    { name, query }: { name: keyof Localization['t']['brand']['done']; query?: string },
     execute: () => Promise<unknown>,
     values?: ValuesOf<typeof contactForm>,
   ): Promise<PageResult> {
@@ -245,7 +249,8 @@ export class BrandPagesController {
       const errors = toFormErrors(error, localization);
       return this.send(localization, userId, store, { errors, ...(values && { values }) });
     }
-    return redirectTo(`/app/stores/${store.id}/brand?done=${done}`);
+    const more = query === undefined ? '' : `&${query}`;
+    return redirectTo(`/app/stores/${store.id}/brand?done=${name}${more}`);
   }
 
   private async send(

@@ -47,6 +47,7 @@ export function createDesignView(
   const id = designed?.card.id;
   const path = id === undefined ? base : `${base}/${id}`;
   const holderCount = designed?.holderCount ?? 0;
+  const name = designed?.card.name ?? '';
   return {
     style: CARD_STYLE.path,
     iconStyle: ICON_STYLE.path,
@@ -59,12 +60,12 @@ export function createDesignView(
     isUnsaved: id === undefined || isUnsaved,
     isArchived: designed !== null && designed.card.archivedAt !== null,
     hasPicture: designed !== null && designed.card.stripPicture !== null,
-    title: designed?.card.name ?? t.newTitle,
+    title: name || t.newTitle,
     previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
     flash: {
       kind: 'good',
       text: findFlashMessage(done, {
-        saved: holderCount === 0 ? localization.t.words.saved : t.savedFor({ count: holderCount }),
+        saved: holderCount === 0 ? t.saved({ name }) : t.savedFor({ count: holderCount, name }),
         created: t.created,
         undone: t.undone,
       }),

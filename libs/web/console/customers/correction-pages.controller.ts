@@ -28,6 +28,7 @@ import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.j
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { linkToCustomer, renderName } from './customer-list.controller.js';
+import { buildCardFlashPath } from './customer-view.service.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
 
@@ -89,7 +90,7 @@ export class CorrectionPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const ids = parseCardParameters(path);
-    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    const { id, customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const reason = readReason(form);
     const staffId = isAllowed(store.role, 'reverseCardEvent.any') ? undefined : user.userId;
     try {
@@ -104,7 +105,7 @@ export class CorrectionPagesController {
           : describeRejection(error, localization);
       return this.showUndo(localization, store, user, path, { ...reason, errors });
     }
-    return redirectTo(`${buildCustomerPath(store, customerId)}?done=undone`);
+    return redirectTo(buildCardFlashPath(store, { id, customerId }, 'undone'));
   }
 
   @GetPage('adjustCustomerCard', 'adjust')
@@ -130,7 +131,7 @@ export class CorrectionPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const ids = parseCardParameters(path);
-    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
+    const { id, customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const { direction = 'add', stamps = '' } = form;
     const reason = readReason(form);
     try {
@@ -147,7 +148,7 @@ export class CorrectionPagesController {
       const values = { direction, stamps, ...reason };
       return this.renderForm(localization, store, path, { ...values, errors });
     }
-    return redirectTo(`${buildCustomerPath(store, customerId)}?done=corrected`);
+    return redirectTo(buildCardFlashPath(store, { id, customerId }, 'corrected'));
   }
 
   private async showUndo(

@@ -22,6 +22,7 @@ import {
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import type { Breadcrumb } from '#web/pages/navigation.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
+import type { FilterChip } from '#web/pages/filter-chips.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
@@ -62,7 +63,7 @@ type ListView = {
   base: string;
   filter: ListFilter;
   /** What the list is narrowed by, each with the path of the list without it. */
-  chips: { text: string; path: string }[];
+  chips: FilterChip[];
   lines: CustomerLine[];
   countText: string;
   cards: Choices;
@@ -125,6 +126,7 @@ export class CustomerListController {
   ): Promise<PageResult> {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.list;
+    const { erased } = translations.customerPages.person.done;
     const cards = await listCards(this.cards, store.id, 'all');
     const near = await this.findNear(store.id, parseListFilter(query), cards);
     const { filter } = near;
@@ -173,7 +175,7 @@ export class CustomerListController {
         pageOf: pages > 1 ? t.page({ page, pages }) : '',
         previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
         next: page < pages ? linkTo(page + 1) : '',
-        flash: findFlashMessage(query['done'], translations.customerPages.person.done),
+        flash: findFlashMessage(query['done'], { erased }),
       },
     });
   }

@@ -38,6 +38,7 @@ import {
 } from '#loyalty/stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
+import { parsePositiveInteger } from '#web/pages/page-query.js';
 import { type PageResult, showPage, askToConfirm, redirectTo } from '#web/pages/page-results.js';
 import { parseCardParameters, type CardParameters } from './correction-pages.controller.js';
 import {
@@ -49,7 +50,11 @@ import {
 } from './customer-form.dto.js';
 import { formView, linkToCustomer, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
-import { CustomerView, type CustomerFlashName } from './customer-view.service.js';
+import {
+  buildCardFlashPath,
+  CustomerView,
+  type CustomerFlashName,
+} from './customer-view.service.js';
 
 type ExplainView = {
   name: string;
@@ -99,6 +104,7 @@ export class CustomerPageController {
       user,
       customer,
       done: query['done'],
+      cardId: parsePositiveInteger(query['card']),
     });
   }
 
@@ -144,14 +150,15 @@ export class CustomerPageController {
     @Body() form: Form,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const id = parsePathId(path);
+    const customerId = parsePathId(path);
+    let enrolled: { id: number };
     try {
       const cardId = parsePathId(form['card_id'] ?? '');
-      await this.commands.execute(new EnrolCustomer(context, id, cardId));
+      enrolled = await this.commands.execute(new EnrolCustomer(context, customerId, cardId));
     } catch (error) {
-      return this.showRejection(localization, { store, user, id, error });
+      return this.showRejection(localization, { store, user, id: customerId, error });
     }
-    return this.redirect(store, id, 'enrolled');
+    return redirectTo(buildCardFlashPath(store, { customerId, id: enrolled.id }, 'enrolled'));
   }
 
   @PostForm('stampCustomerCard', 'cards/:customer_card_id/stamp')
@@ -169,7 +176,7 @@ export class CustomerPageController {
     } catch (error) {
       return this.showRejection(localization, { store, user, id: ids.customerId, error });
     }
-    return this.redirect(store, ids.customerId, 'stamped');
+    return redirectTo(buildCardFlashPath(store, ids, 'stamped'));
   }
 
   @PostForm('redeemReward', 'cards/:customer_card_id/redeem')
@@ -188,7 +195,7 @@ export class CustomerPageController {
     } catch (error) {
       return this.showRejection(localization, { store, user, id: ids.customerId, error });
     }
-    return this.redirect(store, ids.customerId, 'redeemed');
+    return redirectTo(buildCardFlashPath(store, ids, 'redeemed'));
   }
 
   @PostForm('customers.send_link', 'cards/:customer_card_id/send_link')
@@ -200,12 +207,13 @@ export class CustomerPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const ids = await this.findCard(store, path);
+    let isSent: boolean;
     try {
-      await this.commands.execute(new RequestCardLinks(context, ids));
+      isSent = await this.commands.execute(new RequestCardLinks(context, ids));
     } catch (error) {
       return this.showRejection(localization, { store, user, id: ids.customerId, error });
     }
-    return this.redirect(store, ids.customerId, 'sent');
+    return this.redirect(store, ids.customerId, isSent ? 'sent' : 'notSent');
   }
 
   @PostForm('updateCustomer', 'retry_email')

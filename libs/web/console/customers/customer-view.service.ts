@@ -12,6 +12,7 @@ import { findFlashMessage } from '#web/pages/page-query.js';
 import { findDarkModules } from '#web/web-card/qr-modules.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
+import type { CardPath } from '#loyalty/stamping/card-holder.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import { toDateLocale, type Localization } from '#translations/translations.js';
@@ -82,12 +83,27 @@ const BOUNCE_REASONS: Readonly<
 /** The results of forms that the page tells of. */
 export type CustomerFlashName = keyof Localization['t']['customerPages']['person']['done'];
 
-/** The page as it is sent. @property done a CustomerFlashName, or anything else for none */
+type CardFlashName = keyof Localization['t']['customerPages']['person']['cardDone'];
+
+/** Builds the path of the page that says what was done on a card of the customer. */
+export function buildCardFlashPath(
+  store: EnteredStore,
+  { customerId, id }: CardPath,
+  done: CardFlashName,
+): string {
+  return `${buildCustomerPath(store, customerId)}?done=${done}&card=${id}`;
+}
+
+/**
+ * The page as it is sent.
+ * @property done a CustomerFlashName, or a CardFlashName about the card with `cardId`; anything else for none
+ */
 export type CustomerPage = Rejectable & {
   store: EnteredStore;
   user: SignedInUser;
   customer: CustomerJson;
   done?: unknown;
+  cardId?: number | null;
 };
 
 /** Renders the page of a customer. */
@@ -103,13 +119,21 @@ export class CustomerView {
   ) {}
 
   async show(localization: Localization, page: CustomerPage): Promise<PageResult> {
-    const { store, user, customer, done, errors } = page;
+    const { store, user, customer, done, cardId, errors } = page;
     const t = localization.t.customerPages.person;
     const base = buildCustomerPath(store, customer.id);
     const cards = await this.loadCards(customer);
-    const place = { base, customer, store, localization, config: this.config };
-    const panels = cards.map((card) => toCardPanel(card, place));
     const bounce = await this.customers.findEmailBounce(store.id, customer.id);
+    const place = {
+      base,
+      customer,
+      store,
+      localization,
+      config: this.config,
+      isBounced: bounce !== undefined,
+    };
+    const panels = cards.map((card) => toCardPanel(card, place));
+    const changed = cards.find(({ id }) => id === cardId);
     const designs = await listCards(this.cards, store.id, 'active');
     const reader = { store, userId: user.userId, localization };
     const { day } = await this.times.createFormats(store.id, localization.locale);
@@ -125,7 +149,9 @@ export class CustomerView {
         flash:
           done === 'sent' && !panels.some(({ sendLink }) => sendLink)
             ? ''
-            : findFlashMessage(done, t.done),
+            : changed
+              ? findFlashMessage(done, t.cardDone, changed.card_name)
+              : findFlashMessage(done, t.done, renderName(customer, t.erased)),
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),
@@ -228,19 +254,21 @@ function toCardPanel(
     store,
     localization: { t: translations },
     config,
+    isBounced,
   }: {
     base: string;
     customer: CustomerJson;
     store: EnteredStore;
     localization: Localization;
     config: Config;
+    isBounced: boolean;
   },
 ): CardPanel {
   const t = translations.customerPages.person;
   const path = `${base}/cards/${card.id}`;
   const canChange = isOpen(customer);
   const isReachable =
-    (config.mail !== null && customer.email !== null) ||
+    (config.mail !== null && customer.email !== null && !isBounced) ||
     (config.sms !== null && customer.phone !== null);
   const link = `${config.publicUrl}/passes/${card.uuid}`;
   const { status, available_rewards: rewards } = card;

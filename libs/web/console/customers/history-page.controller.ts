@@ -21,6 +21,7 @@ import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage } from '#web/pages/page-results.js';
 import { parsePositiveInteger } from '#web/pages/page-query.js';
 import { listCards, renderName } from './customer-list.controller.js';
+import { createFilterChips, describeDays, type FilterChip } from '#web/pages/filter-chips.js';
 import { readText } from './customer-list-page.js';
 import { Timeline, type TimelinePage } from './timeline.service.js';
 
@@ -40,14 +41,11 @@ type Fields = {
 type HistoryView = {
   base: string;
   fields: Fields;
-  /** Whether it is narrowed by more than the customer. */
-  isFiltered: boolean;
+  chips: FilterChip[];
   kinds: Choices;
   actors: Choices;
   cards: Choices;
   locations: Choices;
-  /** The name of the customer whom the page is narrowed to. */
-  customer: string;
   timeline: TimelinePage;
   newest: string;
   older: string;
@@ -111,21 +109,29 @@ export class HistoryPageController {
     );
     const link = (extra: Record<string, string>) =>
       `${base}?${new URLSearchParams([...narrowed, ...Object.entries(extra)]).toString()}`;
+    const choices = {
+      kinds: Object.entries(t.timeline.kinds).map(([value, text]) => ({ value, text })),
+      actors,
+      cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
+      locations: locations.map(({ id, name }) => ({ value: String(id), text: name })),
+    };
+    const find = (options: Choices, value: string) =>
+      options.find((choice) => choice.value === value)?.text;
     return showPage({
       view,
       title: t.history.title,
       data: {
         base,
         fields,
-        isFiltered: [...narrowed.keys()].some((name) => name !== 'customer_id'),
-        kinds: Object.entries(t.timeline.kinds).map(([value, text]) => ({ value, text })),
-        actors,
-        cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
-        locations: locations.map(({ id, name }) => ({ value: String(id), text: name })),
-        customer:
-          customer === null
-            ? ''
-            : t.history.onlyAbout({ name: renderName(customer, t.person.erased) }),
+        chips: createFilterChips(base, fields, {
+          type: find(choices.kinds, fields.type) ?? '?',
+          actor: find(actors, fields.actor),
+          card_id: find(choices.cards, fields.card_id),
+          location_id: find(choices.locations, fields.location_id),
+          customer_id: customer === null ? undefined : renderName(customer, t.person.erased),
+          ...describeDays(fields, localization),
+        }),
+        ...choices,
         timeline,
         newest: after === '' ? '' : link({}),
         older: timeline.older === null ? '' : link({ after: timeline.older }),

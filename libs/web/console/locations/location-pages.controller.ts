@@ -91,7 +91,7 @@ export class LocationPagesController {
       canAdd: isAllowed(store.role, 'createLocation'),
       base,
       next: last ? `${base}?after=${last.id}` : null,
-      flash: findFlashMessage(done, t.done),
+      flash: findFlashMessage(done, { removed: t.done.removed }),
     };
     return showPage({ view: listView, title: words.locations, data });
   }
@@ -265,7 +265,7 @@ export class LocationPagesController {
       data: {
         title: location?.name ?? t.newTitle,
         save: location ? `${base}/${location.id}` : base,
-        flash: findFlashMessage(done, t.done),
+        flash: findFlashMessage(done, t.done, location?.name),
         pin: location && (await this.createPin(localization, location, base, state.pin ?? {})),
       },
     });

@@ -329,9 +329,13 @@ export class CampaignPageController {
     const preview = await this.previews.create(store.id, current, cardId, localization);
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
+    const progress = isBeingSent
+      ? toProgressView(counts, unsent, state === 'scheduled', minute, localization)
+      : null;
     const flashes = {
       ...t.done,
-      sent: isBeingSent ? t.done.sent : '',
+      // While it waits, such as for the end of the quiet hours, the page says for what.
+      sent: progress?.waits.length === 0 ? t.done.sent : '',
       scheduled:
         state === 'scheduled' && plannedAt ? t.done.scheduled({ when: minute(plannedAt) }) : '',
     };
@@ -341,9 +345,7 @@ export class CampaignPageController {
       flash: findFlashMessage(place.done, flashes),
       sending: isOpen ? { sendAt: sendAt ?? chosen, sendAtHint: t.sendAtHint({ zone }) } : null,
       rule: null,
-      progress: isBeingSent
-        ? toProgressView(counts, unsent, state === 'scheduled', minute, localization)
-        : null,
+      progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
       counts,
       results: state === 'sent' ? toResultsView(counts, unsent, localization) : null,

@@ -52,7 +52,7 @@ export class MessageSettingsPageController {
       quiet_to: quiet?.to ?? '',
       max_per_week: String(maxPerWeek),
     };
-    const { saved } = localization.t.words;
+    const { saved } = localization.t.messagePages.settings;
     return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
 

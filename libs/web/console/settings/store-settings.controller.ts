@@ -66,7 +66,7 @@ export class StoreSettingsController {
   ): Promise<PageResult> {
     const account = await this.accounts.get(userId, store.id);
     const values = toStoreSettingsForm(account, await this.accounts.getConsoleSettings(store.id));
-    const { saved } = localization.t.words;
+    const { saved } = localization.t.console.settings;
     return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
 

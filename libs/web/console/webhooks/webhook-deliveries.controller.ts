@@ -35,6 +35,7 @@ import {
 import { WebhookSubscriptionsService } from '#outbound/subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
+import { createFilterChips, describeDays, type FilterChip } from '#web/pages/filter-chips.js';
 import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
 import { replayForm } from './webhook-form.dto.js';
 import {
@@ -43,6 +44,7 @@ import {
   listEventChoices,
   renderAttempts,
   renderEventName,
+  renderLastTest,
   type AttemptLine,
   type Choices,
   type WebhookState,
@@ -54,10 +56,11 @@ type Fields = { status: string; type: string; from: string; to: string };
 type ListView = {
   base: string;
   fields: Fields;
-  isNarrowed: boolean;
+  chips: FilterChip[];
   statuses: Choices;
   events: Choices;
   lines: Line[];
+  lastTest: string;
   newest: string;
   older: string;
 };
@@ -123,6 +126,7 @@ export class WebhookDeliveriesPageController {
       limit: PAGE_SIZE + 1,
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
+    const lastTest = await this.webhooks.findLastTest(store.id, webhook.id);
     const base = `${buildWebhooksPath(store)}/${webhook.id}/deliveries`;
     const { minute } = createTimeFormats(locale, timeZone);
     const narrowed = Object.entries(fields).filter(([, value]) => value !== '');
@@ -135,10 +139,11 @@ export class WebhookDeliveriesPageController {
       data: {
         base,
         fields,
-        isNarrowed: narrowed.length > 0,
+        chips: createFilterChips(base, fields, describeFilters(fields, localization)),
         statuses: STATUSES.map((value) => ({ value, text: t.statuses[value] })),
         events: listEventChoices(localization),
         lines: page.map((delivery) => toLine(delivery, base, localization, minute)),
+        lastTest: renderLastTest(lastTest, localization, minute),
         newest: after === null ? '' : link([]),
         older: last ? link([['after', String(last.id)]]) : '',
       },
@@ -153,7 +158,8 @@ export class WebhookDeliveriesPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { t } = localization;
-    const flash = findFlashMessage(done, t.webhookPages.done);
+    const { redelivered } = t.webhookPages.done;
+    const flash = findFlashMessage(done, { redelivered });
     return this.showDelivery(localization, store, path, flash);
   }
 
@@ -292,6 +298,18 @@ function readDeliveryFields(query: Record<string, unknown>): Fields {
     type: PUBLIC_EVENTS.some((candidate) => candidate === type) ? type : '',
     from: isDay(from) ? from : '',
     to: isDay(to) ? to : '',
+  };
+}
+
+function describeFilters(
+  { status, type, from, to }: Fields,
+  localization: Localization,
+): Record<keyof Fields, string | undefined> {
+  const { statuses } = localization.t.webhookPages.deliveries;
+  return {
+    status: statuses[STATUSES.find((candidate) => candidate === status) ?? 'pending'],
+    type: renderEventName(type, localization),
+    ...describeDays({ from, to }, localization),
   };
 }
 

@@ -1,4 +1,5 @@
 import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
+import type { LastTest } from '#outbound/subscriptions/webhook-subscription.js';
 import type { Localization } from '#translations/translations.js';
 import type { Breadcrumb } from '#web/pages/navigation.js';
 
@@ -9,6 +10,9 @@ type Webhook = {
   events: string[];
   enabled: boolean;
   disabled_reason: 'disabled_by_user' | 'failing' | 'blocked_address' | null;
+};
+
+type LastAttempt = {
   last_delivery_at: string | null;
   last_delivery_status: number | null;
   last_delivery_error: string | null;
@@ -80,7 +84,7 @@ export function describeWebhookState(
 }
 
 export function renderLast(
-  webhook: Webhook,
+  webhook: LastAttempt,
   { t: { webhookPages: t } }: Localization,
   minute: (time: Date) => string,
 ): string {
@@ -96,19 +100,28 @@ export function renderLast(
     : t.lastFailed({ reason: error, when });
 }
 
+/** Renders the result of the latest test with its duration; empty when there was none. */
+export function renderLastTest(
+  test: LastTest | null,
+  localization: Localization,
+  minute: (time: Date) => string,
+): string {
+  if (test === null) return '';
+  const { at, status, error, duration_ms: duration } = test;
+  const last = { last_delivery_at: at, last_delivery_status: status, last_delivery_error: error };
+  return `${renderLast(last, localization, minute)} · ${createDurationFormat(localization).format(duration)}`;
+}
+
 /** Renders the attempts of a delivery. */
 export function renderAttempts(
   { attempts }: { attempts: Attempt[] },
-  { t: { webhookPages }, locale }: Localization,
+  localization: Localization,
   minute: (time: Date) => string,
 ): AttemptLine[] {
-  const t = webhookPages.delivery;
+  const { t: translations, locale } = localization;
+  const t = translations.webhookPages.delivery;
   const numbers = new Intl.NumberFormat(locale);
-  const duration = new Intl.NumberFormat(locale, {
-    style: 'unit',
-    unit: 'millisecond',
-    unitDisplay: 'short',
-  });
+  const duration = createDurationFormat(localization);
   return attempts.map(({ attempt, kind, at, status, error, duration_ms, response_excerpt }) => ({
     title: `${t.attempt} ${numbers.format(attempt)} (${t.kinds[kind]})`,
     at: minute(new Date(at)),
@@ -121,4 +134,12 @@ export function renderAttempts(
     duration: duration.format(duration_ms),
     excerpt: response_excerpt,
   }));
+}
+
+function createDurationFormat({ locale }: Localization): Intl.NumberFormat {
+  return new Intl.NumberFormat(locale, {
+    style: 'unit',
+    unit: 'millisecond',
+    unitDisplay: 'short',
+  });
 }

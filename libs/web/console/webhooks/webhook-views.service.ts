@@ -24,6 +24,7 @@ import {
   listEventChoices,
   renderEventName,
   renderLast,
+  renderLastTest,
   renderWebhookName,
   type Choices,
   type WebhookState,
@@ -66,6 +67,7 @@ type ShowView = WebhookState & {
   signature: string;
   publicKey: string;
   last: string;
+  lastTest: string;
   created: string;
 };
 
@@ -85,7 +87,7 @@ const rotateView = loadView<RotateView>(import.meta.url, './views/rotate.eta');
 const MAX_CHOICES = 250;
 const GRACES = ['0', '3600', '86400', '604800'] as const;
 /** The results of forms that the page of a webhook tells of. */
-export type WebhookFlashName = keyof Omit<Localization['t']['webhookPages']['done'], 'replayed'>;
+export type WebhookFlashName = keyof Localization['t']['webhookPages']['done'];
 
 /** Renders the pages about one webhook. */
 @Injectable()
@@ -123,10 +125,11 @@ export class WebhookViews {
     const title = renderWebhookName(webhook);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const [cards, locations] = await this.listChoices(store);
+    const lastTest = await this.webhooks.findLastTest(store.id, webhook.id);
     const name = (choices: Choices, ids: number[] | null) =>
       ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
       null;
-    const flash = findFlashMessage(query['done'], t.done);
+    const flash = findFlashMessage(query['done'], t.done, title);
     const replayed = /^\d{1,12}$/.test(String(query['replayed']))
       ? Number(query['replayed'])
       : null;
@@ -139,7 +142,7 @@ export class WebhookViews {
         name: title,
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
-        flash: replayed === null ? flash : t.done.replayed({ count: replayed }),
+        flash: replayed === null ? flash : t.replayed({ count: replayed }),
         isFailure: query['done'] === 'testFailed',
         enabled: webhook.enabled,
         events: webhook.events.map((event) => renderEventName(event, localization)),
@@ -151,6 +154,7 @@ export class WebhookViews {
         signature: t.form.signatures[webhook.signature],
         publicKey: webhook.public_key ?? '',
         last: renderLast(webhook, localization, minute),
+        lastTest: renderLastTest(lastTest, localization, minute),
         created: minute(new Date(webhook.created_at)),
         ...describeWebhookState(webhook, localization),
       },

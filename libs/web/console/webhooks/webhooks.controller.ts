@@ -112,7 +112,7 @@ export class WebhooksController {
         })),
         next: last ? `${base}?after=${last.id}` : '',
         first: after === null ? '' : base,
-        flash: findFlashMessage(query['done'], t.done),
+        flash: findFlashMessage(query['done'], { deleted: t.done.deleted }),
       },
     });
   }
