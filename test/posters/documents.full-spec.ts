@@ -119,6 +119,29 @@ describe('the documents of posters', () => {
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(6.99);
   });
 
+  it("POSTER-46 `design` in a document's query chooses how it is drawn: `rewards` as without it, `code` with a larger code instead of stamps and rewards, `dark` in light letters on a dark ground", async () => {
+    const { poster } = await newPoster({ primary_color: '#F4E3C1', paper_size: 'a6' });
+    const draw = async (query: string) =>
+      (await fetched(`${poster.display_url}.png${query}`)).bytes;
+    const [plain, rewards] = [await draw(''), await draw('?design=rewards')];
+    expect(rewards.equals(plain)).toBe(true);
+    const readGround = async (png: Buffer) => {
+      const corner = sharp(png).extract({ left: 0, top: 0, width: 1, height: 1 });
+      return [...(await corner.raw().toBuffer())];
+    };
+    const [code, dark] = [await draw('?design=code'), await draw('?design=dark')];
+    expect(await Promise.all([plain, code, dark].map(readGround))).toEqual([
+      [0xf4, 0xe3, 0xc1],
+      [0xf4, 0xe3, 0xc1],
+      [0x17, 0x15, 0x1a],
+    ]);
+    for (const png of [code, dark]) expect(await readQrCode(png)).toBe(poster.qr_code_url);
+    for (const query of ['design=light', 'design=code&design=dark']) {
+      const { response } = await fetched(`${poster.display_url}.pdf?${query}`);
+      expect([query, response.status]).toEqual([query, 404]);
+    }
+  });
+
   it('POSTER-38 `bleed=true` adds 8.5 points of bleed and crop marks; a PDF names both as TrimBox and BleedBox', async () => {
     const { poster } = await newPoster();
     const { bytes } = await fetched(`${poster.display_url}.pdf?bleed=true`);

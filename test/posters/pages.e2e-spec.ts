@@ -49,6 +49,12 @@ describe('the pages of posters', () => {
     });
     const picture = await owner.get(`${list}/${id}/picture`);
     expect([picture.status, picture.text.slice(0, 4)]).toEqual([200, '<svg']);
+    const form = (await owner.get(`${list}/${id}`)).text;
+    for (const design of ['rewards', 'code', 'dark']) {
+      expect(form).toContain(`src="${list}/${id}/picture?design=${design}"`);
+      expect((await owner.get(`${list}/${id}/picture?design=${design}`)).status).toBe(200);
+    }
+    expect((await owner.get(`${list}/${id}/picture?design=light`)).status).toBe(404);
   });
 
   it('name the reward of a full card as long as nobody writes a headline', async () => {
@@ -148,6 +154,21 @@ describe('the pages of posters', () => {
     await form.send({ first_name: 'Ada', email: 'ada0@example.com' });
     expect((await owner.get(page)).text).toContain('3 sign-ups, 2 of them by scanning');
     expect((await owner.get(list)).text).toContain('3 sign-ups, 2 of them by scanning');
+  });
+
+  it('say that sign-up is closed because of the card, never that it is open', async () => {
+    const { id, card_id } = await newPoster(store);
+    const card = `${store.store}/cards/${card_id}`;
+    const page = `${list}/${id}`;
+    expect((await owner.get(page)).text).toContain('<span class="tag good">Open</span>');
+    await store.send('PATCH', card, { card: { expires_at: '2020-01-01' } });
+    for (const path of [page, list, `${page}?done=resumed`]) {
+      const { text } = await owner.get(path);
+      expect(text).toContain('Closed: the card has expired');
+      expect(text).not.toContain('Sign-ups are open');
+    }
+    await store.post(`${card}/archive`, {});
+    expect((await owner.get(page)).text).toContain('Closed: the card is archived');
   });
 
   it('remove a poster after a question', async () => {

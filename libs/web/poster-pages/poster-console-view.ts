@@ -1,7 +1,9 @@
+import { isExpired } from '#loyalty/cards/card.js';
 import type { Localization } from '#translations/translations.js';
 import { loadAsset } from '#web/pages/assets.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
+import { POSTER_DESIGNS } from './poster-design.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
@@ -27,6 +29,7 @@ export function createPosterListView(
     hasCards,
     done,
     localization,
+    now,
     toUrls,
   }: {
     base: string;
@@ -35,6 +38,7 @@ export function createPosterListView(
     hasCards: boolean;
     done: unknown;
     localization: Localization;
+    now: Date;
     toUrls: (listed: ListedPoster) => PosterUrls;
   },
 ) {
@@ -49,8 +53,8 @@ export function createPosterListView(
     next: next === null ? null : `${base}?after=${next}`,
     posters: posters.map((listed) => ({
       title: listed.poster.title,
-      card: listed.card,
-      isActive: listed.poster.active,
+      card: listed.card.name,
+      ...describeState(listed, now, t),
       paper: t.papers[listed.poster.paperSize],
       path: `${base}/${listed.poster.id}`,
       public: `/posters/${listed.poster.slug}`,
@@ -77,20 +81,24 @@ export function createPosterFormView(
     base,
     cards,
     localization,
+    now,
     toUrls,
   }: {
     base: string;
     cards: CardChoice[];
     localization: Localization;
+    now: Date;
     toUrls: (listed: ListedPoster) => PosterUrls;
   },
 ) {
   const t = localization.t.posterConsole;
+  const state = listed && describeState(listed, now, t);
   const messages = {
     saved: t.saved,
     created: t.created,
     paused: t.pausedNow,
-    resumed: t.resumedNow,
+    // The card may keep sign-ups closed, which the page says.
+    resumed: state?.mood === 'good' ? t.resumedNow : '',
   };
   const sizes = Object.keys(PAPERS) as PaperSize[];
   const path = listed ? `${base}/${listed.poster.id}` : base;
@@ -111,18 +119,49 @@ export function createPosterFormView(
     preview: `${base}/new/picture`,
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
+    designs: POSTER_DESIGNS.map((value) => ({
+      value,
+      text: t.designs[value],
+      picture: `${path}/picture?design=${value}`,
+    })),
     modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),
-    poster: listed && {
-      isActive: listed.poster.active,
-      card: listed.card,
-      cardId: listed.poster.cardId,
-      size: listed.poster.paperSize,
-      print: t.printSize({ size: t.papers[listed.poster.paperSize] }),
-      signups: describeSignups(listed, localization),
-      public: `/posters/${listed.poster.slug}`,
-      urls: toUrls(listed),
-    },
+    poster: listed && state && describePoster(listed, state, toUrls(listed), localization),
   };
+}
+
+/** Describes a poster that is saved. */
+function describePoster(
+  listed: ListedPoster,
+  state: PosterState,
+  urls: PosterUrls,
+  localization: Localization,
+) {
+  const t = localization.t.posterConsole;
+  const { active, cardId, paperSize: size, slug } = listed.poster;
+  return {
+    isActive: active,
+    ...state,
+    card: listed.card.name,
+    cardId,
+    size,
+    print: t.printSize({ size: t.papers[size] }),
+    signups: describeSignups(listed, localization),
+    public: `/posters/${slug}`,
+    urls,
+  };
+}
+
+type PosterState = { state: string; mood: '' | 'good' | 'warn' };
+
+/** Describes whether people can sign up. */
+function describeState(
+  { poster, card }: ListedPoster,
+  now: Date,
+  t: Localization['t']['posterConsole'],
+): PosterState {
+  if (card.archivedAt !== null) return { state: t.closed.archived, mood: 'warn' };
+  if (isExpired(card, now)) return { state: t.closed.expired, mood: 'warn' };
+  return poster.active ? { state: t.open, mood: 'good' } : { state: t.paused, mood: '' };
 }
 
 function describeSignups(

@@ -9,6 +9,7 @@ import {
 import type { Card } from '#loyalty/cards/card.js';
 import type { Poster } from '#loyalty/posters/poster.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
+import type { PosterDesign } from './poster-design.js';
 import { getNameForCustomers } from '#loyalty/accounts/account.js';
 
 /** More offers would be too small to read from afar. */
@@ -20,6 +21,7 @@ export type Offer = { reward: string; price: string };
 
 /** Holds everything that a poster shows, in any size. */
 export type PosterContent = {
+  design: PosterDesign;
   title: string;
   storeName: string;
   /** The hash of the logo's design on the poster's ground; null without one. */
@@ -47,6 +49,7 @@ export type PosterLook = Pick<
 
 export type PosterParts = {
   poster: PosterLook;
+  design: PosterDesign;
   card: Card;
   /** All rewards of the card. */
   rewards: Reward[];
@@ -82,6 +85,7 @@ function listOffered(card: Card, rewards: readonly Reward[]): Reward[] {
 
 export function createPosterContent({
   poster,
+  design,
   card,
   rewards,
   store,
@@ -91,6 +95,7 @@ export function createPosterContent({
   const localization = getCustomerTranslations(store);
   const offered = listOffered(card, rewards);
   return {
+    design,
     title: poster.title,
     storeName: getNameForCustomers(store.name, card),
     logo,
@@ -98,7 +103,9 @@ export function createPosterContent({
     addressForm: store.addressForm,
     // What the title says already stands on the poster once.
     offers: selectOffers(
-      offered.filter((reward) => renderHeadline(reward, localization) !== poster.title),
+      design === 'code'
+        ? []
+        : offered.filter((reward) => renderHeadline(reward, localization) !== poster.title),
     ).map(({ name, stampsRequired }) => ({
       reward: name,
       price: localization.t.poster.offer({ count: stampsRequired }),

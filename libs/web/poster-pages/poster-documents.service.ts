@@ -19,6 +19,7 @@ import {
   type PosterContent,
   type PosterLook,
 } from './poster-content.js';
+import { dressPoster, type PosterDesign } from './poster-design.js';
 import { PosterFonts } from './poster-fonts.service.js';
 import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
 import type { PosterLogo } from './poster-logo.js';
@@ -94,13 +95,13 @@ export class PosterDocuments {
     private readonly renderer: PosterRenderer,
   ) {}
 
-  /** Finds a poster. @returns undefined if there is none, or it was deleted */
-  async find(slug: string): Promise<PublishedPoster | undefined> {
+  /** Finds a poster, in a design. @returns undefined if there is none, or it was deleted */
+  async find(slug: string, design: PosterDesign): Promise<PublishedPoster | undefined> {
     if (!SLUG.test(slug)) return undefined;
     const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
     const { poster } = row;
-    return { poster, content: await this.createContent(row, poster, poster.slug) };
+    return { poster, content: await this.createContent(row, poster, design, poster.slug) };
   }
 
   /** Draws a poster that is not saved. @throws NotFoundError when the store has no such card, UnavailableError */
@@ -118,7 +119,7 @@ export class PosterDocuments {
       secondaryColor: draft.secondaryColor ?? card.stampBackgroundColor,
       createdAt: card.createdAt,
     };
-    const content = await this.createContent(row, look, NO_SLUG);
+    const content = await this.createContent(row, look, 'rewards', NO_SLUG);
     return this.make({ accountId, content, sheet: { ...sheet, format: 'svg' } });
   }
 
@@ -135,10 +136,12 @@ export class PosterDocuments {
 
   private async createContent(
     row: CardRow,
-    poster: PosterLook,
+    look: PosterLook,
+    design: PosterDesign,
     slug: string,
   ): Promise<PosterContent> {
     const { account } = row;
+    const poster = dressPoster(look, design);
     const logo =
       account.logo === null
         ? null
@@ -147,7 +150,7 @@ export class PosterDocuments {
             createLogoDesign(account.logo, poster.primaryColor),
           );
     const urls = this.posters.toUrls(slug);
-    return createPosterContent({ ...toParts(row), poster, logo, urls });
+    return createPosterContent({ ...toParts(row), poster, design, logo, urls });
   }
 
   /** Computes the hash, in hex, of everything that determines a document's bytes. */

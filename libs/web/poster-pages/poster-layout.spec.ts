@@ -21,6 +21,7 @@ const letters: Lettering = {
 };
 
 const content: PosterContent = {
+  design: 'rewards',
   title: 'Coffee club',
   storeName: 'Corner Café',
   logo: null,
@@ -193,6 +194,22 @@ describe.each(SIZES)('a poster on %s', (size) => {
     );
   });
 
+  it.each(['X', 'Coffee club', 'W'.repeat(255), 'ÄÖÜ Éçñ jpqy '.repeat(19)])(
+    'shows the code, the whole title and no stamps in the design of a large code: %s',
+    (title) => {
+      for (const logo of title.length < 20 ? [null, LOGO] : [null]) {
+        const drawing = drawPoster({ title, design: 'code', offers: [] }, size, { logo });
+        expectTidy(drawing, size);
+        expect(drawing.shapes.some(({ kind }) => kind === 'disc')).toBe(false);
+        const text = texts(drawing)
+          .map((line) => line.text)
+          .join('')
+          .replace(/\s/g, '');
+        expect(text).toContain(title.replace(/\s/g, ''));
+      }
+    },
+  );
+
   it.each(['en', 'de', 'fr', 'es', 'pl'])('fits the texts in %s', (locale) => {
     expectTidy(drawPoster({ locale }, size), size);
   });
@@ -313,6 +330,12 @@ describe('the code of a poster', () => {
       (shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'),
     );
     expect(code?.kind === 'path' && inMillimetres(code.scale)).toBeGreaterThan(3);
+  });
+
+  it('is larger in the design that shows little else', () => {
+    const width = (drawing: Drawing) => getCodeBox(drawing).right - getCodeBox(drawing).left;
+    const usual = width(drawPoster());
+    expect(width(drawPoster({ design: 'code', offers: [] }))).toBeGreaterThan(1.1 * usual);
   });
 
   it('is larger than two centimetres on every paper', () => {

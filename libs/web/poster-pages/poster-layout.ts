@@ -30,6 +30,10 @@ const CODE_SIZES: Record<Arrangement, readonly number[]> = {
   // On a sticker the title needs some room as well.
   small: [40],
 };
+/** Of the design that shows little else. */
+const LARGE_CODE_SIZE = 80;
+/** Of its title, or else the code makes room. */
+const MIN_TITLE_SIZE = 4;
 const MAX_IN_ROW = 12;
 /** The shares of the height above the panel that the title may have: it shrinks before a reward is left out. */
 const TITLE_SHARES = [0.4, 0.28, 0.18];
@@ -114,6 +118,8 @@ class PosterLayout {
   private readonly t;
   private readonly panelColumn: Column;
   private readonly headColumn: Column;
+  /** Whether neither stamps nor rewards are shown. */
+  private readonly isPlain: boolean;
   private readonly rests = new Map<string, Rest | undefined>();
 
   constructor(
@@ -124,6 +130,7 @@ class PosterLayout {
     private readonly logo: PosterLogo | null,
   ) {
     this.unit = chooseUnit(paper, arrangement);
+    this.isPlain = arrangement === 'small' || content.design === 'code';
     this.typesetter = new Typesetter(letters, this.unit);
     this.ink = pickReadableColor(content.colors.ground, content.colors.text);
     this.t = getCustomerTranslations(content).t.poster;
@@ -141,7 +148,9 @@ class PosterLayout {
 
   /** Draws one face: all but its ground. */
   shapes(): DrawnShape[] {
-    const faces = CODE_SIZES[this.arrangement].map((size) => () => this.layOutFace(size));
+    const isLarge = this.content.design === 'code' && this.arrangement === 'upright';
+    const sizes = [...(isLarge ? [LARGE_CODE_SIZE] : []), ...CODE_SIZES[this.arrangement]];
+    const faces = sizes.map((size) => () => this.layOutFace(size));
     let face = faces[0]?.();
     for (const layOut of faces.slice(1)) {
       if (face?.head.isComfortable) break;
@@ -219,8 +228,7 @@ class PosterLayout {
    * @param available the height, for each size of the title
    */
   private chooseRest(available: number[]): Rest {
-    const isSmall = this.arrangement === 'small';
-    const maxOffers = isSmall ? 0 : Math.max(1, this.content.offers.length);
+    const maxOffers = this.isPlain ? 0 : Math.max(1, this.content.offers.length);
     for (let offers = maxOffers; offers >= 0; offers--) {
       for (const height of available) {
         for (let scale = 1; scale >= MIN_SCALE; scale *= SCALE_STEP) {
@@ -229,7 +237,7 @@ class PosterLayout {
         }
       }
     }
-    if (isSmall) return { above: [], below: [], offers: 0, offerSize: 0 };
+    if (this.isPlain) return { above: [], below: [], offers: 0, offerSize: 0 };
     let scale = MIN_SCALE;
     while (this.sumHeights([this.stamps(scale)]) > Math.max(...available)) scale *= SCALE_STEP;
     return { above: [], below: [this.stamps(scale)], offers: 0, offerSize: 0 };
@@ -245,9 +253,11 @@ class PosterLayout {
   /** @returns undefined if a reward does not fit as a whole */
   private layOutRest(scale: number, offers: number): Rest | undefined {
     const { content, arrangement, letters, typesetter, headColumn: column, ink: color } = this;
-    // A sticker has no room for more than its logo and a title.
-    if (arrangement === 'small') {
-      return { above: this.logo ? this.storeName(scale) : [], below: [], offers: 0, offerSize: 0 };
+    if (this.isPlain) {
+      // A sticker has no room for more than its logo and a title.
+      const isNamed = this.logo !== null || arrangement !== 'small';
+      const offerSize = arrangement === 'small' ? 0 : MIN_TITLE_SIZE / TITLE_FACTOR;
+      return { above: isNamed ? this.storeName(scale) : [], below: [], offers: 0, offerSize };
     }
     const input = { content, arrangement, letters, typesetter, column, color };
     const blocks = layOutOffers(input, scale, offers);

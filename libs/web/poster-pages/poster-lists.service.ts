@@ -20,7 +20,7 @@ const COUNTS = `
 const LIST = {
   name: 'poster_console_list',
   text: `
-    select p.state as poster, c.name as card, s.signups, s.scanned
+    select p.state as poster, c.state as card, s.signups, s.scanned
     from posters p join cards c on c.id = p.card_id ${COUNTS}
     where p.account_id = $1 and p.deleted_at is null and p.id > $2
     order by p.id limit ${PAGE_SIZE + 1}`,
@@ -29,7 +29,7 @@ const LIST = {
 const FIND = {
   name: 'poster_console_find',
   text: `
-    select p.state as poster, c.name as card, s.signups, s.scanned
+    select p.state as poster, c.state as card, s.signups, s.scanned
     from posters p join cards c on c.id = p.card_id ${COUNTS}
     where p.id = $1 and p.account_id = $2 and p.deleted_at is null`,
 };

@@ -9,6 +9,7 @@ import { loadView } from '#web/pages/view.js';
 import { type PageResult, showPublicPage } from '#web/pages/page-results.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
+import { isPosterDesign } from './poster-design.js';
 import { createPosterView, type PosterView } from './poster-view.js';
 import { joinNames } from '#web/pages/join-names.js';
 
@@ -32,7 +33,7 @@ export class PosterPagesController {
   @Get(':slug')
   @Throttle(LIMITED)
   async show(@Param('slug') slug: string): Promise<PageResult> {
-    const published = await this.getPoster(slug);
+    const published = await this.getPoster(slug, {});
     const { poster, content } = published;
     const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
     const svg = (await this.documents.get(published, sheet)).toString();
@@ -59,7 +60,7 @@ export class PosterPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send('pdf', await this.getPoster(slug), query, request, reply);
+    await this.send('pdf', await this.getPoster(slug, query), query, request, reply);
   }
 
   @Get(':slug.png')
@@ -70,7 +71,7 @@ export class PosterPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send('png', await this.getPoster(slug), query, request, reply);
+    await this.send('png', await this.getPoster(slug, query), query, request, reply);
   }
 
   private async send(
@@ -94,8 +95,11 @@ export class PosterPagesController {
       .send(bytes);
   }
 
-  private async getPoster(slug: string): Promise<PublishedPoster> {
-    const published = await this.documents.find(slug);
+  private async getPoster(
+    slug: string,
+    { design = 'rewards' }: SheetQuery,
+  ): Promise<PublishedPoster> {
+    const published = isPosterDesign(design) && (await this.documents.find(slug, design));
     if (!published) throw new NotFoundError('Poster');
     return published;
   }

@@ -72,6 +72,7 @@ describe('the code of a poster on A4', () => {
   it('is readable from two metres by a full HD camera', async () => {
     const code = 'https://loyalty.corner-cafe.example/join/3kTMd9QwXzR7vB2nLc?src=qr';
     const poster: PosterContent = {
+      design: 'rewards',
       title: 'Coffee club',
       storeName: 'Corner Café',
       logo: null,

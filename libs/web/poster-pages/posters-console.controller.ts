@@ -3,6 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import type { Form } from '#platform/http/body-kinds.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { parsePathId } from '#platform/http/path.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { isAllowed } from '#identity/roles.js';
@@ -34,6 +35,7 @@ import {
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
+import { isPosterDesign } from './poster-design.js';
 import {
   parsePosterDraft,
   parsePosterForm,
@@ -68,6 +70,7 @@ export class PostersConsoleController {
       hasCards: page.posters.length > 0 || cards.length > 0,
       done,
       localization,
+      now: getNow(),
       toUrls: (listed) => this.toUrls(listed),
     });
     return showPage({
@@ -141,10 +144,11 @@ export class PostersConsoleController {
   async picture(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
+    @Query('design') design: unknown = 'rewards',
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { poster } = await this.lists.get(store.id, parsePathId(id));
-    const published = await this.documents.find(poster.slug);
+    const published = isPosterDesign(design) && (await this.documents.find(poster.slug, design));
     if (!published) throw new NotFoundError('Poster');
     const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
     const svg = await this.documents.get(published, sheet);
@@ -261,6 +265,7 @@ export class PostersConsoleController {
         base: buildPath(store),
         cards,
         localization,
+        now: getNow(),
         toUrls: (poster) => this.toUrls(poster),
       },
     );
