@@ -8,7 +8,7 @@ export type Role = (typeof ROLES)[number];
 /**
  * Lists the lowest role for each operation (ADR-0050); those above it may do it too. The operations of the API have the names of
  * the OpenAPI document; those that only the console has are called `<records>.<verb>`, and a right that an operation checks
- * itself `<operation>.<right>`. The tables of docs/roles.md are generated from it.
+ * itself `<operation>.<right>`. The table of docs/roles.md is generated from it.
  */
 const MIN_ROLE = {
   getStatus: 'staff',

@@ -14,7 +14,7 @@ import {
   renderWebhooksPage,
   WEBHOOKS_PAGE,
 } from './event-table.js';
-import { renderRolesPage, ROLES_PAGE } from './role-tables.js';
+import { renderRolesPage, ROLES_PAGE } from './role-table.js';
 
 const PUBLIC_URL = 'https://inkpad.example';
 
