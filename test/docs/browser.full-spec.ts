@@ -236,8 +236,21 @@ describe('the documentation in a browser', () => {
     }
   });
 
+  it('tries the one operation that was chosen in the reference, and leads back to it without one', async () => {
+    const page = await open('/docs/reference');
+    const operation = page.locator('article', {
+      has: page.getByRole('heading', { name: 'List cards', exact: true }),
+    });
+    await operation.getByRole('link', { name: 'Try it' }).click();
+    await page.getByRole('button', { name: /Test Request/ }).waitFor();
+    expect(await page.getByText('Create a card').count()).toBe(0);
+    await page.goto(`${HOST}/docs/reference/try`);
+    await page.waitForURL(`${HOST}/docs/reference`);
+    await page.context().close();
+  });
+
   it('stores no token that is typed into the reference, and forgets it on reload', async () => {
-    const page = await open('/docs/reference/try');
+    const page = await open('/docs/reference/try#tag/cards/listCards');
     const field = page.getByPlaceholder('Token').first();
     await field.fill(token);
     await field.blur();

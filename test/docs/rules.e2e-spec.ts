@@ -277,7 +277,7 @@ describe('the documentation', () => {
     expect(find('DOCS-27')?.path).toBe('/docs/rules#DOCS-27');
     for (const [words, path] of [
       ['refund void', '/docs/reference#tag/customer-cards/reverseCardEvent'],
-      ['sandbox test mode', '/docs/limits#try-without-doing'],
+      ['sandbox test mode', '/docs/testing#try-without-storing'],
       ['sdk npm', '/docs/clients/typescript'],
       ['sdk pip', '/docs/clients/python'],
       ['csharp c# java', '/openapi.json'],

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import zlib from 'node:zlib';
 
 /**
- * Makes data/scalar.js.br, the reference at /docs/reference, of the standalone bundle of @scalar/api-reference (MIT):
+ * Makes data/scalar.js.br, the page at /docs/reference/try, of the standalone bundle of @scalar/api-reference (MIT):
  *
  *   npm pack @scalar/api-reference@1.72.1 && tar xf scalar-api-reference-1.72.1.tgz
  *   node tools/generate/scalar.mjs package/dist/browser/standalone.js

@@ -94,8 +94,9 @@ create index webhook_events_id on webhook_events (event_id);
 -- The envelope's bytes, sealed with the customer's key; made when first needed, never changed.
 create table webhook_bodies (
   seq bigint primary key,
-  body bytea storage external not null
+  body bytea not null
 ) partition by range (seq);
+alter table webhook_bodies alter column body set storage external;
 
 -- One for each subscription: the dispatcher that holds the lease sends everything in it.
 create table webhook_queues (

@@ -328,10 +328,11 @@ create table silent_messages (
 create table pictures (
   hash text not null check (hash ~ '^[0-9a-f]{64}$'),
   account_id bigint not null,
-  png bytea storage external not null,
+  png bytea not null,
   created_at timestamptz not null default now(),
   primary key (hash, account_id)
 );
+alter table pictures alter column png set storage external;
 create index pictures_account on pictures (account_id);
 
 -- The design behind the public URL of an image.
@@ -347,10 +348,11 @@ create table strip_designs (
 create table strip_images (
   hash text not null,
   name text not null,
-  png bytea storage external not null,
+  png bytea not null,
   drawn_at timestamptz not null default now(),
   primary key (hash, name)
 );
+alter table strip_images alter column png set storage external;
 
 -- Devices that hold passes.
 create table apple_devices (

@@ -82,10 +82,11 @@ insert into transparency_log default values;
 create table transparency_tiles (
   level smallint not null,
   index bigint not null,
-  hashes bytea storage external not null 
+  hashes bytea not null
     check (octet_length(hashes) between 32 and 8192 and octet_length(hashes) % 32 = 0),
   primary key (level, index)
 );
+alter table transparency_tiles alter column hashes set storage external;
 
 -- Announces to the dispatchers what becomes due before each of them polls: the table, and in how many
 -- milliseconds.

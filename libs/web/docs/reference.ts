@@ -65,8 +65,8 @@ function trim(value: unknown): unknown {
 }
 
 function renderIntroduction(root: string): string {
-  return `Enter your token once, below, and send any request from this page. **Requests act on the store of the token as those of
-your program do**: take a store of your own for trying, or \`dry_run\` where there is one.
+  return `Enter your token below, and send the request from this page. **It acts on the store of the token as one of your program
+does**: take a store of your own for trying, or \`dry_run\` where there is one.
 
 The samples take the address of the service and the token from the environment:
 
@@ -74,6 +74,6 @@ The samples take the address of the service and the token from the environment:
 export INKPAD_URL=https://… INKPAD_TOKEN=ink_…
 \`\`\`
 
-What applies to every operation is in the [reference](${root}/docs/reference), which also loads faster. The complete
-document, for programs, is [openapi.json](${root}/openapi.json).`;
+All operations are in the [reference](${root}/docs/reference). The complete document, for programs, is
+[openapi.json](${root}/openapi.json).`;
 }

@@ -10,7 +10,7 @@ const SYNONYMS: readonly (readonly [title: RegExp, words: string])[] = [
   [/^Export all/i, 'gdpr privacy data access'],
   [/^Merge two/i, 'duplicate dedupe combine'],
   [
-    /^Try without doing|dry run|^Testing|test store/i,
+    /^Try without storing|dry run|^Testing|test store/i,
     'sandbox test mode dry_run simulate preview staging',
   ],
   [/^(TypeScript|Python) client Guide/, 'sdk library package client'],

@@ -1,8 +1,12 @@
 /* global Scalar */
+/** Shows one operation, which the end of the address names, so that its requests can be sent. The reference lists them all. */
 const place = document.getElementById('scalar');
+const id = location.hash.split('/').at(-1);
+if (!id) location.replace(`${document.body.dataset.root}/docs/reference`);
 
 const configuration = {
-  url: place.dataset.document,
+  showSidebar: false,
+  hideModels: true,
   // Requests go to the host that the page was loaded from.
   baseServerURL: location.origin,
   // The links of the search use the same slugs.
@@ -29,5 +33,24 @@ const configuration = {
   documentDownloadType: 'none',
 };
 
-place.replaceChildren();
-Scalar.createApiReference(place, configuration);
+fetch(place.dataset.document)
+  .then((response) => response.json())
+  .then((content) => {
+    place.replaceChildren();
+    Scalar.createApiReference(place, { ...configuration, content: selectOperation(content) });
+  });
+
+/** Selects the operation and its tag from the OpenAPI document. */
+function selectOperation({ paths, tags, ...rest }) {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const { path, method, operation } =
+    operations.find((one) => one.operation.operationId === id) ?? operations[0];
+  return {
+    ...rest,
+    webhooks: {},
+    tags: tags.filter(({ name }) => operation.tags.includes(name)),
+    paths: { [path]: { [method]: operation } },
+  };
+}
