@@ -45,7 +45,7 @@ export type Body = {
 
 export type Operation = {
   id: string;
-  /** The anchor on the page of the reference and on that of Scalar. */
+  /** The anchor on the page of the reference. */
   anchor: string;
   method: string;
   /** Of an event, which Inkpad sends to receivers, its type. */
@@ -93,7 +93,6 @@ export function listOperationGroups(document: OpenApiDocument): OperationGroup[]
     .filter(({ operations }) => operations.length > 0);
 }
 
-/** Creates the slug of a tag as assets/reference.js does. */
 function createSlug(name: string): string {
   return name.toLowerCase().replaceAll(' ', '-');
 }

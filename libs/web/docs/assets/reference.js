@@ -1,7 +1,7 @@
 /* global Scalar */
-/** Shows one operation, which the end of the address names, so that its requests can be sent. The reference lists them all. */
+/** Shows the one operation that the address names, so that its requests can be sent. The reference lists them all. */
 const place = document.getElementById('scalar');
-const id = location.hash.split('/').at(-1);
+const id = new URLSearchParams(location.search).get('operation');
 if (!id) location.replace(`${document.body.dataset.root}/docs/reference`);
 
 const configuration = {
@@ -9,9 +9,6 @@ const configuration = {
   hideModels: true,
   // Requests go to the host that the page was loaded from.
   baseServerURL: location.origin,
-  // The links of the search use the same slugs.
-  generateTagSlug: ({ name }) => name.toLowerCase().replaceAll(' ', '-'),
-  generateOperationSlug: ({ operationId, method, path }) => operationId ?? `${method}${path}`,
   // Loads nothing from other servers.
   withDefaultFonts: false,
   telemetry: false,
@@ -29,7 +26,6 @@ const configuration = {
   persistAuth: false,
   // The device's setting applies.
   hideDarkModeToggle: true,
-  defaultOpenFirstTag: true,
   documentDownloadType: 'none',
 };
 
