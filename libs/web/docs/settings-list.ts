@@ -1,11 +1,15 @@
 import { descriptions } from '#platform/kernel/setting-decorators.js';
 import { loadTemplate } from '#platform/kernel/templates.js';
 import { Settings, SETTINGS } from '#configuration/settings.js';
+import { renderDescription } from './sample-html.js';
 
 /** Settings that one description is about. */
 export type SettingGroup = { description: string; settings: { name: string; value: string }[] };
 
-const view = loadTemplate<{ groups: SettingGroup[] }>(import.meta.url, './views/settings.eta');
+const view = loadTemplate<{
+  groups: SettingGroup[];
+  renderDescription: typeof renderDescription;
+}>(import.meta.url, './views/settings.eta');
 
 /** Lists every setting with its default. */
 export function listSettings(): SettingGroup[] {
@@ -22,7 +26,7 @@ export function listSettings(): SettingGroup[] {
 
 /** Renders every setting, each with an anchor of its name. */
 export function renderSettings(): string {
-  return view({ groups: listSettings() });
+  return view({ groups: listSettings(), renderDescription });
 }
 
 function renderDefault(value: unknown): string {
