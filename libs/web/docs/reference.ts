@@ -65,7 +65,7 @@ function trim(value: unknown): unknown {
 }
 
 function renderIntroduction(root: string): string {
-  return `Enter your token below, and send the request from this page. **It acts on the store of the token as one of your program
+  return `Enter your token, and send the request from this page. **It acts on the store of the token as one of your program
 does**: take a store of your own for trying, or \`dry_run\` where there is one.
 
 The samples take the address of the service and the token from the environment:

@@ -45,6 +45,7 @@ function selectOperation({ paths, tags, ...rest }) {
     operations.find((one) => one.operation.operationId === id) ?? operations[0];
   return {
     ...rest,
+    info: { ...rest.info, title: operation.summary },
     webhooks: {},
     tags: tags.filter(({ name }) => operation.tags.includes(name)),
     paths: { [path]: { [method]: operation } },
