@@ -55,7 +55,8 @@ type HistoryView = {
 
 const view = loadView<HistoryView>(import.meta.url, './views/history.eta');
 
-const PAGE_SIZE = 50;
+/** With all filters, a page of as many lines is just below 30 KB. */
+const PAGE_SIZE = 30;
 const ACTOR = /^(?:user|token|customer|system):\d{1,16}$/;
 const NO_FIELDS: Fields = {
   type: '',
