@@ -452,7 +452,7 @@ describe('the console', () => {
     expect(body).toMatchObject({ ...right, store_name: null });
     const { text } = await owner.get(`${page}/settings?done=saved`);
     expect(text).toContain('The settings of the store are saved.');
-    expect(text).toContain('<option value="DE" selected>Germany</option>');
+    expect(text).toContain('<option value="DE" selected>Germany');
     expect((await owner.post(`${page}/settings`, { ...right, country: '' })).status).toBe(303);
     expect((await store.get(store.store)).body).toMatchObject({ country: null });
   });
@@ -484,10 +484,10 @@ describe('the console', () => {
     for (const path of [`/app/stores/${odd.accountId}/settings`, '/app/new-store']) {
       const response = await browser.get(path);
       // A new store begins with the language of the browser.
-      const selected = path === '/app/new-store' ? 'en' : locale;
+      const option = path === '/app/new-store' ? ' value="en" selected>' : ` selected>${locale}`;
       expect([response.status, response.text]).toEqual([
         200,
-        expect.stringContaining(`<option value="${selected}" selected>`),
+        expect.stringContaining(`<option${option}`),
       ]);
       const fields = { name: 'Odd', time_zone: 'UTC', locale: 'no language' };
       const wrong = await browser.post(path, fields);
