@@ -1,4 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { LOCKS } from '#platform/database/locks.js';
 
 const RENAME = `
 alter table es.checkpoints rename to positions;
@@ -16,7 +17,7 @@ language plpgsql as $$
 declare
   announcement_id bigint;
 begin
-  perform pg_advisory_xact_lock(727014);
+  perform pg_advisory_xact_lock(${LOCKS.erasureAnnouncements});
   delete from erasure_announcements where announced_at < now() - interval '10 minutes';
   delete from erasure_watchers where seen_at < now() - interval '10 minutes';
   insert into erasure_announcements (subject_ids) values (p_subjects) returning id into announcement_id;

@@ -55,16 +55,20 @@ always=(POSTGRES_PASSWORD=p POSTGRES_APP_PASSWORD=a REDIS_PASSWORD=r MASTER_KEY=
 file=docker-compose.yml check "${always[@]}" EVENT_STORE_PASSWORD=e EVENT_STORE_APP_PASSWORD=u
 file=docker-compose.postgres.yml check "${always[@]}"
 
-# The settings that README.md writes are all that it takes.
+# The settings that deploy/create-env.sh writes are all that it takes.
 folder=$(mktemp -d)
 trap 'rm -rf "$empty" "$folder"' EXIT
-sed -n '/^umask 077$/,/^docker compose up/{/^docker/!p}' README.md > "$folder/settings.sh"
-(cd "$folder" && bash -e settings.sh)
+create=$PWD/deploy/create-env.sh
+(cd "$folder" && "$create" cards.example)
+if (cd "$folder" && "$create" other.example 2>/dev/null); then
+  echo "check-compose: deploy/create-env.sh overwrites an .env" >&2
+  exit 1
+fi
 file=docker-compose.postgres.yml
 if ! resolved=$(env -i PATH="$PATH" HOME="${HOME:-/}" docker-compose --env-file "$folder/.env" -f "$file" config 2>&1) ||
   ! [[ $resolved =~ SITE_ADDRESS:\ cards\.example ]]; then
-  echo "check-compose: README.md: $file does not accept the .env that it writes: $resolved" >&2
+  echo "check-compose: deploy/create-env.sh: $file does not accept the .env that it writes: $resolved" >&2
   exit 1
 fi
-echo "README.md writes a complete .env"
+echo "deploy/create-env.sh writes a complete .env"
 node tools/checks/check-proxy.mjs

@@ -23,7 +23,7 @@ export const LOCKS = defineLocks({
   geocoding: 727_008,
   caps: 727_012,
   retirement: 727_013,
-  erasureNotices: 727_014,
+  erasureAnnouncements: 727_014,
   phoneNumbers: 727_064,
   importRetention: 727_077,
   statistics: 727_078,
