@@ -89,13 +89,13 @@ export function linkToCampaigns(
 export function describeState(
   state: AnnouncementState,
   isDue: boolean,
-  { sent, people }: { sent: number; people: number },
+  { sent, failed, people }: Record<'sent' | 'failed' | 'people', number>,
   { t: { messagePages: t } }: Localization,
 ): { state: string; mood: Mood } {
   if (state === 'sent') {
     return {
       state: t.announcements.reachedOf({ sent, people }),
-      mood: sent === 0 ? 'warn' : 'good',
+      mood: sent === 0 || failed > 0 ? 'warn' : 'good',
     };
   }
   if (state === 'scheduled' && isDue) return { state: t.states.sending, mood: '' };
