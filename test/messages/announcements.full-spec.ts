@@ -401,9 +401,9 @@ describe('an announcement', () => {
       const { counts } = await waitUntilSent(store, id);
       const addresses = findSent().map(({ to }) => to);
       expect(new Set(addresses).size).toBe(addresses.length);
-      // What was being handed over when a process was killed may have arrived or not, and is not sent again.
+      // What was being handed over when a process was killed, of 16 at once, may have arrived or not, and is not sent again.
       expect(counts.sent + counts.failed).toBe(count);
-      expect(counts.failed).toBeLessThanOrEqual(3 * 8);
+      expect(counts.failed).toBeLessThanOrEqual(3 * 16);
       expect(addresses.length).toBeGreaterThanOrEqual(counts.sent);
       const recorded = async () => {
         const { rows } = await service.database.query<{ count: number }>(

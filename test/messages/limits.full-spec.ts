@@ -24,7 +24,7 @@ let service: LocalService;
 let dispatchers: Program[];
 let people = 0;
 
-/** Two dispatchers, each of which sends eight e-mails and four SMS at a time. */
+/** Two dispatchers, each of which sends sixteen e-mails and four SMS at a time. */
 beforeAll(async () => {
   [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
   service = await startService({
