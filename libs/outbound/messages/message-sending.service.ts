@@ -18,7 +18,10 @@ import type { SmsOutcome } from './sms-response.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
-/** What is sent at once, each e-mail over a connection of its own. Those of a batch are read, counted and recorded together. */
+/**
+ * What is sent at once, each e-mail over a connection of its own. Those of a batch are read, counted and recorded together. A
+ * process that is killed leaves as many of a campaign without a known outcome.
+ */
 const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 16, sms: 4 };
 /** While maintenance mode is on, during which nothing is recorded. */
 const MAINTENANCE_WAIT_MS = 5_000;
