@@ -7,5 +7,6 @@ it('sets the storage of columns apart, since PostgreSQL 15 does not know it in c
     .filter((name) => /(?<!\.spec)\.(sql|ts)$/.test(name))
     .map((name) => readFileSync(join('apps/schema', name), 'utf8'));
   const storages = migrations.flatMap((text) => text.match(/(set )?\bstorage external\b/g) ?? []);
-  expect(storages).toEqual(Array.from({ length: 4 }, () => 'set storage external'));
+  expect(storages.length).toBeGreaterThanOrEqual(4);
+  expect([...new Set(storages)]).toEqual(['set storage external']);
 });

@@ -244,8 +244,10 @@ describe('the documentation in a browser', () => {
     await operation.getByRole('link', { name: 'Try it' }).click();
     await page.getByRole('button', { name: /Test Request/ }).waitFor();
     expect(await page.getByText('Create a card').count()).toBe(0);
-    await page.goto(`${HOST}/docs/reference/try`);
-    await page.waitForURL(`${HOST}/docs/reference`);
+    for (const query of ['', '?operation=listNothing']) {
+      await page.goto(`${HOST}/docs/reference/try${query}`);
+      await page.waitForURL(`${HOST}/docs/reference`);
+    }
     await page.context().close();
   });
 

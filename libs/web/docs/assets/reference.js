@@ -2,7 +2,7 @@
 /** Shows the one operation that the address names, so that its requests can be sent. The reference lists them all. */
 const place = document.getElementById('scalar');
 const id = new URLSearchParams(location.search).get('operation');
-if (!id) location.replace(`${document.body.dataset.root}/docs/reference`);
+const leave = () => location.replace(`${document.body.dataset.root}/docs/reference`);
 
 const configuration = {
   showSidebar: false,
@@ -31,18 +31,22 @@ const configuration = {
 
 fetch(place.dataset.document)
   .then((response) => response.json())
-  .then((content) => {
+  .then((openapi) => {
+    const content = selectOperation(openapi);
+    if (!content) return leave();
     place.replaceChildren();
-    Scalar.createApiReference(place, { ...configuration, content: selectOperation(content) });
-  });
+    Scalar.createApiReference(place, { ...configuration, content });
+  })
+  .catch(leave);
 
-/** Selects the operation and its tag from the OpenAPI document. */
+/** Selects the operation and its tag from the OpenAPI document; undefined when the address names none. */
 function selectOperation({ paths, tags, ...rest }) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
-  const { path, method, operation } =
-    operations.find((one) => one.operation.operationId === id) ?? operations[0];
+  const selected = operations.find(({ operation }) => operation.operationId === id);
+  if (!selected) return undefined;
+  const { path, method, operation } = selected;
   return {
     ...rest,
     info: { ...rest.info, title: operation.summary },
