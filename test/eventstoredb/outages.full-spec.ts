@@ -236,7 +236,7 @@ it(
         ],
         [
           'fr',
-          'L’historique est injoignable pour le moment',
+          'L’historique est inaccessible pour le moment',
           'peut toujours être consulté',
           'Avant de renvoyer votre saisie, vérifiez dans un instant si elle a été enregistrée.',
         ],

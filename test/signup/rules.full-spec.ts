@@ -558,7 +558,7 @@ describe('the card after signing up', () => {
         'Ein Link zu dieser Karte lässt sich nicht senden',
       ],
       ['en-DE', 'We’re sending you a link to your card', 'We can’t send you a link'],
-      ['fr-DE', 'Un lien vers votre carte vous est', 'Aucun lien vers cette carte ne peut'],
+      ['fr-DE', 'Nous vous envoyons un lien vers votre carte', 'Nous ne pouvons pas vous envoyer'],
       ['es-DE', 'Le estamos enviando un enlace', 'No podemos enviarle un enlace'],
     ] as const;
     const inLanguage = async ([locale, sent, unsent]: (typeof words)[number]) => {
