@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { readCatalogues, type Catalogue } from './catalogues.js';
 import { getTranslations, LANGUAGE_CODES } from './translations.js';
 
 describe('getTranslations', () => {
@@ -39,4 +40,16 @@ describe('getTranslations', () => {
     expect(getTranslations('ja').locale).toBe('en');
     expect(LANGUAGE_CODES[0]).toBe('en');
   });
+});
+
+it('French punctuation starts no line: its space is U+202F, but plain in SMS', () => {
+  const listTexts = (catalogue: Catalogue): string[] =>
+    Object.entries(catalogue).flatMap(([name, text]) =>
+      typeof text === 'object' ? listTexts(text) : name === 'sms' ? [] : [text],
+    );
+  const texts = ['fr', 'fr@informal'].flatMap((name) =>
+    listTexts(readCatalogues().get(name) ?? {}),
+  );
+  expect(texts.join('\n')).toMatch(/«\u202f/);
+  expect(texts.filter((text) => / [:;!?»]|« /.test(text))).toEqual([]);
 });

@@ -377,7 +377,7 @@ describe('stores', () => {
         'informal',
         [
           'Présente ce code à la caisse',
-          /Reçois « .* » sur ton téléphone/,
+          /Reçois «\u202f.*\u202f» sur ton téléphone/,
           'Scanne pour obtenir ta',
         ],
       ],

@@ -82,7 +82,7 @@ describe('the outcome to a scan', () => {
   it.each([
     ['en', 'Espresso and Cake are ready'],
     ['de', 'Espresso und Cake sind bereit'],
-    ['fr', 'Récompenses à offrir : Espresso et Cake'],
+    ['fr', 'Récompenses à offrir\u202f: Espresso et Cake'],
     ['es', 'Premios listos: Espresso y Cake'],
     ['nl', 'Espresso en Cake liggen klaar'],
   ])('says in %s which rewards are ready, unless it asks something first', (locale, ready) => {
@@ -119,7 +119,7 @@ describe('the outcome to a scan', () => {
   it.each([
     ['en', 'Stamped 40 seconds ago by Mira: add another?'],
     ['de', 'Vor 40 Sekunden von Mira gestempelt: noch einen?'],
-    ['fr', 'Tamponné il y a 40 secondes par Mira : en ajouter un autre ?'],
+    ['fr', 'Tamponné il y a 40 secondes par Mira\u202f: en ajouter un autre\u202f?'],
     ['es', 'Sellado hace 40 segundos por Mira: ¿añadir otro?'],
   ])('asks in %s whether to stamp again', (locale, question) => {
     const recent = { secondsAgo: 40, by: 'Mira', isOwn: false };

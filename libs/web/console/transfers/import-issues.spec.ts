@@ -37,7 +37,10 @@ const describeRow = (language: string, ...cells: string[]) => {
 it.each([
   ['en', 'Birthday: 31.02.1990 is not a date. Stamps: −4 is not a valid number.'],
   ['de', 'Geburtstag: 31.02.1990 gibt es nicht. Stempel: −4 ist keine gültige Anzahl.'],
-  ['fr', 'Date de naissance : 31.02.1990 n’existe pas. Tampons : −4 n’est pas un nombre valable.'],
+  [
+    'fr',
+    'Date de naissance\u202f: 31.02.1990 n’existe pas. Tampons\u202f: −4 n’est pas un nombre valable.',
+  ],
   ['es', 'Fecha de nacimiento: 31.02.1990 no existe. Sellos: −4 no es un número válido.'],
   ['nl', 'Verjaardag: 31.02.1990 bestaat niet. Stempels: −4 is geen geldig aantal.'],
 ])('describes the errors of a row in "%s" with the values of the file', (language, text) => {
