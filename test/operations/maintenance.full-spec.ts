@@ -171,7 +171,7 @@ it('MAINT-06 In maintenance a form gets a page that says so in the language of t
   const headers = { accept: 'text/html' };
   for (const [language, title] of [
     ['en', 'Maintenance is going on'],
-    ['de', 'Hier wird gerade gewartet'],
+    ['de', 'Zurzeit laufen Wartungsarbeiten'],
     ['es', 'Estamos haciendo tareas de mantenimiento'],
     ['fr', 'Maintenance en cours'],
   ] as const) {
