@@ -88,7 +88,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await recordGeocoding(street, 'street');
     const page = await signInTo('locations', { javaScriptEnabled });
     await page.getByRole('link', { name: `Edit ${name}` }).click();
-    await page.getByText('More: enter the numbers').click();
+    await page.getByText('Or enter latitude and longitude').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
     await page.getByRole('alert').getByText('Please paste a link from a map').waitFor();
@@ -249,7 +249,7 @@ describe('the console in a browser', () => {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/locations/${id}`);
       await expectAccessiblePage(page, name === town.name ? 'pin-town' : 'pin-pending');
     }
-    await page.getByText('More: enter the numbers').click();
+    await page.getByText('Or enter latitude and longitude').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
     await expectAccessiblePage(page, 'pin-wrong');

@@ -93,7 +93,7 @@ describe('a form with errors', () => {
       expect(await page.evaluate('scrollY')).toBeLessThan(300);
       expect(await alert.getByRole('link').allTextContents()).toEqual([
         'Name: Please fill in this field.',
-        'Link to your privacy policy: Please enter an address that begins with https://, without spaces, backslashes and “#”.',
+        'Link to your privacy policy: Please enter an address that begins with https://, without spaces, backslashes or “#”.',
       ]);
       await alert.getByRole('link').last().click();
       const focused = await page.evaluate('document.activeElement.name ?? location.hash');

@@ -466,7 +466,7 @@ describe('the PIN of a member', () => {
     );
     const texts = attempts.map(({ text }) => text);
     expect(texts.filter((text) => text.includes('The PIN is wrong'))).toHaveLength(10);
-    expect((await change(browser, mira.userId, PIN)).text).toContain('wrong too often');
+    expect((await change(browser, mira.userId, PIN)).text).toContain('too many wrong attempts');
     const { rows } = await service.database.query<{ type: string; by: string }>(
       `select distinct type, (actor ->> 'type') || ':' || (actor ->> 'id') as by from audit_log
        where account_id = $1 and (subject ->> 'user_id')::bigint = $2 and type like 'user.%'`,
@@ -502,7 +502,7 @@ describe('the PIN of a member', () => {
     );
     expect((await guess(3)).location).toBe(counter());
     expect((await guess(2)).location).toBe(counter());
-    expect((await guess(1)).text).toContain('wrong too often');
+    expect((await guess(1)).text).toContain('too many wrong attempts');
     await setPin(mira.email);
     expect((await guess(0)).location).toBe(counter());
   });
@@ -516,6 +516,6 @@ describe('the PIN of a member', () => {
     );
     const browser = await signIn(store.email);
     const { text } = await change(browser, Number(rows[0]?.id), PIN);
-    expect(text).toContain('wrong too often');
+    expect(text).toContain('too many wrong attempts');
   });
 });

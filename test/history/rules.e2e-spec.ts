@@ -382,7 +382,7 @@ describe('explaining a balance', () => {
     const texts = steps.map(({ text }) => text.replace(/^.*?[AP]M: /, ''));
     expect(texts).toEqual([
       'card issued, by till',
-      '1 stamp as a welcome, by till',
+      '1 welcome stamp, by till',
       '4 stamps added, at Old Town, by Kim, receipt R-1 (a cake for Anna)',
       'reward “Reward at 3” unlocked, by till',
       'reward “Reward at 3” redeemed for 3 stamps, at Old Town, by Kim',

@@ -89,7 +89,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
     await page.getByText('The message is saved.').waitFor();
     await page.getByLabel('Or at this time').fill(inBerlin.format(sendAt).replace(' ', 'T'));
     await press(page, 'Schedule');
-    await page.getByText('The message is planned for').waitFor();
+    await page.getByText('The message is scheduled for').waitFor();
     expect(await listAnnouncements()).toMatchObject([
       {
         state: 'scheduled',
@@ -144,7 +144,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
       },
       (text) => /Messages[\s\S]*1[\s\S]*1[\s\S]*1/.test(text),
     );
-    await page.getByRole('table', { name: 'Whom it would have written to' }).waitFor();
+    await page.getByRole('table', { name: 'Who would have got it' }).waitFor();
     expect(await listRules()).toMatchObject([
       { kind: 'stamps_away', threshold: 1, title: 'One more stamp', enabled: false },
     ]);

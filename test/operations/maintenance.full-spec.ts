@@ -170,7 +170,7 @@ it('MAINT-06 In maintenance a form gets a page that says so in the language of t
   await turnOn();
   const headers = { accept: 'text/html' };
   for (const [language, title] of [
-    ['en', 'Maintenance is going on'],
+    ['en', 'Maintenance in progress'],
     ['de', 'Zurzeit laufen Wartungsarbeiten'],
     ['es', 'Estamos haciendo tareas de mantenimiento'],
     ['fr', 'Maintenance en cours'],
@@ -186,7 +186,7 @@ it('MAINT-06 In maintenance a form gets a page that says so in the language of t
   const refused = await owner.post(`${page}/settings`, { name: 'Other' });
   expect([refused.status, refused.text]).toEqual([
     503,
-    expect.stringContaining('<h1>Maintenance is going on</h1>'),
+    expect.stringContaining('<h1>Maintenance in progress</h1>'),
   ]);
   await owner.get(`${page}/settings`);
   expect((await owner.post('/app/sign-out')).status).toBe(303);

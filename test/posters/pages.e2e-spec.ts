@@ -29,7 +29,7 @@ const readPoster = async (id: number) =>
 describe('the pages of posters', () => {
   it('lead a store without cards to the designer', async () => {
     const { text } = await owner.get(list);
-    expect(text).toContain('Please design one first');
+    expect(text).toContain('Please design a card first');
     expect(text).toContain(`/app/stores/${store.accountId}/cards/new`);
   });
 

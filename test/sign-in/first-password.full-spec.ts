@@ -56,7 +56,7 @@ describe('a generated password', () => {
     expect((await browser.get(PAGE)).text).toContain('Choose your own password');
     const elsewhere = await browser.post('/app/account', { name: 'Eve', email });
     expect([elsewhere.status, elsewhere.location]).toEqual([303, PAGE]);
-    expect((await setPassword(browser, FIRST)).text).toContain('choose another password');
+    expect((await setPassword(browser, FIRST)).text).toContain('choose a different password');
     expect((await setPassword(browser, 'password12')).status).toBe(422);
     expect((await setPassword(browser, OWN, 'not it')).status).toBe(422);
     expect((await setPassword(browser, OWN)).location).toBe('/app');
@@ -85,7 +85,10 @@ describe('a generated password', () => {
     await signIn(email);
     await expireIn(1);
     const late = await new Browser(service).signIn(email, FIRST);
-    expect([late.status, late.text.includes('was for your first sign-in')]).toEqual([422, true]);
+    expect([late.status, late.text.includes('was only for your first sign-in')]).toEqual([
+      422,
+      true,
+    ]);
     const wrong = await new Browser(service).signIn(email, 'not it');
     expect(wrong.text).toContain('E-mail address or password is wrong');
   });

@@ -75,7 +75,7 @@ Last error: The connection was refused
 What to do:
 - Check that the receiver responds with a 2xx status within ten seconds.
 - Try it: POST /api/v1/accounts/3/webhook_subscriptions/7/test
-- Send what was missed again; the first success keeps the subscription enabled:
+- Resend what was missed; the first success keeps the subscription enabled:
   POST /api/v1/accounts/3/webhook_subscriptions/7/replay {"from": "2026-03-08T11:30:00.000Z"}
 `,
     });

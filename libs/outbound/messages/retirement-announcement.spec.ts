@@ -80,7 +80,7 @@ describe('renderRetirementMail', () => {
       subject: 'cards.example: version v1 of the API ends on 1 February 2028',
       text: `Hello Ada,
 
-version v1 of the API at https://cards.example is being retired.
+Version v1 of the API at https://cards.example is being retired.
 
 Deprecated from: 1 January 2027
 Ends on: 1 February 2028, 00:00 UTC

@@ -34,9 +34,9 @@ it('every event has a label, and every label an event', () => {
 describe('an entry of the timeline', () => {
   it.each([
     [entry({}), '+2 stamps'],
-    [entry({ stamps: 1, source: 'welcome_bonus' }), '+1 stamp as a welcome'],
+    [entry({ stamps: 1, source: 'welcome_bonus' }), '+1 welcome stamp'],
     [entry({ source: 'adjustment' }), 'Correction: +2 stamps'],
-    [entry({ source: 'adjustment', data: byMerge }), '+2 stamps by a merge'],
+    [entry({ source: 'adjustment', data: byMerge }), '+2 stamps from a merge'],
     [entry({ name: 'stamp.removed', stamps: -3 }), 'Correction: −3 stamps'],
     [entry({ data: null }), '+2 stamps'],
     [entry({ name: 'reward.redeemed', stamps: -5, data: null }), 'Reward redeemed'],

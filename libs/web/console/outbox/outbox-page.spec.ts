@@ -61,7 +61,7 @@ describe('a message in the outbox', () => {
       state: 'Not delivered',
     });
     const deliveredSms = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
-    expect(explain(deliveredSms)).toContain('It has arrived.');
+    expect(explain(deliveredSms)).toContain('The SMS provider reports that it arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
     expect(explain({ state: 'queued', dueAt })).toContain('in a moment');
     const explanation = explain({

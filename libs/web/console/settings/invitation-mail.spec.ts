@@ -17,7 +17,7 @@ it('createInvitationMail keeps names on one line and removes characters that cha
   );
   expect(subject).toBe('Your invitation to Café Bcc: all@x.example evil');
   expect(text.split('\n')[0]).toBe(
-    'Ada Bcc: all@x.example evil invites you to Café Bcc: all@x.example evil on Inkpad, as staff.',
+    'Ada Bcc: all@x.example evil has invited you to Café Bcc: all@x.example evil on Inkpad, as staff.',
   );
   expect(text).toContain('\nhttps://cards.example/app/invitations/secret\n');
 });

@@ -25,7 +25,7 @@ describe('the page of an import', () => {
     expect(listCounts(ready, english).map(({ label, value }) => `${label} ${value}`)).toEqual([
       'Rows 5',
       'New customers 3',
-      'Customers you have already 1',
+      'Customers you already have 1',
       'With errors 1',
     ]);
   });
