@@ -103,6 +103,34 @@ describe('the customers of the console', () => {
     expect(await find('page=2')).toContain('rel="prev"');
   });
 
+  it('are sorted by name, last activity and stamps, within a search', async () => {
+    for (const [first_name, stamps] of [
+      ['Zora', 1],
+      ['Ärmel', 3],
+      ['Bea', 2],
+    ] as const) {
+      const { stamp } = await enrol(store, { customer: { first_name, last_name: 'Sorted' } });
+      await stamp(stamps);
+    }
+    const create = (email: string, first_name: string) =>
+      store.post(`${store.store}/customers`, {
+        customer: { first_name, last_name: 'Sorted', email },
+      });
+    await create('none@example.com', 'Nil');
+    const listNames = async (sort: string) => {
+      const { text } = await owner.get(`${list}?search=sorted&sort=${sort}`);
+      return [...text.matchAll(/>(\S+) Sorted</g)].map(([, name]) => name);
+    };
+    expect(await listNames('newest')).toEqual(['Nil', 'Bea', 'Ärmel', 'Zora']);
+    expect(await listNames('name')).toEqual(['Ärmel', 'Bea', 'Nil', 'Zora']);
+    expect(await listNames('active')).toEqual(['Bea', 'Ärmel', 'Zora', 'Nil']);
+    expect(await listNames('stamps')).toEqual(['Ärmel', 'Bea', 'Zora', 'Nil']);
+    // A page leads to the next one in the same order, and a search keeps it.
+    const { text } = await owner.get(`${list}?sort=name`);
+    expect(text).toMatch(/rel="next" href="[^"]*\?sort=name&(amp;)?page=2"/);
+    expect(text).toContain('<input type="hidden" name="sort" value="name">');
+  });
+
   it('are edited by the fields that were changed', async () => {
     const { customer } = await enrol(store, {
       customer: { first_name: 'Carl', phone: '+4915112345678', sms_consent: true },

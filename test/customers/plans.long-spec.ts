@@ -1,11 +1,24 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
+import { CustomersService } from '#loyalty/customers/customers.service.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const ROWS = 100_000;
+const NO_FILTER = {
+  search: null,
+  reference: null,
+  email: null,
+  phone: null,
+  code: null,
+  updatedSince: null,
+  birthdayMonth: null,
+  inactiveSince: null,
+  cardId: null,
+  minStamps: null,
+};
 let service: LocalService;
 let store: Client;
 let code: string;
@@ -102,4 +115,19 @@ describe('the list of 100,000 customers', () => {
       expect(plans).not.toMatch(/(Seq Scan|Aggregate|SubPlan)[^\n]*loops=([4-9]|\d{2,})/);
     }
   });
+
+  it.each(['name', 'active', 'stamps'] as const)(
+    'sorted by %s scans each table at most once',
+    async (sort) => {
+      const customers = service.app.get(CustomersService, { strict: false });
+      statements.clear();
+      const list = await customers.list(store.accountId, NO_FILTER, { page: 2, items: 25, sort });
+      expect(list.customers).toHaveLength(25);
+      const plans = await statements.explain(service.database, /from customers c/);
+      expect(plans).toHaveLength(2);
+      expect(plans.join('\n')).not.toMatch(
+        /(Seq Scan|Aggregate|SubPlan)[^\n]*loops=([4-9]|\d{2,})/,
+      );
+    },
+  );
 });

@@ -22,6 +22,13 @@ export function selectHoldersOfStamps(
   return minStamps === null ? ofCard : `${ofCard} and ${STAMPS} >= ${value(minStamps)}`;
 }
 
+/** Renders SQL that selects for each customer who has a card what they are sorted by: the last change of any, or all stamps. */
+export function selectSortKeys(sort: 'active' | 'stamps'): string {
+  const key = sort === 'stamps' ? `sum(${STAMPS})` : `max((k.state ->> 'updatedAt') collate "C")`;
+  return `select k.customer_id, ${key} as key from customer_cards k
+    where k.account_id = $1 and k.merged_into is null group by k.customer_id`;
+}
+
 /**
  * Renders the condition that a customer has a card that has changed at or after a time.
  * @param customerId SQL of their id

@@ -11,6 +11,7 @@ import {
 } from './customer-list-page.js';
 
 const NOTHING = {
+  sort: 'newest' as const,
   search: '',
   cardId: null,
   isNear: false,
@@ -24,10 +25,16 @@ describe('the list of customers', () => {
     [{ search: ' Anna & Bo ' }, { ...NOTHING, search: 'Anna & Bo' }, '?search=Anna+%26+Bo'],
     [
       { card_id: '7', near: 'yes', inactive: '30', birthday_month: '12' },
-      { search: '', cardId: 7, isNear: true, inactiveDays: 30, birthdayMonth: 12 },
+      { ...NOTHING, cardId: 7, isNear: true, inactiveDays: 30, birthdayMonth: 12 },
       '?card_id=7&near=yes&inactive=30&birthday_month=12',
     ],
     [{ card_id: '-1', near: 'no', inactive: '31', birthday_month: '13' }, NOTHING, ''],
+    [
+      { sort: 'name', search: 'Bo' },
+      { ...NOTHING, sort: 'name', search: 'Bo' },
+      '?search=Bo&sort=name',
+    ],
+    [{ sort: 'state' }, NOTHING, ''],
     [{ search: ['a', 'b'], card_id: '1e3' }, NOTHING, ''],
     [{ search: '\0Anna' }, { ...NOTHING, search: 'Anna' }, '?search=Anna'],
   ])('reads the filter %j', (query, filter, rendered) => {

@@ -1,3 +1,4 @@
+import { CUSTOMER_SORTS, type CustomerSort } from '#loyalty/customers/search-keys.js';
 import type { Translations } from '#translations/translations.js';
 import { parsePositiveInteger } from '#web/pages/page-query.js';
 
@@ -9,8 +10,9 @@ const MAX_PAGE = 1_000_000;
 /** How many stamps may be missing to a reward that is near. */
 const NEAR_STAMPS = 2;
 
-/** What the list is narrowed by; null and empty mean not by this. */
+/** What the list is narrowed by, where null and empty mean not by this, and sorted by. */
 export type ListFilter = {
+  sort: CustomerSort;
   search: string;
   cardId: number | null;
   isNear: boolean;
@@ -35,6 +37,7 @@ export function parseListFilter(query: Readonly<Record<string, unknown>>): ListF
   const days = parsePositiveInteger(query['inactive']);
   const month = parsePositiveInteger(query['birthday_month']);
   return {
+    sort: CUSTOMER_SORTS.find((candidate) => candidate === query['sort']) ?? 'newest',
     search: readText(query['search']).trim().slice(0, MAX_SEARCH),
     cardId: parsePositiveInteger(query['card_id']),
     isNear: query['near'] === 'yes',
@@ -47,15 +50,16 @@ export function parsePageNumber(value: unknown): number {
   return Math.min(MAX_PAGE, parsePositiveInteger(value) ?? 1);
 }
 
-/** Renders the query of a page of the list, without what it is not narrowed by. */
+/** Renders the query of a page of the list, without what it is not narrowed or sorted by. */
 export function renderListQuery(filter: ListFilter, page: number): string {
-  const { search, cardId, isNear, inactiveDays, birthdayMonth } = filter;
+  const { sort, search, cardId, isNear, inactiveDays, birthdayMonth } = filter;
   const query = new URLSearchParams({
     ...(search !== '' && { search }),
     ...(cardId !== null && { card_id: String(cardId) }),
     ...(isNear && { near: 'yes' }),
     ...(inactiveDays !== null && { inactive: String(inactiveDays) }),
     ...(birthdayMonth !== null && { birthday_month: String(birthdayMonth) }),
+    ...(sort !== 'newest' && { sort }),
     ...(page > 1 && { page: String(page) }),
   }).toString();
   return query === '' ? '' : `?${query}`;

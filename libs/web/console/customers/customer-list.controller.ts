@@ -9,6 +9,7 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { CUSTOMER_SORTS } from '#loyalty/customers/search-keys.js';
 import { CustomerCreationDto, toCustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import {
@@ -64,6 +65,7 @@ type ListView = {
   filter: ListFilter;
   /** What the list is narrowed by, each with the path of the list without it. */
   chips: FilterChip[];
+  sorts: { path: string; text: string; isCurrent: boolean }[];
   lines: CustomerLine[];
   countText: string;
   cards: Choices;
@@ -128,8 +130,7 @@ export class CustomerListController {
     const t = translations.customerPages.list;
     const { erased } = translations.customerPages.person.done;
     const cards = await listCards(this.cards, store.id, 'all');
-    const near = await this.findNear(store.id, parseListFilter(query), cards);
-    const { filter } = near;
+    const { filter, minStamps } = await this.findNear(store.id, parseListFilter(query), cards);
     const page = parsePageNumber(query['page']);
     const { customers, pagination } = await this.customers.list(
       store.id,
@@ -144,9 +145,9 @@ export class CustomerListController {
         inactiveSince:
           filter.inactiveDays === null ? null : new Date(getNowMs() - filter.inactiveDays * DAY_MS),
         cardId: filter.cardId,
-        minStamps: near.minStamps,
+        minStamps,
       },
-      { page, items: PAGE_SIZE },
+      { page, items: PAGE_SIZE, sort: filter.sort },
     );
     const base = `/app/stores/${store.id}/customers`;
     const { day } = await this.times.createFormats(store.id, locale);
@@ -164,6 +165,7 @@ export class CustomerListController {
           text: describeNarrowing(name, filter, cards, localization),
           path: base + renderListQuery(wider, 1),
         })),
+        sorts: listSorts(base, filter, translations),
         lines: customers.map((customer) => toLine(customer, base, localization, day)),
         countText: await this.describeCount(store.id, pagination.count, isAll, t),
         cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
@@ -295,6 +297,20 @@ export function listCards(
   scope: 'active' | 'all',
 ): Promise<CardJson[]> {
   return cards.list(accountId, { scope, updatedSince: null }, { after: null, limit: MAX_CARDS });
+}
+
+/** Lists what the list can be sorted by, each with its first page. */
+function listSorts(
+  base: string,
+  filter: ListFilter,
+  { customerPages: { list: t }, words }: Translations,
+): ListView['sorts'] {
+  const texts = { newest: t.newest, name: words.name, active: t.active, stamps: words.stamps };
+  return CUSTOMER_SORTS.map((sort) => ({
+    path: base + renderListQuery({ ...filter, sort }, 1),
+    text: texts[sort],
+    isCurrent: sort === filter.sort,
+  }));
 }
 
 /** Lists the months as options of a select. */
