@@ -144,6 +144,7 @@ describe.each([true, false])('messages in a browser, scripts: %s', (javaScriptEn
       },
       (text) => /Messages[\s\S]*1[\s\S]*1[\s\S]*1/.test(text),
     );
+    await page.locator('summary', { hasText: 'Who would have got it' }).click();
     await page.getByRole('table', { name: 'Who would have got it' }).waitFor();
     expect(await listRules()).toMatchObject([
       { kind: 'stamps_away', threshold: 1, title: 'One more stamp', enabled: false },
