@@ -77,6 +77,8 @@ async function scanOffline(page: Page, code: string, observer = page): Promise<v
     () => readStore<{ code: string }>(observer, 'waiting'),
     (entries) => entries.some((entry) => entry.code === code),
   );
+  // It is shown after it was stored, and covers the field until it is closed; a page of somebody who has left loads anew.
+  if (observer === page) await page.locator('#result').waitFor();
   await page.keyboard.press('Escape');
 }
 

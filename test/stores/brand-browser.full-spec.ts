@@ -16,6 +16,7 @@ import {
 import {
   expectAccessiblePage,
   keepPicture,
+  keepShown,
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
@@ -380,6 +381,8 @@ describe('the page of a card', () => {
 
   it('never shows an empty picture while it is updated', async () => {
     const { card, page } = await openCard();
+    // After three seconds the page shows the stamp without its picture, which a busy machine may not have drawn by then.
+    await page.evaluate(keepShown(3_000));
     // What was seen of the picture, at every frame.
     await page.evaluate(`window.blank = 0; window.frames_ = 0; (function look() {
       const image = document.querySelector('.strip');
