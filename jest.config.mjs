@@ -41,7 +41,7 @@ export default {
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
     },
     // These need programs that may not be installed, such as Redis and other languages, kill processes, start several of
-    // them, or take long for a part that few changes touch.
+    // them, or take long.
     {
       ...base,
       ...servers,

@@ -348,7 +348,7 @@ describe('pages for shopkeepers', () => {
     const page = await signInTo('/settings');
     const paths = NAVIGATION.map(({ path }) => `/app/stores/${accountId}/${path}`);
     for (const path of ['/app/new-store', '/app/account', ...paths]) {
-      await page.goto(PUBLIC_URL + path);
+      expect([path, (await page.goto(PUBLIC_URL + path))?.status()]).toEqual([path, 200]);
       const bytes = await page.evaluate<number>(
         `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
            .filter(({ initiatorType, name }) => initiatorType !== 'img' && !/\\.(svg|png)$/.test(name))

@@ -77,7 +77,7 @@ async function scanOffline(page: Page, code: string, observer = page): Promise<v
     () => readStore<{ code: string }>(observer, 'waiting'),
     (entries) => entries.some((entry) => entry.code === code),
   );
-  // It is shown after it was stored, and covers the field until it is closed; a page of somebody who has left loads anew.
+  // The result is shown after the code was stored, and covers the field. A page of somebody who has left loads anew.
   if (observer === page) await page.locator('#result').waitFor();
   await page.keyboard.press('Escape');
 }

@@ -112,11 +112,9 @@ describe('the customers of the console', () => {
       const { stamp } = await enrol(store, { customer: { first_name, last_name: 'Sorted' } });
       await stamp(stamps);
     }
-    const create = (email: string, first_name: string) =>
-      store.post(`${store.store}/customers`, {
-        customer: { first_name, last_name: 'Sorted', email },
-      });
-    await create('none@example.com', 'Nil');
+    await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'Nil', last_name: 'Sorted', email: 'none@example.com' },
+    });
     const listNames = async (sort: string) => {
       const { text } = await owner.get(`${list}?search=sorted&sort=${sort}`);
       return [...text.matchAll(/>(\S+) Sorted</g)].map(([, name]) => name);
@@ -129,6 +127,33 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(`${list}?sort=name`);
     expect(text).toMatch(/rel="next" href="[^"]*\?sort=name&(amp;)?page=2"/);
     expect(text).toContain('<input type="hidden" name="sort" value="name">');
+  });
+
+  it('are each on one page of a sorted list, the erased and those without a card last', async () => {
+    const sorted = await service.newStore();
+    const paths: string[] = [];
+    for (let i = 0; i < 27; i++) {
+      const { path, stamp } = await enrol(sorted, { customer: { first_name: `Guest ${i % 3}` } });
+      await stamp(i === 5 ? 9 : 1 + (i % 2));
+      paths.push(path.replace(/[/]customer_cards.*/, ''));
+    }
+    expect((await sorted.post(`${paths[5]}/erase`)).status).toBe(204);
+    const browser = await Browser.signedIn(service, sorted.email);
+    const listIds = async (sort: string, page: number) => {
+      const { text } = await browser.get(
+        `/app/stores/${sorted.accountId}/customers?sort=${sort}&page=${page}`,
+      );
+      return [...text.matchAll(/class="entry" href="[^"]*[/]customers[/](\d+)"/g)].map(
+        ([, id]) => id,
+      );
+    };
+    const all = paths.map((path) => path.split('/').at(-1)).sort();
+    for (const sort of ['name', 'active', 'stamps']) {
+      const ids = [...(await listIds(sort, 1)), ...(await listIds(sort, 2))];
+      expect([sort, [...ids].sort()]).toEqual([sort, all]);
+      expect([sort, ids.at(-1)]).toEqual([sort, paths[5]?.split('/').at(-1)]);
+      expect(await listIds(sort, 3)).toEqual([]);
+    }
   });
 
   it('are edited by the fields that were changed', async () => {

@@ -8,7 +8,7 @@ import type { PageRange } from '#platform/http/page.js';
 import {
   hasCardChangedSince,
   selectHoldersOfStamps,
-  selectSortKeys,
+  selectCardKeys,
 } from '#loyalty/stamping/customer-card-filters.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import type { Customer, StoreRegion } from './customer.js';
@@ -18,11 +18,12 @@ import {
   parseSearchTerm,
   type CustomerFilter,
   type CustomerListJson,
+  type CustomerSort,
   type SearchTerm,
 } from './customer-list.dto.js';
 import { normalizePhone } from './contact.js';
 import type { EmailBounce } from './email-bounces.js';
-import { extractDigits, createEmailKey, foldCase, type CustomerSort } from './search-keys.js';
+import { extractDigits, createEmailKey, foldCase } from './search-keys.js';
 import { StoreRegions } from './store-regions.service.js';
 
 const FEW_ROWS = 2_000;
@@ -50,16 +51,11 @@ export class CustomersService {
     const { where, values, count } = await this.count(accountId, filter);
     const skipped = (page - 1) * items;
     const left = Math.max(0, count - skipped);
-    const [order, offset] =
-      skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
-    // From the nearer end.
+    const limit = Math.min(items, left);
     const text =
       sort === 'newest'
-        ? `${selectRows(
-            selectIds(where, count),
-            `order by m.id ${order} limit ${Math.min(items, left)} offset ${offset}`,
-          )} order by p.id desc`
-        : selectSorted(where, sort, `limit ${Math.min(items, left)} offset ${skipped}`);
+        ? selectNewest(selectIds(where, count), { skipped, left, limit })
+        : selectSorted(selectSortKeys(where, sort), sort, `limit ${limit} offset ${skipped}`);
     const rows = left === 0 ? [] : await query<CustomerRow>(this.pool, { text, values });
     return {
       customers: await this.addCards(rows),
@@ -167,19 +163,37 @@ function selectRows(ids: string, page: string): string {
   return `select p.state from customers p where p.id = any (array(select m.id from (${ids}) m ${page}))`;
 }
 
+/** Selects the whole rows of a page of the newest, from the nearer end. */
+function selectNewest(
+  ids: string,
+  { skipped, left, limit }: { skipped: number; left: number; limit: number },
+): string {
+  const [order, offset] = skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - limit)];
+  const page = `order by m.id ${order} limit ${limit} offset ${offset}`;
+  return `${selectRows(ids, page)} order by p.id desc`;
+}
+
 /**
- * Selects the whole rows of a page that is sorted by names or by cards. It reads all of them once, as filters by cards do:
- * an index for it would make each stamp slower. Names are in the order of Unicode, so that Ä comes after A.
+ * Selects customers with what they are sorted by, null for the erased. Names are in the order of Unicode, so that Ä comes
+ * after A.
  */
-function selectSorted(where: string, sort: Exclude<CustomerSort, 'newest'>, page: string): string {
-  const [key, from, order] =
-    sort === 'name'
-      ? [`nullif(coalesce(c.search_text, c.long_search_text), '') collate "und-x-icu"`, '', 'asc']
-      : ['s.key', `left join (${selectSortKeys(sort)}) s on s.customer_id = c.id`, 'desc'];
-  const by = `order by m.key ${order} nulls last, m.id desc`;
-  return `select p.state from (
-    select m.id, m.key from (select c.id, ${key} as key from customers c ${from} where ${where}) m ${by} ${page}
-  ) m join customers p on p.id = m.id ${by}`;
+function selectSortKeys(where: string, sort: Exclude<CustomerSort, 'newest'>): string {
+  const name = `split_part(coalesce(c.search_text, c.long_search_text), E'\\n', 1)`;
+  return sort === 'name'
+    ? `select c.id, nullif(${name}, '') collate "und-x-icu" as key from customers c where ${where}`
+    : `select c.id, case when c.erased_at is null then k.key end as key
+       from customers c left join (${selectCardKeys(sort)}) k on k.customer_id = c.id where ${where}`;
+}
+
+/**
+ * Selects the whole rows of a sorted page. It reads all of the store's customers, or their cards, once: an index on what each
+ * stamp changes would make stamping slower.
+ * @param keys selects ids and keys @param limit of the page, with its offset
+ */
+function selectSorted(keys: string, sort: Exclude<CustomerSort, 'newest'>, limit: string): string {
+  const orderBy = `order by m.key ${sort === 'name' ? 'asc' : 'desc'} nulls last, m.id desc`;
+  return `select p.state from (select m.id, m.key from (${keys}) m ${orderBy} ${limit}) m
+    join customers p on p.id = m.id ${orderBy}`;
 }
 
 /**

@@ -51,7 +51,3 @@ export function createSearchKeys(personal: PersonalFields): SearchKeys {
     phoneDigits: phone === null ? null : extractDigits(phone),
   };
 }
-
-/** What the list of a page can be sorted by: the newest, or names from A, or the last active or those with most stamps first. */
-export const CUSTOMER_SORTS = ['newest', 'name', 'active', 'stamps'] as const;
-export type CustomerSort = (typeof CUSTOMER_SORTS)[number];

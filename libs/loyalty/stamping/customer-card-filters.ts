@@ -22,9 +22,9 @@ export function selectHoldersOfStamps(
   return minStamps === null ? ofCard : `${ofCard} and ${STAMPS} >= ${value(minStamps)}`;
 }
 
-/** Renders SQL that selects for each customer who has a card what they are sorted by: the last change of any, or all stamps. */
-export function selectSortKeys(sort: 'active' | 'stamps'): string {
-  const key = sort === 'stamps' ? `sum(${STAMPS})` : `max((k.state ->> 'updatedAt') collate "C")`;
+/** Renders SQL that selects, for each customer with a card, the last change of any of their cards, or all their stamps. */
+export function selectCardKeys(sort: 'active' | 'stamps'): string {
+  const key = sort === 'stamps' ? 'sum(k.balance)' : `max((k.state ->> 'updatedAt') collate "C")`;
   return `select k.customer_id, ${key} as key from customer_cards k
     where k.account_id = $1 and k.merged_into is null group by k.customer_id`;
 }

@@ -15,17 +15,17 @@ const FILLED = 4;
 const VISIBLE = 2.95;
 const DISTINCT = 1.45;
 
-/** The colours of stamps, of what lies behind them, and of cards. */
+/** The colours of stamps, of what lies behind them, and of cards. Samples begin with the hardest of each three. */
 const PALETTES: [string, string, string][] = [
+  ['#000000', '#000000', '#000000'],
   ['#6B4226', '#FFFFFF', '#6B4226'],
   ['#FFFFFF', '#C8102E', '#FFFFFF'],
+  ['#808080', '#7A7A7A', '#808080'],
   ['#1F4E5F', '#F2C300', '#1F4E5F'],
   ['#FFFFFF', '#FFA726', '#FFF3E0'],
-  ['#000000', '#000000', '#000000'],
-  ['#808080', '#7A7A7A', '#808080'],
 ];
 
-const TINTS = ['#3E7A2E', '#F2C300', '#FFFFFF', '#000000', '#FFB0B0', '#808080'];
+const TINTS = ['#FFFFFF', '#3E7A2E', '#F2C300', '#808080', '#FFB0B0', '#000000'];
 
 /** Reads the colour at a point. */
 type ReadColor = (x: number, y: number) => string;

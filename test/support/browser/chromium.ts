@@ -96,7 +96,7 @@ async function findViolations(page: Page, runOnly?: string[]) {
 }
 
 /**
- * Returns a script that keeps what a page takes away by itself after one of these times, in milliseconds: a test may need
+ * Returns a script that puts off what a page does by itself after one of these times, in milliseconds: a test may need
  * longer to see it than people do.
  */
 export const keepShown = (...times: number[]): string => `{

@@ -1,4 +1,3 @@
-import { CUSTOMER_SORTS, type CustomerSort } from '#loyalty/customers/search-keys.js';
 import type { Translations } from '#translations/translations.js';
 import { parsePositiveInteger } from '#web/pages/page-query.js';
 
@@ -10,9 +9,12 @@ const MAX_PAGE = 1_000_000;
 /** How many stamps may be missing to a reward that is near. */
 const NEAR_STAMPS = 2;
 
-/** What the list is narrowed by, where null and empty mean not by this, and sorted by. */
+/** The orders of the list, each first by what its name says. */
+export const SORTS = ['newest', 'name', 'active', 'stamps'] as const;
+
+/** The filters and the order of the list. Null and empty: no filter. */
 export type ListFilter = {
-  sort: CustomerSort;
+  sort: (typeof SORTS)[number];
   search: string;
   cardId: number | null;
   isNear: boolean;
@@ -37,7 +39,7 @@ export function parseListFilter(query: Readonly<Record<string, unknown>>): ListF
   const days = parsePositiveInteger(query['inactive']);
   const month = parsePositiveInteger(query['birthday_month']);
   return {
-    sort: CUSTOMER_SORTS.find((candidate) => candidate === query['sort']) ?? 'newest',
+    sort: SORTS.find((candidate) => candidate === query['sort']) ?? 'newest',
     search: readText(query['search']).trim().slice(0, MAX_SEARCH),
     cardId: parsePositiveInteger(query['card_id']),
     isNear: query['near'] === 'yes',

@@ -9,7 +9,6 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
-import { CUSTOMER_SORTS } from '#loyalty/customers/search-keys.js';
 import { CustomerCreationDto, toCustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import {
@@ -48,6 +47,7 @@ import {
   parseListFilter,
   parsePageNumber,
   renderListQuery,
+  SORTS,
   type ListFilter,
 } from './customer-list-page.js';
 
@@ -306,7 +306,7 @@ function listSorts(
   { customerPages: { list: t }, words }: Translations,
 ): ListView['sorts'] {
   const texts = { newest: t.newest, name: words.name, active: t.active, stamps: words.stamps };
-  return CUSTOMER_SORTS.map((sort) => ({
+  return SORTS.map((sort) => ({
     path: base + renderListQuery({ ...filter, sort }, 1),
     text: texts[sort],
     isCurrent: sort === filter.sort,
