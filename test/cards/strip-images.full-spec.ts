@@ -331,14 +331,19 @@ describe('decoding what was uploaded', () => {
       .toBuffer();
     let finished = 0;
     const uploads = Array.from({ length: 5 }, () =>
-      put(id, slow, 'image/png', busy).then(({ status }) => {
-        finished++;
-        return status;
-      }),
+      put(id, slow, 'image/png', busy)
+        .then(({ status }) => status)
+        .finally(() => finished++),
     );
+    const responses = Promise.allSettled(uploads);
     expect((await put(own, small)).status).toBe(200);
     expect(finished).toBeLessThan(5);
-    for (const status of await Promise.all(uploads)) expect([200, 503]).toContain(status);
+    // Where decoding waits for longer than a request may take, the connection is closed (ERR-21).
+    for (const response of await responses) {
+      const outcome =
+        response.status === 'fulfilled' ? response.value : String(response.reason.cause);
+      expect(`${outcome}`).toMatch(/^(200|503)$|other side closed|ECONNRESET/);
+    }
   });
 });
 
