@@ -168,10 +168,10 @@ export class CustomerListJson {
   declare readonly pagination: PaginationJson;
 }
 
-/** Narrows the list; null: not by this field. */
 /** Orders a list by what comes first: the newest, names from A, the last change of a card, or the most stamps on all cards. */
 export type CustomerSort = 'newest' | 'name' | 'active' | 'stamps';
 
+/** Narrows the list; null: not by this field. */
 export type CustomerFilter = {
   search: string | null;
   reference: { source: string; externalId: string } | null;

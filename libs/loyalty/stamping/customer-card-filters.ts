@@ -3,8 +3,8 @@
  * slower.
  */
 
-const CARDS = `select k.customer_id from customer_cards k
-  where k.account_id = $1 and k.merged_into is null`;
+const FROM_CARDS = `from customer_cards k where k.account_id = $1 and k.merged_into is null`;
+const CARDS = `select k.customer_id ${FROM_CARDS}`;
 const STAMPS = `(k.state ->> 'stampsCount')::bigint`;
 
 /**
@@ -25,8 +25,7 @@ export function selectHoldersOfStamps(
 /** Renders SQL that selects, for each customer with a card, the last change of any of their cards, or all their stamps. */
 export function selectCardKeys(sort: 'active' | 'stamps'): string {
   const key = sort === 'stamps' ? 'sum(k.balance)' : `max((k.state ->> 'updatedAt') collate "C")`;
-  return `select k.customer_id, ${key} as key from customer_cards k
-    where k.account_id = $1 and k.merged_into is null group by k.customer_id`;
+  return `select k.customer_id, ${key} as key ${FROM_CARDS} group by k.customer_id`;
 }
 
 /**
