@@ -144,7 +144,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const page = await signInTo('posters', { javaScriptEnabled });
     await page.getByRole('link', { name: `Show the poster: ${title}` }).click();
     expect(page.url()).toBe(poster.display_url);
-    await page.getByRole('link', { name: 'PDF, A4' }).first().waitFor();
+    await page.getByText('Poster to print').waitFor();
     await page.context().close();
   });
 });

@@ -152,19 +152,25 @@ describe('the page of a poster', () => {
     await page.close();
   });
 
-  it('links to a PDF and a PNG with the same QR code', async () => {
+  it('prints in three designs as PDF and PNG, all with the same QR code', async () => {
     const page = await open();
-    const links = await page
-      .locator('a[href*=".pdf"], a[href*=".png"]')
-      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
-    // The poster as it is, and each of the seven sizes as PDF, with bleed, and as PNG.
-    expect(links).toHaveLength(23);
-    const [pdf = '', png = ''] = links;
-    expect(await readQrCode(await fetchFile(png))).toBe(poster.qr_code_url);
-    expect(await readQrCode(await rasterizePdf(await savePdf(pdf)))).toBe(poster.qr_code_url);
+    await page.getByText('Plakat zum Drucken').click();
+    await page.waitForFunction(
+      "[...document.querySelectorAll('.designs img')].filter((image) => image.naturalWidth > 0).length === 3",
+    );
+    const action = await page.locator('form').getAttribute('action');
+    const designs = await page.getByRole('radio').all();
+    for (const design of designs) {
+      const file = await savePdf(`${action}?design=${await design.getAttribute('value')}`);
+      expect(await readQrCode(await rasterizePdf(file))).toBe(poster.qr_code_url);
+    }
+    await designs.at(-1)?.check();
+    await page.getByLabel('Größe').selectOption('Aufkleber');
+    await page.getByLabel('für die Druckerei').check();
     // The browser's own page for a picture has styles, which the policy of the picture forbids.
     pageErrors.expect(/inline style/);
-    await page.getByRole('link', { name: 'PNG, A4' }).first().click();
+    await page.getByRole('button', { name: 'PNG öffnen' }).click();
+    expect(new URL(page.url()).search).toBe('?design=dark&paper_size=sticker&bleed=true');
     expect(await readQrCode(await page.locator('img').screenshot())).toBe(poster.qr_code_url);
     await page.close();
   });

@@ -189,7 +189,7 @@ describe('the documents of posters', () => {
     }
   });
 
-  it('POSTER-41 The page at `display_url` shows the poster and links to `signup_url`, while it is active, and to the documents in every size', async () => {
+  it('POSTER-41 The page at `display_url` shows the poster and links to `signup_url`, while it is active, or says that sign-up is closed, and offers the documents in every design and size', async () => {
     const { store, poster, path } = await newPoster({ title: '<b>Kaffee</b> & Kuchen' });
     await store.patch(store.store, { account: { locale: 'de', store_name: 'Café "Eck"' } });
     const show = async () => (await fetched(poster.display_url)).bytes.toString();
@@ -199,18 +199,25 @@ describe('the documents of posters', () => {
     expect(page).toContain('<html lang="de">');
     expect(page).toContain('<h1 dir="auto">&lt;b&gt;Kaffee&lt;/b&gt; &amp; Kuchen</h1>');
     expect(page).not.toContain('<b>');
-    const links = [...page.matchAll(/href="([^"]+)"/g)].map(([, link]) =>
-      (link ?? '').replaceAll('&amp;', '&'),
-    );
+    expect(page).toContain(`href="${new URL(poster.signup_url).pathname}"`);
     const at = new URL(poster.display_url).pathname;
-    expect(links).toContain(new URL(poster.signup_url).pathname);
-    const documents = links.filter((link) => link.startsWith(at));
-    expect(documents).toHaveLength(23);
-    for (const link of [documents[0], documents.at(-1)]) {
-      expect((await fetched(`https://cards.example${link}`)).response.status).toBe(200);
+    const actions = [...page.matchAll(/action="([^"]+)"/g)].map(([, action]) => action);
+    expect(actions).toEqual([`${at}.pdf`, `${at}.png`]);
+    const list = (pattern: RegExp) => [...page.matchAll(pattern)].map(([, value]) => value ?? '');
+    const designs = list(/name="design" value="(\w+)"/g);
+    const sizes = list(/<option value="?(\w+)/g);
+    expect([designs.length, sizes.length]).toEqual([3, 7]);
+    for (const query of [
+      ...designs.map((design) => `design=${design}&bleed=true`),
+      ...sizes.map((size) => `paper_size=${size}`),
+    ]) {
+      const { response } = await fetched(`https://cards.example${at}.pdf?${query}`);
+      expect([query, response.status]).toEqual([query, 200]);
     }
     await store.patch(path, { poster: { active: false } });
-    expect(await show()).not.toContain('/join/');
+    const paused = await show();
+    expect(paused).not.toContain('/join/');
+    expect(paused).toContain('Die Anmeldung ist gerade geschlossen');
     await store.delete(path);
     const gone = await fetched(poster.display_url, { accept: 'text/html' });
     expect([gone.response.status, gone.response.headers.get('content-type')]).toEqual([

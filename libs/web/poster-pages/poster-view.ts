@@ -1,7 +1,11 @@
 import { getCustomerTranslations, type Translations } from '#translations/translations.js';
 import type { Poster } from '#loyalty/posters/poster.js';
+import { loadPart } from '#platform/kernel/templates.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
+import { POSTER_DESIGNS } from './poster-design.js';
+
+loadPart('print-poster', import.meta.url, './views/print-poster.eta');
 
 /** The data of a poster's page. */
 export type PosterView = {
@@ -12,12 +16,16 @@ export type PosterView = {
   storeName: string;
   /** The path of the signup form; null while it is closed. */
   signup: string | null;
-  /** The path of the documents, without their extension. */
-  path: string;
-  /** The poster's own paper size. */
-  paper: string;
-  papers: { name: string; query: string }[];
-  t: Translations['poster'];
+  signupText: string;
+  printText: string;
+  /** The data of the part `print-poster`. */
+  print: {
+    path: string;
+    designs: { value: string; text: string; picture: string }[];
+    sizes: { value: string; text: string }[];
+    size: string;
+    t: Translations['posterConsole'];
+  };
 };
 
 /** Creates the data of a poster's page. @param root the prefix of every path */
@@ -33,21 +41,28 @@ export function createPosterView({
   root: string;
 }): PosterView {
   const { title, storeName, offers, aim } = content;
-  const { poster: t, posterConsole } = getCustomerTranslations(content).t;
+  const { poster: t, posterConsole, signup } = getCustomerTranslations(content).t;
   const sizes = Object.keys(PAPERS) as PaperSize[];
   const offerTexts = offers.map(({ reward, price }) => `${reward} ${price}`);
+  const path = `${root}/posters/${poster.slug}`;
   return {
     svg,
     text: [title, storeName, ...(offerTexts.length > 0 ? offerTexts : [aim]), t.scan].join('. '),
     title,
     storeName,
     signup: poster.active ? `${root}/join/${poster.slug}` : null,
-    path: `${root}/posters/${poster.slug}`,
-    paper: posterConsole.papers[poster.paperSize],
-    papers: sizes.map((size) => ({
-      name: posterConsole.papers[size],
-      query: `?paper_size=${size}`,
-    })),
-    t,
+    signupText: poster.active ? t.signUp : signup.closed,
+    printText: t.download,
+    print: {
+      path,
+      designs: POSTER_DESIGNS.map((value) => ({
+        value,
+        text: posterConsole.designs[value],
+        picture: `${path}.png?paper_size=a6&design=${value}`,
+      })),
+      sizes: sizes.map((value) => ({ value, text: posterConsole.papers[value] })),
+      size: poster.paperSize,
+      t: posterConsole,
+    },
   };
 }
