@@ -6,6 +6,7 @@ import { EmailBounces } from './0004-email-bounces.js';
 import { Visits } from './0005-visits.js';
 import { Names } from './0006-names.js';
 import { LastTests } from './0007-last-tests.js';
+import { FailingPasses } from './0008-failing-passes.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -16,4 +17,5 @@ export const migrations: readonly Migration[] = [
   Visits,
   Names,
   LastTests,
+  FailingPasses,
 ];

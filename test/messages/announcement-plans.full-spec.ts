@@ -150,4 +150,30 @@ describe('with 100,000 holders of a card', () => {
       expect(plan).not.toContain('Rows Removed by Filter');
     },
   );
+
+  it('messages whose pass is not accepted are counted from the passes that fail', async () => {
+    await database.query('delete from outgoing_messages');
+    await database.query(
+      `insert into outgoing_messages (kind, give_up_at, account_id, announcement_id, customer_id, customer_card_id, state,
+         channel, finished_at)
+       select 'campaign', now(), $1, a, n, n, 'sent', 'wallet', now()
+       from generate_series(1, 10) a, generate_series(1, $2, 30) n`,
+      [STORE, PEOPLE],
+    );
+    await database.query('analyze outgoing_messages');
+    const announcements = Array.from({ length: 10 }, (_, i) => i + 1);
+    const recipients = new MessageRecipients(pool);
+    const count = () => recipients.countPending('announcement', STORE, announcements);
+    const healthy = await measure(count);
+    const [plan = ''] = await statements.explain(database, /from pass_installations/);
+    expect(plan).toContain('pass_installations_failing');
+    expect(plan).not.toMatch(/loops=[1-9]\d{3,}/);
+    await database.query(`update pass_installations set last_error = 'Apple: 503'`);
+    await database.query('analyze pass_installations');
+    const outage = await measure(count);
+    console.log(`pending: ${healthy.ms} ms, in an outage ${outage.ms} ms`);
+    expect(healthy.result.size).toBe(0);
+    expect(outage.result.get(1)).toEqual({ wallet: Math.ceil(PEOPLE / 30) });
+    expect(outage.result.size).toBe(10);
+  });
 });

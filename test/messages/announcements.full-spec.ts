@@ -7,6 +7,7 @@ import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CreatedCustomerJson } from '#loyalty/customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
+import { Browser } from '../support/browser/browser.js';
 import { findObject, listNotifications, saveToGoogle } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
 import { MailServer } from '../support/emulators/mail-server.js';
@@ -59,7 +60,7 @@ afterAll(async () => {
   ]);
 }, SLOW);
 
-type Shop = { store: Client; card: CardJson };
+type Shop = { store: Client & { email: string }; card: CardJson };
 type Holder = { id: number; cardId: number; uuid: string; appleUrl: string };
 
 /** A shop that writes at any time of the day. */
@@ -256,6 +257,62 @@ describe('an announcement', () => {
     expect(sms?.body).toContain('Coffee: We are back on Tuesday.');
     expect(`${mail?.text} ${sms?.body}`).not.toContain(UNNAMED_STORE);
   });
+
+  it(
+    'waits while the server of Apple, Google or the browser does not accept it, and the pages say so',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const phone = world.phone(service.baseUrl);
+      const apple = await addHolder(shop);
+      await phone.add(apple.appleUrl);
+      const android = await addHolder(shop);
+      await saveAtGoogle(store, android);
+      const surfer = await addHolder(shop);
+      const browser = await subscribe(surfer);
+      const owner = await Browser.signedIn(service, store.email);
+      const pages = `/app/stores/${store.accountId}/messages/announcements`;
+      const readPages = async (id: number) =>
+        Promise.all([pages, `${pages}/${id}`].map(async (path) => (await owner.get(path)).text));
+      const listArrivals = async (id: number) => {
+        const recipients = await listRecipients(store, `announcements/${id}`);
+        return [apple, android, surfer].map((holder) => recipients.get(holder.id)?.arrival);
+      };
+      await Promise.all([world.apns.stop(), google.stopListening()]);
+      pushes.respondWith(() => ({ status: 503 }));
+      let id: number;
+      try {
+        id = await announce(store, { channels: ['wallet', 'web_push'] });
+        await waitUntilSent(store, id);
+        await eventually(
+          () => listArrivals(id),
+          (all) => all.every((arrival) => arrival === 'pending'),
+        );
+        const [list = '', page = ''] = await readPages(id);
+        expect(list).toContain('Sent to 0 of 3');
+        expect(page).toContain('Sent to 0 of 3');
+        expect(page).toContain(
+          '3: the server of Apple, Google or the browser does not accept it yet',
+        );
+        expect(page.match(/<span class="tag warn">Waiting</g)).toHaveLength(3);
+        expect(page).not.toContain('<dt>Wallet</dt>');
+      } finally {
+        pushes.respondWith(undefined);
+        await Promise.all([world.apns.restart(), google.listenAgain()]);
+      }
+      await eventually(
+        () => listArrivals(id),
+        (all) => all.every((arrival) => arrival === null),
+      );
+      const [list = '', page = ''] = await readPages(id);
+      expect(list).toContain('Sent to 3 of 3');
+      expect(page).not.toContain('does not accept it yet');
+      expect(phone.messages).toHaveLength(1);
+      expect(listNotifications(google, android.uuid)).toHaveLength(1);
+      expect(browser.messages).toHaveLength(1);
+    },
+    SLOW,
+  );
 
   it(
     'is on a Google pass without a notification once the quota of the pass is used up, and says so',

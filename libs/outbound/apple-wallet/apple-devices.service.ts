@@ -210,10 +210,10 @@ export class AppleDevices {
     });
   }
 
-  /** Records an error with each of the device's passes. */
-  async noteFailure(id: number, error: string): Promise<void> {
+  /** Records with each of the device's passes why the last push failed. @param error null once one is accepted */
+  async recordError(id: number, error: string | null): Promise<void> {
     await query(this.pool, {
-      name: 'apple_record_failure',
+      name: 'apple_record_error',
       text: `update pass_installations i set last_error = $2
              from apple_registrations g
              where g.device_id = $1 and i.customer_card_id = g.customer_card_id and i.platform = 'apple'`,

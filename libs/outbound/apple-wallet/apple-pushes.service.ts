@@ -15,7 +15,11 @@ import { AppleDevices, type AppleDevice } from './apple-devices.service.js';
 const PAUSE_MS = 5 * 60_000;
 /** How long the others wait while one push probes whether Apple accepts pushes again. */
 const PROBE_MS = 5_000;
-const HOUR_MS = 60 * 60_000;
+const EXPIRED = {
+  kind: 'failed',
+  error: 'the certificate has expired',
+  retryInMs: 60 * 60_000,
+} as const satisfies JobOutcome;
 
 /** Reasons of a 400 that concern the device only. */
 const DEVICE_ERRORS = new Set(['BadDeviceToken', 'DeviceTokenNotForTopic']);
@@ -63,19 +67,19 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return this.devices.findTargets(customerCardIds, by);
   }
 
-  async send({ target }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
+  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
     const { credentials } = this.certificate;
-    if (credentials === null) {
-      return { kind: 'failed', error: 'the certificate has expired', retryInMs: HOUR_MS };
-    }
-    const pauseOutcome = this.findPauseOutcome(performance.now());
-    if (pauseOutcome) return pauseOutcome;
     const device = await this.devices.find(Number(target));
+    if (!device) return { kind: 'done' };
     // This certificate cannot push to passes of another type.
-    if (!device || device.passTypeId !== credentials.passTypeId) return { kind: 'done' };
-    const outcome = await this.push(credentials, device, signal);
-    // Cleared when the phone fetches the pass.
-    if (outcome.kind !== 'done') await this.devices.noteFailure(device.id, outcome.error);
+    if (credentials && device.passTypeId !== credentials.passTypeId) return { kind: 'done' };
+    const outcome =
+      credentials === null
+        ? EXPIRED
+        : (this.findPauseOutcome(performance.now()) ??
+          (await this.push(credentials, device, signal)));
+    if (outcome.kind !== 'done') await this.devices.recordError(device.id, outcome.error);
+    else if (attempts > 1) await this.devices.recordError(device.id, null);
     return outcome;
   }
 

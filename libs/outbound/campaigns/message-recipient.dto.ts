@@ -56,7 +56,8 @@ const RECIPIENT = {
   arrival: field.oneOf(ARRIVALS, {
     optional: true,
     example: null,
-    description: 'What the provider reported of an SMS after it was sent; null: nothing yet.',
+    description:
+      'What was reported after it was sent: of an SMS by the provider, and pending while the server of Apple, Google or the browser does not accept the update of the pass; null: nothing.',
   }),
   due_at: optionalTimeField('When it is sent, or tried again.'),
   created_at: field.response<string>(TimestampProperty({ description: 'When it was addressed.' })),

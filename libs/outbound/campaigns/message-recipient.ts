@@ -1,4 +1,8 @@
-import type { HolderChannel, MessageReason } from '#outbound/messages/message-channel.js';
+import {
+  CHANNELS,
+  type HolderChannel,
+  type MessageReason,
+} from '#outbound/messages/message-channel.js';
 
 /**
  * - queued: to be sent
@@ -8,8 +12,11 @@ import type { HolderChannel, MessageReason } from '#outbound/messages/message-ch
 export const RECIPIENT_STATES = ['queued', 'sent', 'failed', 'skipped'] as const;
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
-/** What the SMS provider reported later. */
-export const ARRIVALS = ['delivered', 'undelivered'] as const;
+/**
+ * - delivered, undelivered: by SMS, as the provider reported later
+ * - pending: on the pass, but the server of Apple, Google or the browser does not accept the update
+ */
+export const ARRIVALS = ['delivered', 'undelivered', 'pending'] as const;
 export type Arrival = (typeof ARRIVALS)[number];
 
 /** A message to one customer, as the store's users see it. */
@@ -24,12 +31,15 @@ export type MessageRecipient = {
   state: RecipientState;
   channel: HolderChannel | null;
   reason: MessageReason | null;
-  /** Null: no SMS, or nothing was reported. */
+  /** Null: nothing was reported. */
   arrival: Arrival | null;
   dueAt: Date | null;
   createdAt: Date;
   finishedAt: Date | null;
 };
+
+/** How many messages of a campaign have the arrival `pending`. */
+export type PendingCounts = Partial<Record<HolderChannel, number>>;
 
 /** What became of the messages of an announcement or a rule. */
 export type MessageCounts = Record<RecipientState, number> & {
@@ -56,3 +66,22 @@ export const NO_MESSAGES: MessageCounts = {
   skipped: 0,
   sentBy: { wallet: 0, web_push: 0, email: 0, sms: 0 },
 };
+
+/** Counts messages whose arrival is pending as not sent yet. @param pending undefined: none is */
+export function subtractPending(
+  { queued, sent, sentBy, ...counts }: MessageCounts,
+  pending: PendingCounts | undefined = {},
+): MessageCounts {
+  const waiting = sumPending(pending);
+  const left = CHANNELS.map((channel) => [channel, sentBy[channel] - (pending[channel] ?? 0)]);
+  return {
+    ...counts,
+    queued: queued + waiting,
+    sent: sent - waiting,
+    sentBy: Object.fromEntries(left) as MessageCounts['sentBy'],
+  };
+}
+
+export function sumPending(pending: PendingCounts = {}): number {
+  return Object.values(pending).reduce((sum, count) => sum + count, 0);
+}

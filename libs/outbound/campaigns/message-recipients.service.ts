@@ -9,6 +9,7 @@ import {
   NO_MESSAGES,
   type MessageCounts,
   type MessageRecipient,
+  type PendingCounts,
   type RecipientState,
   type UnsentGroup,
 } from './message-recipient.js';
@@ -26,10 +27,17 @@ type CountRow = {
 /** SQL of why a message was not sent. An erased person is not told apart from somebody who has no card any more. */
 const REASON = `case m.reason when 'erased' then 'no_card' else m.reason end`;
 
+/** SQL of whether a server has not accepted the update of the pass `i` since the message `m` is on it. */
+const IS_PENDING = `i.last_error is not null and i.removed_at is null and m.state = 'sent'
+  and m.channel = case i.platform when 'web' then 'web_push' else 'wallet' end
+  and coalesce(i.last_synced_at, '-infinity') < m.finished_at`;
+
 const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as "ruleId", m.customer_id as "customerId",
     ${CUSTOMER_NAME} as "customerName", m.customer_card_id as "customerCardId", m.state,
     case when m.state = 'skipped' then null else m.channel end as channel,
-    case when q.message_id is null then ${REASON} else 'silent' end as reason, m.arrival,
+    case when q.message_id is null then ${REASON} else 'silent' end as reason,
+    case when exists (select from pass_installations i where i.customer_card_id = m.customer_card_id and ${IS_PENDING})
+      then 'pending' else m.arrival end as arrival,
     case when m.state = 'queued' then m.due_at end as "dueAt", m.created_at as "createdAt", m.finished_at as "finishedAt"
   from outgoing_messages m left join silent_messages q on q.message_id = m.id`;
 
@@ -63,6 +71,13 @@ const COUNT_UNSENT = {
          group by 1, 2, 3, ${IS_WAITING} order by count desc`,
 };
 
+const countPendingOf = (kind: CampaignKind) => ({
+  name: `campaign_messages_pending_of_${kind}`,
+  text: `select m.${kind}_id as id, m.channel, count(distinct m.id) as count
+         from pass_installations i join outgoing_messages m using (customer_card_id)
+         where i.account_id = $1 and m.${kind}_id = any ($2) and ${IS_PENDING} group by 1, 2`,
+});
+
 /** Reads the messages to customers, and counts them. */
 @Injectable()
 export class MessageRecipients {
@@ -95,6 +110,22 @@ export class MessageRecipients {
   /** Counts the messages of an announcement that were not sent, by why. */
   countUnsent(announcementId: number): Promise<UnsentGroup[]> {
     return query<UnsentGroup>(this.pool, { ...COUNT_UNSENT, values: [announcementId] });
+  }
+
+  /** Counts the messages of campaigns of a store whose arrival is pending. @returns by the ids of those that have any */
+  async countPending(
+    kind: CampaignKind,
+    accountId: number,
+    ids: number[],
+  ): Promise<Map<number, PendingCounts>> {
+    const rows = await query<{ id: number; channel: HolderChannel; count: number }>(this.pool, {
+      ...countPendingOf(kind),
+      values: [accountId, ids],
+    });
+    const counts = new Map<number, PendingCounts>();
+    for (const { id, channel, count } of rows)
+      counts.set(id, { ...counts.get(id), [channel]: count });
+    return counts;
   }
 
   /** Counts the messages of campaigns: those of rules in the last 30 days. @returns by the ids of those that have any */

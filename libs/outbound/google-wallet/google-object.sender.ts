@@ -3,7 +3,6 @@ import { Config } from '#configuration/config.js';
 import type { Queryable } from '#platform/database/connection.js';
 import type { JobOutcome } from '#platform/database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#outbound/passes/pass-sender.js';
-import { GoogleMessages } from './google-messages.service.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
 import { toJobOutcome } from './publication.js';
@@ -20,7 +19,6 @@ export class GoogleObjectSender extends PassSender {
   constructor(
     private readonly passes: GooglePasses,
     private readonly objects: GoogleObjects,
-    private readonly messages: GoogleMessages,
     { google }: Config,
   ) {
     super();
@@ -32,8 +30,6 @@ export class GoogleObjectSender extends PassSender {
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
-    const customerCardId = Number(target);
-    const outcome = toJobOutcome(await this.passes.publishObject(customerCardId, attempts, signal));
-    return outcome.kind === 'done' ? this.messages.send(customerCardId, signal) : outcome;
+    return toJobOutcome(await this.passes.publishObject(Number(target), attempts, signal));
   }
 }

@@ -7,6 +7,7 @@ import { PassImages } from '#outbound/passes/pass-images.service.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
 import type { JobOutcome } from '#platform/database/job-queue.js';
 import { Passes, type Pass } from '#outbound/passes/passes.service.js';
+import { GoogleMessages } from './google-messages.service.js';
 import { GoogleObjectMessages } from './google-object-messages.service.js';
 import type { GoogleResponse } from './google-response.js';
 import {
@@ -38,6 +39,7 @@ export class GooglePasses {
   constructor(
     private readonly objects: GoogleObjects,
     private readonly objectMessages: GoogleObjectMessages,
+    private readonly messages: GoogleMessages,
     private readonly passes: Passes,
     private readonly contents: PassContents,
     private readonly erasures: KnownErasures,
@@ -60,7 +62,7 @@ export class GooglePasses {
     }
   }
 
-  /** Sends a customer's object and the notification that is due. Sends the class first if Google does not have it. */
+  /** Sends a customer's object, and what is due: its notification, the message of the store. Sends a missing class first. */
   async publishObject(
     customerCardId: number,
     attempts: number,
@@ -72,7 +74,10 @@ export class GooglePasses {
     if (lease === undefined) return { kind: 'done' };
     if (lease === 'busy') return { kind: 'busy' };
     try {
-      const outcome = await this.sendObject(lease, google, attempts, withDeadline(signal));
+      const inTime = withDeadline(signal);
+      const published = await this.sendObject(lease, google, attempts, inTime);
+      const outcome =
+        published.kind === 'done' ? await this.messages.send(customerCardId, inTime) : published;
       const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
       if (outcome.kind !== 'busy') {
         await this.passes.markSynced(customerCardId, lease.accountId, 'google', error);

@@ -1,9 +1,11 @@
 import type { Announcement } from '#outbound/campaigns/campaign.js';
 import { CHANNELS } from '#outbound/messages/message-channel.js';
-import type {
-  MessageCounts,
-  MessageRecipient,
-  UnsentGroup,
+import {
+  sumPending,
+  type MessageCounts,
+  type MessageRecipient,
+  type PendingCounts,
+  type UnsentGroup,
 } from '#outbound/campaigns/message-recipient.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import type { Localization, Translations } from '#translations/translations.js';
@@ -60,18 +62,22 @@ export function toProgressView(
 
 export function toResultsView(
   { sentBy }: MessageCounts,
+  pending: PendingCounts | undefined,
   unsent: readonly UnsentGroup[],
   { t: { messagePages: t }, locale }: Localization,
 ): ResultsView {
   const numbers = new Intl.NumberFormat(locale);
+  const reasons = unsent.flatMap(({ reason, count: people }) =>
+    reason === null ? [] : [{ reason: t.reasons[reason], people }],
+  );
+  const waiting = sumPending(pending);
+  if (waiting > 0) reasons.unshift({ reason: t.reasons.pending, people: waiting });
   return {
     channels: CHANNELS.filter((channel) => sentBy[channel] > 0).map((channel) => ({
       label: t.channels[channel],
       value: numbers.format(sentBy[channel]),
     })),
-    reasons: unsent.flatMap(({ reason, count }) =>
-      reason === null ? [] : [t.reach.reason({ reason: t.reasons[reason], people: count })],
-    ),
+    reasons: reasons.map((line) => t.reach.reason(line)),
   };
 }
 

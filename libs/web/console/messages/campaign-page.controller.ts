@@ -15,7 +15,7 @@ import {
 } from '#outbound/campaigns/campaign.commands.js';
 import { CampaignsService, type CountedCampaign } from '#outbound/campaigns/campaigns.service.js';
 import { MessageRecipients } from '#outbound/campaigns/message-recipients.service.js';
-import type { MessageCounts } from '#outbound/campaigns/message-recipient.js';
+import { subtractPending, type MessageCounts } from '#outbound/campaigns/message-recipient.js';
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import {
   ConsoleContext,
@@ -319,14 +319,15 @@ export class CampaignPageController {
     const { detail: t } = localization.t.messagePages;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const zone = await this.times.getTimeZone(store.id);
-    const { state, sendAt: plannedAt } = current;
+    const { id, state, trigger, sendAt: plannedAt } = current;
     const isDue = plannedAt !== null && plannedAt <= getNow();
     const isBeingSent = state === 'sending' || (state === 'scheduled' && isDue);
     const isOpen = state === 'draft' || (state === 'scheduled' && !isDue);
-    const counts = await this.campaigns.count(current);
-    const unsent = isOpen ? [] : await this.recipients.countUnsent(current.id);
-    const { cardId } = current.trigger;
-    const preview = await this.previews.create(store.id, current, cardId, localization);
+    const stored = await this.campaigns.count(current);
+    const unsent = isOpen ? [] : await this.recipients.countUnsent(id);
+    const pending = (await this.recipients.countPending('announcement', store.id, [id])).get(id);
+    const counts = subtractPending(stored, pending);
+    const preview = await this.previews.create(store.id, current, trigger.cardId, localization);
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
     const progress = isBeingSent
@@ -347,8 +348,8 @@ export class CampaignPageController {
       rule: null,
       progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
-      counts,
-      results: state === 'sent' ? toResultsView(counts, unsent, localization) : null,
+      counts: stored,
+      results: state === 'sent' ? toResultsView(counts, pending, unsent, localization) : null,
       preview,
     });
   }

@@ -89,13 +89,13 @@ export function linkToCampaigns(
 export function describeState(
   state: AnnouncementState,
   isDue: boolean,
-  { sent, failed, people }: Record<'sent' | 'failed' | 'people', number>,
+  { queued, sent, failed, people }: Record<'queued' | 'sent' | 'failed' | 'people', number>,
   { t: { messagePages: t } }: Localization,
 ): { state: string; mood: Mood } {
   if (state === 'sent') {
     return {
       state: t.announcements.reachedOf({ sent, people }),
-      mood: sent === 0 || failed > 0 ? 'warn' : 'good',
+      mood: sent === 0 || failed > 0 || queued > 0 ? 'warn' : 'good',
     };
   }
   if (state === 'scheduled' && isDue) return { state: t.states.sending, mood: '' };
@@ -203,18 +203,28 @@ function toRecipientLine(
   recipient: MessageRecipient,
   customers: string,
   time: (at: Date) => string,
-  { t: { messagePages: t, outbox } }: Localization,
+  localization: Localization,
 ): RecipientLine {
-  const { customerName, channel, state, arrival, reason, finishedAt, dueAt, createdAt } = recipient;
+  const { t } = localization;
+  const { customerName, channel, finishedAt, dueAt, createdAt } = recipient;
   return {
-    customer: customerName ?? t.recipients.former,
+    customer: customerName ?? t.messagePages.recipients.former,
     path: customerName === null ? null : `${customers}/${recipient.customerId}`,
-    channel: channel === null ? '' : t.channels[channel],
-    state: arrival === null ? t.recipients.states[state] : outbox.states[arrival],
-    mood: arrival === 'undelivered' ? 'bad' : STATE_MOODS[state],
-    why: reason === null ? '' : t.reasons[reason],
+    channel: channel === null ? '' : t.messagePages.channels[channel],
+    ...describeOutcome(recipient, localization),
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
+}
+
+function describeOutcome(
+  { state, arrival, reason }: MessageRecipient,
+  { t: { messagePages: t, outbox } }: Localization,
+): Pick<RecipientLine, 'state' | 'mood' | 'why'> {
+  const why = reason === null ? '' : t.reasons[reason];
+  if (arrival === null) return { state: t.recipients.states[state], mood: STATE_MOODS[state], why };
+  if (arrival === 'pending')
+    return { state: t.recipients.states.queued, mood: 'warn', why: t.reasons.pending };
+  return { state: outbox.states[arrival], mood: arrival === 'delivered' ? 'good' : 'bad', why };
 }
 
 /** How many recipients a page shows. */
