@@ -4,6 +4,7 @@ import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateUser } from '#identity/identity.commands.js';
+import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { Browser, readFormKey } from '../support/browser/browser.js';
 import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
@@ -276,6 +277,35 @@ describe('the customers of the console', () => {
     const refused = await owner.submit(adjust, adjust, nothing);
     expect(refused.text).toContain('Please enter 1 or more.');
     expect(refused.text).toContain('Please fill in this field.');
+  });
+
+  it('have a balance explained by what changed it, and receipts only of a till', async () => {
+    const rewards: [string, number][] = [
+      ['Muffin', 2],
+      ['Cake', 5],
+    ];
+    const enrolled = await enrol(store, { rewards });
+    await enrolled.stamp(4, { external_ref: 'R-77' });
+    const page = getPerson(enrolled.customer.id);
+    const card = `${page}/cards/${enrolled.customerCard.id}`;
+    const counter = `/counter/${store.accountId}`;
+    const scan = { code: enrolled.customerCard.code, external_ref: 'counter-scan', again: 'yes' };
+    await owner.submit(counter, `${counter}/stamp`, scan);
+    const ready = (await owner.get(`${card}/explain`)).text;
+    expect(ready.match(/Ready to redeem/g)).toHaveLength(2);
+    expect(ready).toContain('R-77');
+    await owner.submit(page, `${card}/redeem`, { reward_id: String(enrolled.rewards[1]?.id) });
+    await enrolled.stamp(1);
+    // As when somebody known signs up again.
+    expect((await owner.submit(page, `${card}/send_link`, {})).status).toBe(303);
+    const texts = [(await owner.get(`${card}/explain`)).text, (await owner.get(page)).text];
+    for (const text of texts) expect(text).not.toMatch(/counter-scan|card_links_requested/);
+    expect(texts[0]).toContain('1 stamp now');
+    expect(texts[0]).toContain('>−5<');
+    expect(texts[0]).toContain('Reached before, then its stamps went into another reward');
+    const { body } = await store.get<ExplanationJson>(`${enrolled.path}/explain`);
+    expect(body.balance).toBe(1);
+    expect(body.steps.map(({ balance }) => balance)).toEqual([0, 4, 4, 5, 5, 0, 1]);
   });
 
   it('have an entry undone with a reason, once', async () => {

@@ -377,7 +377,7 @@ describe('explaining a balance', () => {
     );
   });
 
-  it('EXPLAIN-02 `text` of a step says in words when it was, what happened, where, by whom, on which receipt, and what was noted', async () => {
+  it('EXPLAIN-02 `text` of a step says in words when it was, what happened, where, by whom, on which receipt of a till, and what was noted', async () => {
     const { steps } = await explain(day.path);
     const texts = steps.map(({ text }) => text.replace(/^.*?[AP]M: /, ''));
     expect(texts).toEqual([

@@ -23,6 +23,7 @@ import type {
 import {
   assertHasEvent,
   findNote,
+  findReceiptOfTill,
   readTextField,
   type DetailedEntry,
 } from './history-entry.dto.js';
@@ -134,7 +135,7 @@ export class ExplanationService {
         reward: readTextField(data, 'rewardName') ?? readTextField(data, 'name'),
         location: entry.locationId === null ? null : (locations.get(entry.locationId) ?? null),
         person: readTextField(data, 'staffRef') ?? actorName,
-        receipt: readTextField(data, 'externalRef'),
+        receipt: findReceiptOfTill(entry, event),
         note: findNote(event),
         reverses: findTime(entry.reverses),
         reversed: findTime(reversedBy),

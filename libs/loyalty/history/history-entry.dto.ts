@@ -224,6 +224,14 @@ export function findNote({ data }: Pick<DecodedEvent, 'data'>): string | null {
   return readTextField(personal, 'note') ?? readTextField(personal, 'reason');
 }
 
+/** Finds the receipt number for a person. The counter and the console make up their own, which nobody can look up. */
+export function findReceiptOfTill(
+  { channel }: Pick<HistoryEntry, 'channel'>,
+  { data }: Pick<DecodedEvent, 'data'>,
+): string | null {
+  return channel === 'staff' ? null : readTextField(data, 'externalRef');
+}
+
 export function toHistoryFilter(query: CardEventsQuery & Partial<HistoryQuery>): HistoryFilter {
   return {
     customerId: query.customer_id ?? null,

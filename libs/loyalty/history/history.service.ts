@@ -135,7 +135,7 @@ export class HistoryService {
   }
 
   /**
-   * Lists the last entries of a customer card, newest first.
+   * Lists the last entries of a customer card's own stream, newest first: only they change its balance.
    * @returns `tail` is all of the card's that the table does not have yet, oldest first
    * @throws DamagedHistoryError when one of them lacks its event, or those before it are lost
    */
@@ -148,9 +148,9 @@ export class HistoryService {
     const { tail, end } = await this.readTailOfStream(accountId, stream);
     const filter = { ...NO_FILTER, customerCardId: id };
     const listing = { accountId, filter, low: 0, high: end, end, tail, readFrom: this.readPrimary };
-    const last = await this.readPage(listing, null, limit);
+    const last = await this.readPage(listing, null, limit, [new Map([['stream', stream]])]);
     last.forEach(assertHasEvent);
-    if (last.some(({ entry }) => entry.stream === stream && entry.balance === null)) {
+    if (last.some(({ entry }) => entry.balance === null)) {
       throw new DamagedHistoryError('past', `events of ${stream} are missing`);
     }
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
@@ -180,6 +180,7 @@ export class HistoryService {
     { accountId, filter, low, high, end, tail, readFrom }: Listing,
     after: CursorKey | null,
     limit: number,
+    keys = listIndexKeys(accountId, filter),
   ): Promise<DetailedEntry[]> {
     const entries: EntryWithEvent[] = tail
       .filter(({ entry }) => matchesFilter(filter, entry) && (!after || isBefore(entry, after)))
@@ -189,8 +190,7 @@ export class HistoryService {
       const upTo = after ? Math.min(high, await this.findLastBefore(after)) : high;
       const slice = { accountId, low, high: upTo, limit: left };
       const rows: EntryRow[] = [];
-      for (const key of listIndexKeys(accountId, filter))
-        rows.push(...(await readSlice(readFrom, slice, filter, key)));
+      for (const key of keys) rows.push(...(await readSlice(readFrom, slice, filter, key)));
       rows.sort((one, other) => other.seq - one.seq);
       entries.push(...rows.slice(0, left).map((row) => ({ entry: toEntry(row) })));
     }

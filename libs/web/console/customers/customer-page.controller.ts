@@ -261,12 +261,14 @@ export class CustomerPageController {
           state:
             state === 'unlocked' && explanation.balance < stamps_required
               ? t.states.reached
-              : t.states[state],
+              : state === 'locked' && since !== null
+                ? t.states.lost
+                : t.states[state],
           since: since === null ? '' : minute(new Date(since)),
         })),
         steps: explanation.steps.map(({ text, stamps, balance }) => ({
           text,
-          change: stamps === null ? '' : changes.format(stamps),
+          change: stamps === null ? '' : changes.format(stamps).replace('-', '−'),
           balance: numbers.format(balance),
         })),
       },

@@ -6,7 +6,11 @@ import { isAfter } from '#platform/event-store/port/position.js';
 import type { CursorKey } from '#platform/http/page.js';
 import { ActorNames } from '#loyalty/history/actor-names.service.js';
 import { ExplanationService } from '#loyalty/history/explanation.service.js';
-import { findNote, type DetailedEntry } from '#loyalty/history/history-entry.dto.js';
+import {
+  findNote,
+  findReceiptOfTill,
+  type DetailedEntry,
+} from '#loyalty/history/history-entry.dto.js';
 import { NO_FILTER, toCursorKey, type HistoryFilter } from '#loyalty/history/history-query.js';
 import { HistoryService } from '#loyalty/history/history.service.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -200,8 +204,7 @@ function renderLine(
     place: isAtCounter ? translations.counter.title : '',
     who: describeAuthor({ type: actor.type, name: actorName }, findText(event.data, 'staffRef'), t),
     note: findNote(event) ?? '',
-    // The counter makes up its own, which nobody can look up.
-    receipt: isAtCounter ? '' : (findText(event.data, 'externalRef') ?? ''),
+    receipt: findReceiptOfTill(entry, event) ?? '',
     state: isLost
       ? t.lost
       : reversedAt !== null
