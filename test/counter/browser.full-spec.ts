@@ -156,12 +156,40 @@ describe('the counter in a browser', () => {
     await type(page, customerCard.code);
     const result = page.locator('#result');
     await result.getByRole('button', { name: 'Add another' }).click();
+    await result.getByText('3 of 10').waitFor();
     await result.getByText('Reward at 2 is ready').waitFor();
     expect(await result.locator('.count').innerText()).toMatch(/^1 full card \+\s+3 of 10$/);
     await keepPicture(page, 'counter-full-card');
     await page.setViewportSize(SIZES.desktop);
     const redeem = await result.getByRole('button', { name: 'Redeem' }).boundingBox();
     expect(redeem?.width).toBeLessThanOrEqual(512);
+  });
+
+  it('keeps a reward that is ready in view until the next scan, also after a no to another stamp', async () => {
+    const page = await openCounter((await newStaff('Mira')).email, { scripts: [] });
+    await page.clock.install();
+    const { customerCard, path } = await enrol(store, { rewards: [2] });
+    await store.stamp(path, 1);
+    const spaced = customerCard.code.replace(/(.{4})/, '$1 ');
+    await type(page, spaced.toLowerCase());
+    const strip = page.locator('#result.small');
+    const redeem = page.getByRole('button', { name: 'Redeem Reward at 2 (uses 2 stamps)' });
+    await page.getByRole('button', { name: 'Add another' }).click();
+    await page.locator('#result').getByText('2 of 10').waitFor();
+    await page.clock.runFor(60_000);
+    await strip.waitFor();
+    await redeem.waitFor();
+    await type(page, customerCard.code.replace(/(.{4})/, '$1-'));
+    await page.getByText(/Stamped by you \d+ seconds? ago: add another\?/).waitFor();
+    await keepPicture(page, 'counter-question-reward');
+    await page.getByRole('button', { name: 'No', exact: true }).click();
+    await page.getByText(/add another\?/).waitFor({ state: 'detached' });
+    await page.clock.runFor(60_000);
+    await strip.waitFor();
+    await keepPicture(page, 'counter-small-reward');
+    await redeem.click();
+    await page.getByText('Reward at 2 redeemed. Hand it over.').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(0);
   });
 
   it('names a code that it does not know, and leads to the search', async () => {
@@ -435,10 +463,19 @@ describe('the counter in a browser', () => {
     await signUp('Anna');
     const text = await (await signUp('Anni')).text();
     const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
-    const page = await openCounter((await newStaff('Mira')).email);
+    const page = await openCounter((await newStaff('Mira')).email, { scripts: [] });
+    await page.clock.install();
     await type(page, code);
-    await page.getByText('This is a second card of Anna. Is that them?').waitFor();
+    const question = page.getByText('This may be a second card of Anna. Is that them?');
+    await question.waitFor();
     await keepPicture(page, 'counter-second-card');
+    await page.clock.runFor(60_000);
+    await page.locator('#result.small').getByRole('button', { name: 'No, undo' }).waitFor();
+    await type(page, code);
+    await question.waitFor();
+    await page.getByRole('button', { name: 'No', exact: true }).click();
+    await page.locator('#result').waitFor({ state: 'hidden' });
+    await type(page, code);
     await page.getByRole('button', { name: 'Yes, this is Anna' }).click();
     await page.locator('#result').getByText('Confirmed').waitFor();
     const { status } = await store.post(`${store.store}/customer_cards/by_code/${code}/confirm`);

@@ -261,14 +261,19 @@ describe('the counter', () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { customerCard, path, rewards } = await enrol(store, { rewards: [2] });
     await browser.get(counter());
-    const form = { code: ` ${customerCard.code.toLowerCase()}`, external_ref: randomUUID() };
+    const spaced = ` ${customerCard.code.toLowerCase().replace(/(.{4})/, '$1 ')}`;
+    const form = { code: spaced, external_ref: randomUUID() };
     const first = await browser.post(counter('/stamp'), form);
     expect(first.location).toMatch(/[/]cards[/]\d+\?event=evt_/);
     expect((await browser.get(first.location ?? '')).text).toContain('1 stamp added');
     await browser.get(counter());
     await browser.post(counter('/stamp'), form);
     const question = await browser.post(counter('/stamp'), { code: customerCard.code });
-    expect((await browser.get(question.location ?? '')).text).toContain('add another?');
+    const { text: questionText } = await browser.get(question.location ?? '');
+    expect(questionText).toContain('add another?');
+    expect(questionText).toContain(
+      `href="${counter(`/cards/${customerCard.id}`)}" data-kind="close">No<`,
+    );
     const at = { customer_card_id: String(customerCard.id) };
     await browser.post(counter('/stamp'), { ...at, again: 'yes', external_ref: randomUUID() });
     expect(await store.readBalance(path)).toBe(2);

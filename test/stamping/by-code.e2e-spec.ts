@@ -72,7 +72,7 @@ describe('a customer card by its code', () => {
     expect([status, body]).toEqual([200, (await read(path)).body]);
   });
 
-  it('CODE-02 The case of a code does not matter, nor white space around it, such as the line end of a scanner', async () => {
+  it('CODE-02 The case of a code does not matter, nor spaces and dashes in it, nor the line end of a scanner', async () => {
     const { customerCard } = await card();
     const lower = at(customerCard.code.toLowerCase());
     expect((await read(lower)).body.id).toBe(customerCard.id);
@@ -82,6 +82,10 @@ describe('a customer card by its code', () => {
       for (const spelt of [code + end, code.toLowerCase() + end, end + code]) {
         expect((await read(at(encodeURIComponent(spelt)))).body.id).toBe(customerCard.id);
       }
+    }
+    for (const gap of [' ', '-', '\u2013']) {
+      const spelt = code.replace(/(.{4})/, `$1${gap}`);
+      expect((await read(at(encodeURIComponent(spelt)))).body.id).toBe(customerCard.id);
     }
     const scanned = at(`${code.toLowerCase()}%0D`);
     expect((await store.stamp(scanned, { stamps: 1 })).body.stamps_count).toBe(2);

@@ -112,7 +112,7 @@ describe('the outcome to a scan', () => {
 
   it('asks about a second card before anything can be redeemed', () => {
     const { question } = outcome({ secondCode: 'K7QX2M9P' });
-    expect(question).toBe('This is a second card of Anna. Is that them?');
+    expect(question).toBe('This may be a second card of Anna. Is that them?');
     expect(labels({ secondCode: 'K7QX2M9P' })).toEqual(['Yes, this is Anna', 'No, undo']);
   });
 
@@ -126,11 +126,22 @@ describe('the outcome to a scan', () => {
     expect(outcome({ recent }, locale).question).toBe(question);
   });
 
-  it('offers nothing but the stamp that it asks about', () => {
+  it('offers the rewards that are ready and the stamp that it asks about, and after a no the card', () => {
     const recent = { secondsAgo: 0, by: null, isOwn: true };
-    expect(outcome({ recent }).question).toBe('Stamped by you 1 second ago: add another?');
-    expect(labels({ recent })).toEqual(['Add another']);
-    expect(outcome({ recent }).close).toBe('No');
+    const input = { recent, eventId: null };
+    expect(outcome(input).question).toBe('Stamped by you 1 second ago: add another?');
+    expect(outcome(input).card?.ready).toBe('Espresso is ready');
+    expect(labels(input)).toEqual(['Redeem Espresso (uses 5 stamps)', 'Add another']);
+    expect(outcome(input)).toMatchObject({ close: 'No', closePath: '/counter/1/cards/7' });
+    expect(outcome().closePath).toBe('/counter/1');
+  });
+
+  it('asks about a second card again, before another stamp', () => {
+    const recent = { secondsAgo: 9, by: null, isOwn: true };
+    const input = { recent, secondCode: 'K7QX2M9P', eventId: null };
+    expect(outcome(input).question).toBe('This may be a second card of Anna. Is that them?');
+    expect(labels(input)).toEqual(['Yes, this is Anna']);
+    expect(outcome(input)).toMatchObject({ close: 'No', closePath: '/counter/1' });
   });
 });
 

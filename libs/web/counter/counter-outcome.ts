@@ -58,6 +58,8 @@ export type OutcomeView = {
   qr: string;
   /** The label of the link back to the scanner; empty where a script closes the outcome. */
   close: string;
+  /** Where that link leads: after a question about another stamp first to the card as it is. */
+  closePath: string;
 };
 
 /** The parts of a template that the counter shows. */
@@ -85,11 +87,12 @@ export type OutcomeInput = {
 export function createOutcome(input: OutcomeInput, localization: Localization): OutcomeView {
   const { path, card, headline, isRedemption, recent, qr, close } = input;
   const { t } = localization;
-  const question = recent
-    ? describeRecent(recent, localization)
-    : input.secondCode === null
-      ? ''
-      : t.counter.outcome.second({ name: input.name });
+  const isSecond = input.secondCode !== null;
+  const question = isSecond
+    ? t.counter.outcome.second({ name: input.name })
+    : recent
+      ? describeRecent(recent, localization)
+      : '';
   return {
     path,
     headline,
@@ -101,6 +104,8 @@ export function createOutcome(input: OutcomeInput, localization: Localization): 
     forms: listForms(input, card, localization),
     qr,
     close: recent && close !== '' ? t.counter.outcome.no : close,
+    // Whoever wants no other stamp may still have a reward; nothing is offered to somebody unconfirmed.
+    closePath: recent && !isSecond ? `${path}/cards/${card.id}` : path,
   };
 }
 
@@ -135,6 +140,7 @@ export function createProblemOutcome(
     forms: [],
     qr: '',
     close,
+    closePath: path,
   };
 }
 
@@ -153,14 +159,13 @@ export function describeBalance(
 }
 
 function toCounterCard(
-  { card, template, name, recent, secondCode }: OutcomeInput,
+  { card, template, name, secondCode }: OutcomeInput,
   { t, locale }: Localization,
 ): CounterCard {
   const have = card.stamps_count;
   const { stampsRequired: goal } = template;
   const { filled, ...balance } = describeBalance(have, goal, t.counter);
-  const isAsking = recent !== null || secondCode !== null;
-  const rewards = isAsking ? [] : listRewards(card).map((reward) => reward.name);
+  const rewards = secondCode === null ? listRewards(card).map((reward) => reward.name) : [];
   const next = template.rewards.find(
     ({ active, stampsRequired }) => active && stampsRequired > have && stampsRequired <= goal,
   );
@@ -213,7 +218,6 @@ function listForms(
     label: recent ? outcome.addAnother : outcome.plusOne,
     kind: 'add',
   };
-  if (recent) return [add];
   if (secondCode !== null) {
     const confirm: OutcomeForm = {
       action: '/confirm',

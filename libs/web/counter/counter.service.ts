@@ -228,7 +228,8 @@ export class CounterService {
     const recent =
       path && (await this.recentActions.findStamping(visit, path.id, operation.external_ref));
     if (!path || !recent) return undefined;
-    const { html, colors, name } = await this.show(visit, path.id, { recent });
+    const secondCode = findUnconfirmedCode(path, operation);
+    const { html, colors, name } = await this.show(visit, path.id, { recent, secondCode });
     return {
       external_ref: operation.external_ref,
       status: 409,
@@ -239,7 +240,7 @@ export class CounterService {
       html,
       customer_card_id: path.id,
       is_redemption: false,
-      is_second: path.decoy === 'unconfirmed',
+      is_second: secondCode !== null,
     };
   }
 
@@ -269,8 +270,7 @@ export class CounterService {
       reward: body.redemption?.reward_name ?? null,
       isReversed: false,
     };
-    const secondCode =
-      path.decoy === 'unconfirmed' && operation.code !== undefined ? operation.code : null;
+    const secondCode = findUnconfirmedCode(path, operation);
     const extras = { ...(status === 200 && describeAction(action, t)), eventId, secondCode };
     const { view, colors, name } = await this.show(visit, path.id, extras);
     const html = outcomeView({ ...view, problem }, this.createFrame(visit));
@@ -310,6 +310,11 @@ export class CounterService {
   private createFrame({ user, localization: { locale } }: CounterVisit): PageFrame {
     return { ...createPlainFrame(this.root, locale), csrf: user.csrf };
   }
+}
+
+/** Finds the code of a second card that nobody has confirmed. */
+function findUnconfirmedCode({ decoy }: CodeMatch, { code }: CounterOperation): string | null {
+  return decoy === 'unconfirmed' ? (code ?? null) : null;
 }
 
 function createUnattendedResult({ external_ref }: CounterOperation): CounterResult {

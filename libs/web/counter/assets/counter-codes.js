@@ -30,7 +30,7 @@ globalThis.CounterCodes = class {
 
   /** Takes what was typed, by a person or a scanner. */
   read(text) {
-    const code = toCode(text);
+    const code = toCode(text).replaceAll(/[\s\p{Pd}]/gu, '');
     this.showError(CODE.test(code) ? '' : this.texts.codeWrong);
     if (CODE.test(code)) return this.on.code(code);
     this.field.value = text;

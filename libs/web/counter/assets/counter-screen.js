@@ -162,16 +162,19 @@ globalThis.CounterScreen = class {
     template.innerHTML = html;
     const kind = status !== 200 && !colors ? 'bad' : '';
     this.openResult([template.content], { colors, kind, isQuestion: status === 409 });
+    const hasQuestion = this.result.querySelector('.question') !== null;
+    // What somebody has to answer or to redeem stays in view until the next scan.
+    const stays = hasQuestion || this.result.querySelector('.redeem') !== null;
     if (status === 200) {
       const isReady = tone === 'good' && this.result.querySelector('.ready') !== null;
       this.play(isReady ? 'ready' : tone);
       if (navigator.vibrate) navigator.vibrate(60);
-      const hasQuestion = this.result.querySelector('.question') !== null;
-      this.shrinkLater(hasQuestion ? UNDO_MS : OUTCOME_MS, eventId ? UNDO_MS : OUTCOME_MS);
+      const goneMs = eventId ? UNDO_MS : OUTCOME_MS;
+      this.shrinkLater(hasQuestion ? UNDO_MS : OUTCOME_MS, stays ? null : goneMs);
     } else {
       this.play('bad');
       if (navigator.vibrate) navigator.vibrate([120, 60, 120]);
-      if (status !== 409) this.shrinkLater(UNDO_MS, UNDO_MS);
+      if (status !== 409) this.shrinkLater(UNDO_MS, stays ? null : UNDO_MS);
     }
   }
 
@@ -211,9 +214,7 @@ globalThis.CounterScreen = class {
   openResult(nodes, { colors = null, kind = '', isQuestion = false }) {
     this.shown++;
     this.result.replaceChildren(...nodes);
-    const close = createButton(isQuestion ? this.texts.no : this.texts.next, () => {
-      this.closeResult();
-    });
+    const close = createButton(isQuestion ? this.texts.no : this.texts.next, () => this.decline());
     close.className = 'next';
     this.result.querySelector('.thumb').append(close);
     this.result.className = `result ${kind}`;
@@ -236,7 +237,18 @@ globalThis.CounterScreen = class {
     if (!isCovered) focusField(this.code);
   }
 
-  /** Makes the outcome small, so that the camera is in view again, and takes it away later. */
+  /** Closes the outcome. After a no to its question, the card stays in view with the rewards that are ready. */
+  decline() {
+    const has = (selector) => this.result.querySelector(selector) !== null;
+    if (!has('.question') || !has('.redeem')) return this.closeResult();
+    this.shown++;
+    for (const part of this.result.querySelectorAll('.question, form[data-kind=add]'))
+      part.remove();
+    this.result.querySelector('.next').textContent = this.texts.next;
+    this.shrinkLater(OUTCOME_MS, null);
+  }
+
+  /** Makes the outcome small, so that the camera is in view again, and takes it away later. @param goneMs null: with the next */
   shrinkLater(afterMs, goneMs) {
     const at = this.shown;
     setTimeout(() => {
@@ -244,6 +256,7 @@ globalThis.CounterScreen = class {
       this.result.classList.add('small');
       this.cover(false);
     }, afterMs);
+    if (goneMs === null) return;
     setTimeout(() => at === this.shown && this.closeResult(), Math.max(afterMs, goneMs));
   }
 
