@@ -215,7 +215,10 @@ export type MessageArguments = {
   'transfers.imported': { count: number };
   'transfers.examples': { examples: string };
   'transfers.startText': { count: number };
+  'transfers.startUnchanged': { count: number };
   'transfers.startWithout': { count: number };
+  'transfers.columnNeedsCard': { name: string };
+  'transfers.columnIgnored': { name: string };
   'transfers.undoText': { count: number };
   'transfers.undoUntil': { days: number };
   'transfers.issueOfValue': { field: string; problem: string; value: string };

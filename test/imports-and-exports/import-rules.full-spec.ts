@@ -265,6 +265,47 @@ it('IMPORT-06 With `dry_run` the import stops in the state `ready`, with the num
   ]);
 });
 
+it('IMPORT-38 A dry run counts what its start then does: rows that change nothing and rows with errors included', async () => {
+  const store = await service.newStore({ country: 'DE' });
+  const { id: card_id } = await newCard(store);
+  const anna = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
+  const ben = await addCustomer(store, {
+    first_name: 'Ben',
+    email: 'ben@example.com',
+    phone: '+4915112345678',
+    external_references: [{ source: 'import', external_id: '17' }],
+  });
+  const first = 'first_name,email,stamps\nCem,cem@example.com,3\nDora,dora@example.com,2';
+  await importFile(store, first, { query: { card_id } });
+  const dora = (await listCustomers(store)).find(({ first_name }) => first_name === 'Dora');
+  const [card] = (await store.get<CustomerJson>(`${store.store}/customers/${dora?.id}`)).body
+    .customer_cards;
+  await store.post(`${store.store}/customers/${anna.id}/merge`, { from_customer_id: ben.id });
+  await store.patch(`${store.store}/customers/${dora?.id}`, {
+    customer: { marketing_consent: true },
+  });
+  await store.patch(`${store.store}/customers/${dora?.id}`, {
+    customer: { marketing_consent: false },
+  });
+  const file = [
+    'first_name,email,phone,external_id,stamps,code,newsletter',
+    'Anna,ben@example.com,,,,,',
+    'Cem,cem@example.com,,,3,,',
+    `Dora,dora@example.com,,,,${card?.code},yes`,
+    'Emil,emil@example.com,,,,,',
+  ].join('\n');
+  const again = [file, ',,015112345678,,,,', 'Ann,,,17,4,,', 'Cem,cem@example.com,,,5,,'];
+  const tries = [file, `${again.join('\n')}`, 'email,code\ndora@example.com,ABCD2345'];
+  for (const [i, content] of tries.entries()) {
+    const ready = await importFile(store, content, { query: { card_id, dry_run: true } });
+    await store.post(`${store.store}/imports/${ready.id}/start`);
+    const done = await waitFor(store, ready.id, 'done');
+    expect([i, counts(done)]).toEqual([i, { ...counts(ready), state: 'done' }]);
+  }
+  const people = (await listCustomers(store)).map(({ first_name, email }) => [first_name, email]);
+  expect(people).toContainEqual(['Anna', 'anna@example.com']);
+});
+
 it('IMPORT-07 A row with errors changes nothing and stops no other', async () => {
   const store = await service.newStore();
   const { id: card_id } = await newCard(store);
@@ -352,7 +393,7 @@ it('IMPORT-09 CSV is read in UTF-8 with and without a byte order mark, UTF-16 an
   }
 });
 
-it('IMPORT-10 Columns are recognized by headers in English, German, French and Spanish, and `mapping` overrides that', async () => {
+it('IMPORT-10 Columns are recognized by headers in English, German, French, Spanish and Dutch, and `mapping` overrides that', async () => {
   const store = await service.newStore();
   const fieldsOf = async (header: string, query: Options['query'] = {}) => {
     const { body } = await upload(store, `${header}\nx@example.com\n`, {
@@ -380,6 +421,13 @@ it('IMPORT-10 Columns are recognized by headers in English, German, French and S
     'birthday',
   ]);
   expect(await fieldsOf('Correo electrónico,Nombre,Apellidos,Móvil,Fecha de nacimiento')).toEqual([
+    'email',
+    'first_name',
+    'last_name',
+    'phone',
+    'birthday',
+  ]);
+  expect(await fieldsOf('E-mailadres,Voornaam,Achternaam,Telefoonnummer,Geboortedatum')).toEqual([
     'email',
     'first_name',
     'last_name',

@@ -112,6 +112,58 @@ describe('the pages of imports', () => {
     expect([late.status, late.text]).toEqual([422, expect.stringContaining('in the meantime')]);
   });
 
+  it('import stamps on the only card, and say where a column needs one or is ignored', async () => {
+    const other = await service.newStore();
+    const browser = new Browser(service);
+    await browser.signIn(other.email, 'correct horse');
+    const at = `/app/stores/${other.accountId}/transfers`;
+    const read = async (id: number, isDone: (current: ImportJson) => boolean) =>
+      eventually(
+        async () => (await other.get<ImportJson>(`${other.store}/imports/${id}`)).body,
+        (current) => current.state === 'ready' && isDone(current),
+      );
+    const addCard = async (name: string) =>
+      (await other.post<{ id: number }>(`${other.store}/cards`, { card: { name } })).body.id;
+    const file = 'E-mail,Name,Stamps,Card code\na@example.com,A,3,\nb@example.com,B,2,';
+    const uploadHere = async (content: string) =>
+      findImport(await upload(content, { browser, at }));
+
+    const coffee = await addCard('Coffee');
+    const withCard = await uploadHere(file);
+    const fields = (current: ImportJson) => current.columns.map(({ field }) => field);
+    const first = await read(withCard, () => true);
+    expect(fields(first)).toEqual(['email', 'first_name', 'stamps', 'code']);
+    expect((await browser.get(`${at}/imports/${withCard}`)).text).not.toContain('The column');
+    expect(await read(await uploadHere('email,name\nc@example.com,C'), () => true)).toMatchObject({
+      card_id: null,
+    });
+
+    const tea = await addCard('Tea');
+    const without = await uploadHere(file);
+    expect(fields(await read(without, () => true))).toEqual(['email', 'first_name', null, null]);
+    const page2 = `${at}/imports/${without}`;
+    const { text } = await browser.get(page2);
+    expect(text).toContain('The column “Stamps” will not be imported: choose a card.');
+    expect(text).toContain('The column “Card code” will not be imported: choose a card.');
+    const form = { column_0: 'email', column_1: 'first_name', column_2: '', column_3: '' };
+    await browser.post(`${page2}/columns`, { ...form, card_id: String(tea) });
+    const chosen = await read(without, (current) => current.card_id === tea);
+    expect(fields(chosen)).toEqual(['email', 'first_name', 'stamps', 'code']);
+    await browser.get(page2);
+    await browser.post(`${page2}/columns`, { ...form, column_3: 'code', card_id: String(coffee) });
+    await read(without, (current) => current.card_id === coffee);
+    const ignored = (await browser.get(page2)).text;
+    expect(ignored).toContain('The column “Stamps” will not be imported.');
+    expect(ignored).not.toContain('Card code” will');
+  });
+
+  it('say what a customer number is enough for', async () => {
+    const id = findImport(await upload('first_name,customer number\nZoe,1700'));
+    await waitFor(id, 'ready');
+    const { text } = await owner.get(`${page}/imports/${id}`);
+    expect(text).toContain('A customer number is enough only for customers you already have.');
+  });
+
   it('say of a row that its customer was erased', async () => {
     const customer = { first_name: 'Eva', email: 'eva@example.com' };
     const { body } = await store.post<{ id: number }>(`${store.store}/customers`, { customer });

@@ -9,6 +9,7 @@ import {
   customer,
   listUniqueValues,
   type Customer,
+  type CustomerChanges,
   type StoreRegion,
 } from '#loyalty/customers/customer.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
@@ -18,11 +19,30 @@ import type { ImportEntry } from './import-row.dto.js';
  * Who a row is about.
  * @property keys what no other row of the file may have, because it identifies one customer
  * @property customers more than one: its values belong to different customers
+ * @property heldByMerged the fields of the row whose values somebody holds who was merged into the customer
  * @property codeHolderId the customer who has the card with the code of the row
  */
-export type Match = { keys: string[]; customers: Customer[]; codeHolderId: number | null };
+export type Match = {
+  keys: string[];
+  customers: Customer[];
+  heldByMerged: (keyof CustomerChanges)[];
+  codeHolderId: number | null;
+};
 
-type ClaimRow = { place: number; stream_id: string };
+export const EMPTY_MATCH: Match = {
+  keys: [],
+  customers: [],
+  heldByMerged: [],
+  codeHolderId: null,
+};
+
+type ClaimRow = { place: number; kind: keyof typeof FIELDS_BY_KIND; stream_id: string };
+
+const FIELDS_BY_KIND = {
+  email: 'email',
+  phone: 'phone',
+  external_references: 'externalReferences',
+} as const;
 
 /** Finds the customers of rows by what is unique: external id, e-mail address and phone number. */
 @Injectable()
@@ -45,7 +65,7 @@ export class CustomerMatches {
     );
     const rows = await query<ClaimRow>(this.pool, {
       name: 'customer_matches_claims',
-      text: `select x.place, c.stream_id from unnest($2::int[], $3::text[], $4::bytea[]) as x (place, kind, value)
+      text: `select x.place, x.kind, c.stream_id from unnest($2::int[], $3::text[], $4::bytea[]) as x (place, kind, value)
              join es.claims c on c.account_id = $1 and c.kind = x.kind and c.value = x.value`,
       values: [
         accountId,
@@ -54,18 +74,27 @@ export class CustomerMatches {
         claims.map(({ claim }) => claim.value),
       ],
     });
-    const idsOfRows = entries.map(() => new Set<number>());
-    for (const { place, stream_id } of rows) idsOfRows[place]?.add(toCustomerId(stream_id));
+    const claimsOfRows = entries.map((): { id: number; field: keyof CustomerChanges }[] => []);
+    for (const { place, kind, stream_id } of rows) {
+      claimsOfRows[place]?.push({ id: toCustomerId(stream_id), field: FIELDS_BY_KIND[kind] });
+    }
     const codeHolders = await this.findCodeHolders(accountId, entries);
     return Promise.all(
-      entries.map(async ({ code }, place) => ({
-        keys: [
-          ...(valuesOfRows[place] ?? []).map(({ kind, value }) => `${kind} ${value}`),
-          ...(code === null ? [] : [`code ${code}`]),
-        ],
-        customers: await this.load([...(idsOfRows[place] ?? [])]),
-        codeHolderId: (code !== null && codeHolders.get(code)) || null,
-      })),
+      entries.map(async ({ code }, place) => {
+        const claimed = claimsOfRows[place] ?? [];
+        const customers = await this.load([...new Set(claimed.map(({ id }) => id))]);
+        return {
+          keys: [
+            ...(valuesOfRows[place] ?? []).map(({ kind, value }) => `${kind} ${value}`),
+            ...(code === null ? [] : [`code ${code}`]),
+          ],
+          customers,
+          heldByMerged: claimed
+            .filter(({ id }) => !customers.some((holder) => holder.id === id))
+            .map(({ field }) => field),
+          codeHolderId: (code !== null && codeHolders.get(code)) || null,
+        };
+      }),
     );
   }
 

@@ -7,7 +7,6 @@ import {
   RejectedError,
   TakenError,
 } from '#platform/kernel/errors.js';
-import { toRecorded } from '#platform/event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
 import { toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { SetImportedStamps } from '#loyalty/stamping/imported-stamps.commands.js';
@@ -23,10 +22,10 @@ import {
   type CustomerChanges,
   type StoreRegion,
 } from '#loyalty/customers/customer.js';
-import type { CustomerEvent } from '#loyalty/customers/customer.events.js';
 import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
-import { CustomerMatches, type Match } from './customer-matches.service.js';
+import { CustomerMatches, EMPTY_MATCH, type Match } from './customer-matches.service.js';
+import { givesConsent, withoutMerged, withoutWithdrawn } from './customer-changes.js';
 import { createRowIds, type CustomerImport } from './customer-import.js';
 import { findRowIssues } from './import-checking.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
@@ -130,7 +129,8 @@ export class ImportApplying {
       try {
         if (existing) {
           const person = { existing, cards: cards.get(existing.id) ?? [] };
-          return await this.update(context, running, person, entry);
+          const changes = withoutMerged(entry.changes, match);
+          return await this.update(context, running, person, { ...entry, changes });
         }
         const created = await this.commands.execute(
           new CreateCustomer(
@@ -221,8 +221,6 @@ export class ImportApplying {
   }
 }
 
-const EMPTY_MATCH: Match = { keys: [], customers: [], codeHolderId: null };
-
 function readRows(
   { columns, dateOrder }: CustomerImport,
   stored: StoredRow[],
@@ -247,34 +245,6 @@ function toImportedCard({ id }: CustomerImport, { code, stamps }: ImportEntry): 
 /** Tells whether the import may have changed it: the clocks of processes differ by less than a minute. */
 function isRecent({ startedAt, createdAt }: CustomerImport, updatedAt: string): boolean {
   return Date.parse(updatedAt) >= (startedAt ?? createdAt).getTime() - CLOCKS_DIFFER_MS;
-}
-
-/** Tells whether the row gives a consent that the customer does not have, and may have withdrawn. */
-function givesConsent(existing: Customer, { changes }: ImportEntry): boolean {
-  return (
-    (changes.marketingConsent === true && !existing.marketingConsent) ||
-    (changes.smsConsent === true && !existing.smsConsent)
-  );
-}
-
-/** Leaves out consents that the customer had given once and withdrew: a file may be older than that. */
-export function withoutWithdrawn(
-  changes: CustomerChanges,
-  history: readonly StoredEvent[],
-): CustomerChanges {
-  const { marketingConsent, smsConsent, ...others } = changes;
-  const isWithdrawn = (name: 'marketingConsent' | 'smsConsent') => {
-    const values = history
-      .map((event) => toRecorded<CustomerEvent>(customer, event).data)
-      .flatMap((data) => (name in data ? [(data as Record<string, unknown>)[name]] : []));
-    return values.at(-1) === false && values.includes(true);
-  };
-  return {
-    ...others,
-    ...(marketingConsent !== undefined &&
-      !(marketingConsent && isWithdrawn('marketingConsent')) && { marketingConsent }),
-    ...(smsConsent !== undefined && !(smsConsent && isWithdrawn('smsConsent')) && { smsConsent }),
-  };
 }
 
 function toInput(changes: CustomerChanges): CustomerInput {

@@ -7,9 +7,10 @@ import { getLocalDay } from '#platform/kernel/zoned-time.js';
 import type { Job } from '#platform/database/job-queue.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { StoreRegion } from '#loyalty/customers/customer.js';
-import { CustomerMatches, type Match } from './customer-matches.service.js';
+import { CustomerMatches, EMPTY_MATCH, type Match } from './customer-matches.service.js';
 import type { CustomerImport } from './customer-import.js';
 import { readFile, type FileRow } from './import-file.js';
+import { ImportPreview, type KnownRow } from './import-preview.service.js';
 import { ImportQueue, type QueuedImport } from './import-queue.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type NewRow } from './import-rows.service.js';
@@ -23,7 +24,7 @@ const decompress = promisify(inflateRaw);
 /** A row that can be applied, as far as is known before. */
 type CheckedRow = FileRow & { entry: ImportEntry };
 
-type Counts = { created: number; updated: number; failed: number };
+type Counts = { created: number; updated: number; unchanged: number; failed: number };
 
 /** What the rows before have said: a second row about one customer is an error, because their order has no meaning. */
 type EarlierRows = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
@@ -37,6 +38,7 @@ export class ImportChecking {
     private readonly queue: ImportQueue,
     private readonly regions: StoreRegions,
     private readonly matches: CustomerMatches,
+    private readonly previews: ImportPreview,
   ) {}
 
   /**
@@ -54,7 +56,7 @@ export class ImportChecking {
     const rows = await this.readRows(checked, sealed);
     const region = await this.regions.get(accountId);
     const earlierRows: EarlierRows = { rowsByKey: new Map(), rowsByCustomer: new Map() };
-    const counts: Counts = { created: 0, updated: 0, failed: 0 };
+    const counts: Counts = { created: 0, updated: 0, unchanged: 0, failed: 0 };
     for (let at = 0; at < rows.length; at += BATCH_SIZE) {
       if (!(await this.queue.extendLease(job))) return;
       const batch = rows.slice(at, at + BATCH_SIZE);
@@ -67,7 +69,7 @@ export class ImportChecking {
       checked.dryRun ? 'ready' : 'running',
       checked.dryRun
         ? { ...counts, done: rows.length }
-        : { ...counts, done: counts.failed, created: 0, updated: 0 },
+        : { ...counts, done: counts.failed, created: 0, updated: 0, unchanged: 0 },
     );
   }
 
@@ -81,11 +83,12 @@ export class ImportChecking {
   }
 
   private async checkBatch(
-    { accountId, columns, dateOrder }: CustomerImport,
+    checked: CustomerImport,
     region: StoreRegion,
     batch: FileRow[],
     { earlierRows, counts }: { earlierRows: EarlierRows; counts: Counts },
   ): Promise<NewRow[]> {
+    const { accountId, columns, dateOrder } = checked;
     const valid: CheckedRow[] = [];
     const failed: NewRow[] = [];
     for (const fileRow of batch) {
@@ -98,22 +101,30 @@ export class ImportChecking {
       region,
       valid.map(({ entry }) => entry),
     );
-    const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
-      const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
+    const matched = valid.map(({ entry, ...fileRow }, i) => {
+      const match = matches[i] ?? EMPTY_MATCH;
       const repetition = findRepetition(fileRow.row, match, earlierRows);
       const errors = findRowIssues(entry, match, region) ?? repetition;
-      const [customer] = match.customers;
-      return {
-        ...fileRow,
-        state: errors ? 'failed' : 'pending',
-        errors,
-        customerId: match.customers.length === 1 ? (customer?.id ?? null) : null,
-      };
+      const existing = match.customers.length === 1 ? match.customers[0] : undefined;
+      const knownRow: KnownRow | undefined =
+        !errors && existing ? { existing, match, entry } : undefined;
+      return { fileRow, errors, customerId: existing?.id ?? null, knownRow };
     });
-    for (const { state, customerId } of matched) {
-      if (state !== 'failed') counts[customerId === null ? 'created' : 'updated']++;
-    }
-    const all = [...failed, ...matched];
+    const previews = await this.previews.preview(
+      checked,
+      region,
+      checked.dryRun ? matched.flatMap(({ knownRow }) => knownRow ?? []) : [],
+    );
+    const results = matched.map(({ fileRow, errors: rowIssues, customerId, knownRow }): NewRow => {
+      const preview = knownRow && previews.get(knownRow);
+      const errors = preview && 'errors' in preview ? preview.errors : rowIssues;
+      if (!errors) {
+        const willChange = preview && 'willChange' in preview && preview.willChange;
+        counts[knownRow ? (willChange ? 'updated' : 'unchanged') : 'created']++;
+      }
+      return { ...fileRow, state: errors ? 'failed' : 'pending', errors, customerId };
+    });
+    const all = [...failed, ...results];
     counts.failed += all.filter(({ state }) => state === 'failed').length;
     return all;
   }
@@ -122,7 +133,7 @@ export class ImportChecking {
 /** Finds why a row cannot be applied; null: it can. */
 export function findRowIssues(
   { changes, code }: ImportEntry,
-  { customers, codeHolderId }: Omit<Match, 'keys'>,
+  { customers, codeHolderId }: Pick<Match, 'customers' | 'codeHolderId'>,
   { timeZone }: StoreRegion,
 ): FieldIssues | null {
   if (customers.length > 1) {

@@ -30,26 +30,29 @@ const FIELDS_OF_CARDS: readonly ImportField[] = ['stamps', 'code'];
 /** Headers that a message lists. */
 const MAX_SHOWN = 20;
 
-/** Headers in English, German, French and Spanish, in the form of `normalizeHeader`. */
+/** Headers in English, German, French, Spanish and Dutch, in the form of `normalizeHeader`. */
 const HEADERS: Record<ImportField, string> = {
-  first_name: 'firstname first givenname forename vorname rufname prenom nombre nombredepila',
+  first_name:
+    'firstname first givenname forename vorname rufname prenom nombre nombredepila voornaam roepnaam',
   last_name:
-    'lastname last surname familyname nachname familienname zuname nomdefamille apellido apellidos',
+    'lastname last surname familyname nachname familienname zuname nomdefamille apellido apellidos achternaam familienaam',
   email:
-    'email emailaddress mail mailaddress emailadresse mailadresse adresseemail adressemail courriel adresseelectronique correo correoelectronico direcciondecorreo direcciondecorreoelectronico',
+    'email emailaddress mail mailaddress emailadresse mailadresse adresseemail adressemail courriel adresseelectronique correo correoelectronico direcciondecorreo direcciondecorreoelectronico emailadres mailadres',
   phone:
-    'phone phonenumber telephone telephonenumber mobile mobilephone mobilenumber mobilephonenumber cell cellphone telefon telefonnummer handy handynummer mobil mobilnummer mobiltelefon rufnummer numerodetelephone tel portable telephoneportable numerodeportable telefono numerodetelefono movil telefonomovil celular',
+    'phone phonenumber telephone telephonenumber mobile mobilephone mobilenumber mobilephonenumber cell cellphone telefon telefonnummer handy handynummer mobil mobilnummer mobiltelefon rufnummer numerodetelephone tel portable telephoneportable numerodeportable telefono numerodetelefono movil telefonomovil celular telefoonnummer telefoon mobiel mobielnummer gsm gsmnummer',
   birthday:
-    'birthday birthdate dateofbirth dob geburtstag geburtsdatum gebdatum datedenaissance naissance anniversaire fechadenacimiento nacimiento cumpleanos',
+    'birthday birthdate dateofbirth dob geburtstag geburtsdatum gebdatum datedenaissance naissance anniversaire fechadenacimiento nacimiento cumpleanos geboortedatum verjaardag',
   marketing_consent:
-    'marketingconsent marketing emailconsent acceptsmarketing newsletter werbung werbeeinwilligung marketingeinwilligung consentementmarketing consentimientomarketing boletin',
-  sms_consent: 'smsconsent acceptssms sms smseinwilligung consentementsms consentimientosms',
+    'marketingconsent marketing emailconsent acceptsmarketing newsletter werbung werbeeinwilligung marketingeinwilligung consentementmarketing consentimientomarketing boletin toestemmingmarketing nieuwsbrief',
+  sms_consent:
+    'smsconsent acceptssms sms smseinwilligung consentementsms consentimientosms toestemmingsms',
   external_id:
-    'externalid customerid customernumber customerno memberid membernumber id kundennummer kundennr kundenid mitgliedsnummer numeroclient numerodeclient idclient numerodecliente idcliente',
-  external_source: 'externalsource source system quelle herkunft origine origen sistema',
+    'externalid customerid customernumber customerno memberid membernumber id kundennummer kundennr kundenid mitgliedsnummer numeroclient numerodeclient idclient numerodecliente idcliente klantnummer klantnr klantid lidnummer',
+  external_source:
+    'externalsource source system quelle herkunft origine origen sistema bron systeem',
   stamps:
-    'stamps stampscount stampcount balance points stempel stempelstand stempelanzahl punkte punktestand tampons points solde sellos puntos saldo',
-  code: 'code cardcode cardnumber barcode kartencode kartennummer strichcode codecarte numerodecarte codebarres codigo codigodetarjeta numerodetarjeta codigodebarras',
+    'stamps stampscount stampcount balance points stempel stempelstand stempelanzahl punkte punktestand tampons points solde sellos puntos saldo stempels aantalstempels punten',
+  code: 'code cardcode cardnumber barcode kartencode kartennummer strichcode codecarte numerodecarte codebarres codigo codigodetarjeta numerodetarjeta codigodebarras kaartcode kaartnummer streepjescode',
 };
 
 const FIELDS_BY_HEADER = new Map(
@@ -130,6 +133,24 @@ export function suggestColumns(headers: readonly string[], hasCard: boolean): Co
 /** Lists the fields of the file that only a card can have. */
 export function listFieldsOfCards(columns: readonly ImportColumn[]): ImportField[] {
   return FIELDS_OF_CARDS.filter((field) => columns.some((column) => column.field === field));
+}
+
+/** Lists the columns that are ignored although their headers name a field of cards, which no other column holds. */
+export function listIgnoredOfCards(
+  columns: readonly ImportColumn[],
+): { name: string; field: ImportField }[] {
+  const mappedFields = listFieldsOfCards(columns);
+  return columns.flatMap(({ name, field }) => {
+    const recognised = field === null ? findField(name) : null;
+    if (
+      recognised === null ||
+      !FIELDS_OF_CARDS.includes(recognised) ||
+      mappedFields.includes(recognised)
+    )
+      return [];
+    mappedFields.push(recognised);
+    return [{ name, field: recognised }];
+  });
 }
 
 function findRepeatedHeaders(headers: readonly string[]): Issue[] {

@@ -13,6 +13,7 @@ import { CustomerMatches } from './customer-matches.service.js';
 import { ImportApplying } from './import-applying.service.js';
 import { ImportChecking } from './import-checking.service.js';
 import { ImportDispatch } from './import-dispatch.service.js';
+import { ImportPreview } from './import-preview.service.js';
 import { ImportQueue } from './import-queue.service.js';
 import { ImportRetention } from './import-retention.service.js';
 import { ImportRows } from './import-rows.service.js';
@@ -26,6 +27,7 @@ import { ImportRecord } from './import.entity.js';
     ImportDispatch,
     ImportQueue,
     ImportChecking,
+    ImportPreview,
     ImportApplying,
     ImportUndoing,
     ImportRetention,

@@ -67,16 +67,23 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   async finishCheck(
     job: Job<QueuedImport>,
     state: 'ready' | 'running',
-    counts: Record<'done' | 'created' | 'updated' | 'failed', number>,
+    counts: Record<'done' | 'created' | 'updated' | 'unchanged' | 'failed', number>,
   ): Promise<void> {
     const text = `
       update imports
       set state = $1, due_at = case when $1 = 'running' then now() end, file = null, attempts = 0,
-        rows_done = $2, created = $3, updated = $4, failed = $5, updated_at = now(),
+        rows_done = $2, created = $3, updated = $4, unchanged = $6, failed = $5, updated_at = now(),
         started_at = case when $1 = 'running' then now() end
       where ${LEASED}`;
-    const { done, created, updated, failed } = counts;
-    await this.change(job, 'finish_check', text, [state, done, created, updated, failed]);
+    const { done, created, updated, unchanged, failed } = counts;
+    await this.change(job, 'finish_check', text, [
+      state,
+      done,
+      created,
+      updated,
+      failed,
+      unchanged,
+    ]);
   }
 
   /** Ends the work on an import. Changes nothing when the lease has ended: somebody else goes on. */

@@ -27,8 +27,8 @@ const REFERENCE_FIELDS: Readonly<Record<string, ImportField>> = {
 };
 
 /** How people write yes and no, in the languages of the headers. */
-const YES = new Set('1 true yes y x ja j wahr oui o vrai si s verdadero'.split(' '));
-const NO = new Set('0 false no n nein falsch non faux falso'.split(' '));
+const YES = new Set('1 true yes y x ja j wahr oui o vrai si s verdadero waar'.split(' '));
+const NO = new Set('0 false no n nein falsch non faux falso nee onwaar'.split(' '));
 
 /** The fields of a row that are not the customer's own. */
 @Dto('ImportCardFields')

@@ -50,8 +50,11 @@ export class CreateImport extends Command<ImportJson> {
     readonly context: CommandContext,
     readonly upload: { bytes: Buffer; format: ImportFormat; encoding: string | null },
     readonly options: ImportQuery,
-    /** Whether somebody looks at the columns before they count, so that those of a file nobody knows may be missing. */
-    readonly isDraft = false,
+    /**
+     * For somebody who looks at the columns before they count, so that those of a file nobody knows may be missing: the only
+     * card of the store, which a file with stamps then is for; null: there are none or several.
+     */
+    readonly draft: { onlyCardId: number | null } | null = null,
   ) {
     super();
   }
@@ -71,20 +74,22 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
 
   /** @throws InvalidFieldsError for a file that cannot be imported as a whole */
   async execute(command: CreateImport): Promise<ImportJson> {
-    const { context, upload, options, isDraft } = command;
-    const { card_id: cardId } = options;
-    if (cardId !== null) {
-      assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), getNow());
+    const { context, upload, options, draft } = command;
+    const { card_id: chosenId } = options;
+    if (chosenId !== null) {
+      assertOpenForEnrolment(await this.templates.get(context.accountId, chosenId), getNow());
     }
     const { bytes, format, encoding } = upload;
     const scan = (takeRow: (row: FileRow) => void) =>
       this.reading.run(context.accountId, () => scanFile(bytes, format, encoding, takeRow));
     const file = await scan(() => undefined);
     if (file.rowsTotal === 0) throw createFileError(ISSUES.file_without_rows);
-    const columns = isDraft
-      ? getColumns(suggestColumns(file.headers, cardId !== null))
+    const possibleId = chosenId ?? draft?.onlyCardId ?? null;
+    const columns = draft
+      ? getColumns(suggestColumns(file.headers, possibleId !== null))
       : chooseColumns(file, options.mapping ?? {});
     const fieldsOfCards = listFieldsOfCards(columns);
+    const cardId = fieldsOfCards.length > 0 ? possibleId : chosenId;
     if (cardId === null && fieldsOfCards.length > 0) {
       const issue = ISSUES.card_required_for_fields({ fields: fieldsOfCards.join(' and ') });
       throw new InvalidFieldsError({ card_id: [issue] });
@@ -96,7 +101,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     }
     const dateOrder =
       options.date_order ??
-      (isDraft ? (findDateOrder(dates).order ?? null) : chooseDateOrder(dates, columns));
+      (draft ? (findDateOrder(dates).order ?? null) : chooseDateOrder(dates, columns));
     const compressed = await compress(bytes, { level: 1 });
     return withNewId(this.pool, importTable.table, (id) => {
       const now = getNow();

@@ -128,10 +128,13 @@ export class ImportJson {
   declare readonly created: number;
   @IntegerProperty({
     example: 0,
-    description: 'Rows that changed a customer; in the state ready, that match one',
+    description: 'Rows that changed a customer; in the state ready, that will',
   })
   declare readonly updated: number;
-  @IntegerProperty({ example: 0, description: 'Rows of customers with whom nothing changed.' })
+  @IntegerProperty({
+    example: 0,
+    description: 'Rows of customers with whom nothing changed; in the state ready, will change',
+  })
   declare readonly unchanged: number;
   @IntegerProperty({
     example: 1,

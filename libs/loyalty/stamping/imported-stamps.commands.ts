@@ -39,7 +39,7 @@ export class SetImportedStampsHandler implements ICommandHandler<SetImportedStam
       context,
       load: async (loaded) => ({
         ...(await loadCardTemplate(this.templates, loaded, path, { locationId: null })),
-        absorbedStamps: await this.countAbsorbed(loaded?.state),
+        absorbedStamps: await countAbsorbedStamps(this.readModels, loaded?.state),
       }),
       decide: (card, { template, absorbedStamps }) =>
         setImportedStamps(card, template, {
@@ -50,14 +50,17 @@ export class SetImportedStampsHandler implements ICommandHandler<SetImportedStam
       respond: ({ events }) => events.length > 0,
     });
   }
+}
 
-  /** Counts what the cards that were merged into a card have got. They do not change while they are merged. */
-  private async countAbsorbed(card: CustomerCard | undefined): Promise<number> {
-    let sum = 0;
-    for (const { fromId } of card?.absorptions ?? []) {
-      const absorbed = (await this.readModels.loadCurrent(customerCardReadModel, fromId))?.state;
-      sum += (absorbed?.importedStamps ?? 0) + (await this.countAbsorbed(absorbed));
-    }
-    return sum;
+/** Counts what the cards that were merged into a card have got. They do not change while they are merged. */
+export async function countAbsorbedStamps(
+  readModels: ReadModels,
+  card: CustomerCard | undefined,
+): Promise<number> {
+  let sum = 0;
+  for (const { fromId } of card?.absorptions ?? []) {
+    const absorbed = (await readModels.loadCurrent(customerCardReadModel, fromId))?.state;
+    sum += (absorbed?.importedStamps ?? 0) + (await countAbsorbedStamps(readModels, absorbed));
   }
+  return sum;
 }

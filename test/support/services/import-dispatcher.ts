@@ -24,6 +24,7 @@ import { ImportApplying } from '#loyalty/imports/import-applying.service.js';
 import { ImportChecking } from '#loyalty/imports/import-checking.service.js';
 import { ImportDispatch } from '#loyalty/imports/import-dispatch.service.js';
 import { ImportRecord } from '#loyalty/imports/import.entity.js';
+import { ImportPreview } from '#loyalty/imports/import-preview.service.js';
 import { ImportQueue } from '#loyalty/imports/import-queue.service.js';
 import { ImportRetention } from '#loyalty/imports/import-retention.service.js';
 import { ImportRows } from '#loyalty/imports/import-rows.service.js';
@@ -50,9 +51,10 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
   const queue = new ImportQueue(pool, get(ProcessSession));
   startSession(service);
   const customerCards = get(CustomerCardsService);
+  const previews = new ImportPreview(eventStore, readModels, customerCards, get(TemplatesService));
   return new ImportDispatch(
     queue,
-    new ImportChecking(pool, rows, queue, regions, matches),
+    new ImportChecking(pool, rows, queue, regions, matches, previews),
     new ImportApplying(commands, eventStore, rows, regions, customerCards, matches),
     new ImportUndoing(commands, eventStore, readModels, customerCards, rows),
     new ImportRetention(pool, get(LeaderLock), get(Config)),

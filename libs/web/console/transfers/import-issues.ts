@@ -10,7 +10,8 @@ const WRONG_NUMBER = new Set(['not_integer', 'too_small', 'too_large', 'out_of_r
 /** Describes why a row or a whole import failed: each field with its sentences. */
 export function describeIssues(issues: FieldIssues, t: Translations): string {
   const { fields } = t.transfers;
-  return Object.entries(toFieldSentences(issues, t))
+  const ofFile = { ...t, issues: { ...t.issues, contact_missing: t.transfers.contactMissing } };
+  return Object.entries(toFieldSentences(issues, ofFile))
     .map(([field, sentences]) => {
       const label = Object.hasOwn(fields, field) ? fields[field as keyof typeof fields] : '';
       return (label === '' ? '' : `${label}: `) + sentences.join(' ');

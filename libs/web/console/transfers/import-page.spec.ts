@@ -5,11 +5,11 @@ import { describeStart, listColumnFields, listCounts, readMapping } from './impo
 
 const english = getTranslations('en');
 const counts = { done: 5, created: 3, updated: 1, unchanged: 0, failed: 1, undone: 0, refused: 0 };
-const ready = { state: 'ready', counts, rowsTotal: 5 } as CustomerImport;
 const columns: CustomerImport['columns'] = [
   { name: 'Mail', field: 'email' },
   { name: 'Note', field: null },
 ];
+const ready = { state: 'ready', counts, rowsTotal: 5, columns } as CustomerImport;
 
 describe('the page of an import', () => {
   it('says what a start would do', () => {
@@ -17,8 +17,22 @@ describe('the page of an import', () => {
       text: '4 rows will be imported. 1 row with errors will be left out.',
       canStart: true,
     });
-    const useless = { ...ready, counts: { ...counts, failed: 5 } };
-    expect(describeStart(useless, english).canStart).toBe(false);
+    const partly = { ...counts, updated: 0, created: 1, unchanged: 3 };
+    expect(describeStart({ ...ready, counts: partly }, english).text).toBe(
+      '1 row will be imported. 3 rows change nothing. 1 row with errors will be left out.',
+    );
+    const none = { ...counts, created: 0, updated: 0 };
+    const useless = [
+      { ...none, failed: 5 },
+      { ...none, failed: 2, unchanged: 3 },
+    ].map((different) => describeStart({ ...ready, counts: different }, english));
+    expect(useless).toEqual([
+      { text: 'There is nothing to import: every row has an error.', canStart: false },
+      {
+        text: '3 rows change nothing. 2 rows with errors will be left out.',
+        canStart: false,
+      },
+    ]);
   });
 
   it('leaves out counts of nothing', () => {

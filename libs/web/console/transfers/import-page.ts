@@ -2,7 +2,8 @@ import { BYTE_ORDER_MARK, renderCsvLine } from '#platform/kernel/csv.js';
 import type { CustomerImport, StoredState } from '#loyalty/imports/customer-import.js';
 import {
   IMPORT_FIELDS,
-  type ImportField,
+  listIgnoredOfCards,
+  type ImportColumn,
   type MappingRequest,
 } from '#loyalty/imports/import-columns.js';
 import type { Localization, Translations } from '#translations/translations.js';
@@ -74,15 +75,20 @@ export function listCounts(
 
 /** Says what a start would do. */
 export function describeStart(
-  { counts, rowsTotal }: CustomerImport,
+  { counts, columns, cardId }: CustomerImport,
   localization: Localization,
 ): { text: string; canStart: boolean } {
   const { transfers: t } = localization.t;
-  const count = rowsTotal - counts.failed;
-  if (count === 0) return { text: t.startNothing, canStart: false };
-  const sentences = [t.startText({ count })];
+  const count = counts.created + counts.updated;
+  if (count === 0 && counts.unchanged === 0) return { text: t.startNothing, canStart: false };
+  const sentences = [];
+  if (count > 0) sentences.push(t.startText({ count }));
+  if (counts.unchanged > 0) sentences.push(t.startUnchanged({ count: counts.unchanged }));
   if (counts.failed > 0) sentences.push(t.startWithout({ count: counts.failed }));
-  return { text: sentences.join(' '), canStart: true };
+  for (const { name } of listIgnoredOfCards(columns)) {
+    sentences.push(cardId === null ? t.columnNeedsCard({ name }) : t.columnIgnored({ name }));
+  }
+  return { text: sentences.join(' '), canStart: count > 0 };
 }
 
 const MAX_EXAMPLES = 3;
@@ -119,17 +125,22 @@ export function listFieldChoices(t: Texts): Choice[] {
   ];
 }
 
-/** Reads which field each column holds from a form; a column that it lacks stays as it is. */
+/**
+ * Reads which field each column holds from a form; a column that it lacks stays as it is.
+ * @param isCardNew whether a card is chosen for the first time, so that columns count that needed one
+ */
 export function readMapping(
   columns: CustomerImport['columns'],
   form: Readonly<Record<string, string | undefined>>,
+  isCardNew = false,
 ): MappingRequest {
-  const entries = columns.map(({ name, field }, i): [string, ImportField | null] => {
+  const chosen = columns.map(({ name, field }, i): ImportColumn => {
     const value = form[`${COLUMN}${i}`];
-    if (value === undefined) return [name, field];
-    return [name, IMPORT_FIELDS.find((candidate) => candidate === value) ?? null];
+    if (value === undefined) return { name, field };
+    return { name, field: IMPORT_FIELDS.find((candidate) => candidate === value) ?? null };
   });
-  return Object.fromEntries(entries);
+  const added = isCardNew ? listIgnoredOfCards(chosen) : [];
+  return Object.fromEntries([...chosen, ...added].map(({ name, field }) => [name, field]));
 }
 
 /** Tells whether no column can find a customer again, so that every row has an error. */

@@ -66,8 +66,9 @@ export class ImportPagesController {
       date_order: null,
     };
     try {
+      const onlyCardId = await this.transfers.findOnlyCardId(store);
       const { id } = await this.commands.execute(
-        new CreateImport(context, { bytes, format, encoding }, options, true),
+        new CreateImport(context, { bytes, format, encoding }, options, { onlyCardId }),
       );
       return redirectTo(`${buildTransfersPath(store)}/imports/${id}?done=uploaded`);
     } catch (error) {
@@ -116,10 +117,11 @@ export class ImportPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.imports.get(store.id, parsePathId(path));
-    const mapping = readMapping(current.columns, form);
     const { card_id: card = '', date_order: order = '' } = form;
+    const cardId = parsePositiveInteger(card);
+    const mapping = readMapping(current.columns, form, current.cardId === null && cardId !== null);
     const choices = {
-      cardId: parsePositiveInteger(card),
+      cardId,
       mapping,
       dateOrder: order === 'dmy' || order === 'mdy' ? order : null,
     } as const;

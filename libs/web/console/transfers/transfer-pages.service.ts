@@ -107,6 +107,13 @@ export class TransferPages {
     });
   }
 
+  /** Finds the card of a store that has one which customers can get; null where it has none or several. */
+  async findOnlyCardId({ id }: EnteredStore): Promise<number | null> {
+    const filter = { scope: 'active' as const, updatedSince: null };
+    const [card, other] = await this.cards.list(id, filter, { after: null, limit: 2 });
+    return card && !other ? card.id : null;
+  }
+
   /** Lists the cards that customers can get, and the choice of none. */
   async listCards({ id }: EnteredStore, none: string): Promise<Choice[]> {
     const filter = { scope: 'active' as const, updatedSince: null };

@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { RejectedError } from '#platform/kernel/errors.js';
+import { getNow } from '#platform/kernel/clock.js';
+import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
+import { ReadModels, toStreamName } from '#platform/event-store/read-models/read-models.js';
+import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
+import type { CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
+import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
+import { countAbsorbedStamps } from '#loyalty/stamping/imported-stamps.commands.js';
+import { setImportedStamps } from '#loyalty/stamping/imported-stamps.js';
+import { TemplatesService } from '#loyalty/stamping/templates.service.js';
+import {
+  customer,
+  updateCustomer,
+  type Customer,
+  type StoreRegion,
+} from '#loyalty/customers/customer.js';
+import { ISSUES } from '#translations/issues.js';
+import type { FieldIssues } from '#platform/kernel/issues.js';
+import { givesConsent, withoutMerged, withoutWithdrawn } from './customer-changes.js';
+import type { CustomerImport } from './customer-import.js';
+import type { Match } from './customer-matches.service.js';
+import type { ImportEntry } from './import-row.dto.js';
+
+/** A row about a customer who exists. */
+export type KnownRow = { existing: Customer; match: Match; entry: ImportEntry };
+
+export type Preview = { willChange: boolean } | { errors: FieldIssues };
+
+/** Tells what rows about customers who exist would do, by the decisions of the commands that apply them. */
+@Injectable()
+export class ImportPreview {
+  constructor(
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
+    private readonly customerCards: CustomerCardsService,
+    private readonly templates: TemplatesService,
+  ) {}
+
+  async preview(
+    checked: CustomerImport,
+    region: StoreRegion,
+    rows: KnownRow[],
+  ): Promise<Map<KnownRow, Preview>> {
+    const { cardId } = checked;
+    const cards =
+      cardId === null
+        ? new Map<number, CustomerCardJson[]>()
+        : await this.customerCards.listByCustomer(rows.map(({ existing }) => existing.id));
+    const previews = new Map<KnownRow, Preview>();
+    for (const row of rows) {
+      try {
+        const changesCard = await this.changesCard(checked, row, cards.get(row.existing.id) ?? []);
+        previews.set(row, {
+          willChange: (await this.changesCustomer(region, row)) || changesCard,
+        });
+      } catch (error) {
+        if (!(error instanceof RejectedError)) throw error;
+        previews.set(row, { errors: error.issues });
+      }
+    }
+    return previews;
+  }
+
+  private async changesCard(
+    { accountId, cardId }: CustomerImport,
+    { existing, entry: { code, stamps } }: KnownRow,
+    cards: CustomerCardJson[],
+  ): Promise<boolean> {
+    if (cardId === null) return false;
+    const card = cards.find((candidate) => candidate.card_id === cardId);
+    if (!card) return true;
+    if (code !== null && code !== card.code) {
+      throw new RejectedError({ code: [ISSUES.card_code_differs] });
+    }
+    if (stamps === null) return false;
+    const state = (await this.readModels.load(customerCardReadModel, card.id))?.state;
+    const stampImport = { stamps, reason: '', customerId: existing.id };
+    const absorbedStamps = await countAbsorbedStamps(this.readModels, state);
+    const template = await this.templates.get(accountId, cardId);
+    return setImportedStamps(state, template, { ...stampImport, absorbedStamps }).length > 0;
+  }
+
+  private async changesCustomer(
+    region: StoreRegion,
+    { existing, match, entry }: KnownRow,
+  ): Promise<boolean> {
+    const history = givesConsent(existing, entry) ? await this.readHistory(existing.id) : [];
+    const changes = withoutWithdrawn(withoutMerged(entry.changes, match), history);
+    return updateCustomer(existing, changes, { ...region, now: getNow() }).length > 0;
+  }
+
+  private async readHistory(id: number): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    for await (const event of this.eventStore.readStream(toStreamName(customer, id))) {
+      events.push(event);
+    }
+    return events;
+  }
+}
