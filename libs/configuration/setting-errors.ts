@@ -1,4 +1,4 @@
-import { parseAbsoluteUrl } from '#platform/kernel/absolute-url.js';
+import { isLoopbackHost, parseAbsoluteUrl } from '#platform/kernel/absolute-url.js';
 import { getEarliestSunset } from '#platform/kernel/retirement.js';
 import {
   findConnectionStringError,
@@ -83,8 +83,9 @@ function findPortErrors(environment: Environment): string[] {
 function findOidcErrors({ OIDC_ISSUER: issuer = '' }: Environment): string[] {
   if (!URL.canParse(issuer)) return [];
   const { protocol, hostname } = new URL(issuer);
-  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  return protocol === 'https:' || isLocal ? [] : ['OIDC_ISSUER: must start with https://'];
+  return protocol === 'https:' || isLoopbackHost(hostname)
+    ? []
+    : ['OIDC_ISSUER: must start with https://'];
 }
 
 /** Requires all SMS settings or none, and https in production because of the token. */

@@ -299,6 +299,7 @@ export type MessageArguments = {
   'messagePages.reach.reason': { people: number; reason: string };
   'messagePages.reach.emailLeft': { left: number };
   'messagePages.reach.smsLeft': { left: number; parts: number; total: number };
+  'messagePages.reach.nobody.notSetUp': { channels: string };
   'messagePages.preview.sms.size': { left: number; parts: number; used: number };
   'messagePages.preview.sms.countries': { countries: string };
   'messagePages.detail.sendAtHint': { zone: string };

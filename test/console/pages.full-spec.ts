@@ -284,9 +284,9 @@ describe('the users of a store', () => {
     expect((await invitee.get(`${page}/settings`)).status).toBe(200);
     expect((await invitee.get(`${page}/users`)).status).toBe(403);
     const users = await owner.get(`${page}/users`);
-    expect(users.text).toMatch(
-      new RegExp(`${otherStore.email} <span class="tag">Not confirmed</span>`),
-    );
+    expect(users.text).toContain(otherStore.email);
+    // Nobody can confirm an address here, as this service sends no e-mail.
+    expect(users.text).not.toContain('Not confirmed');
     const { rows } = await service.database.query(
       `select subject from audit_log where account_id = $1 and type in ('user.invited', 'invitation.withdrawn')`,
       [store.accountId],
@@ -652,9 +652,12 @@ describe('with a mail server', () => {
       // Staff begin at the counter.
       expect((await newcomer.post(link, person)).location).toBe(`/counter/${store.accountId}`);
       // The holder of the link reads the mails to the address.
-      expect((await browser.get(`${page}/users`)).text).not.toMatch(
-        new RegExp(`${email} <span class="tag">Not confirmed`),
-      );
+      const { text: users } = await browser.get(`${page}/users`);
+      const tag = ' <span class="tag">Not confirmed</span>';
+      expect([users.includes(email + tag), users.includes(store.email + tag)]).toEqual([
+        false,
+        true,
+      ]);
       // A mail that was moved to another row cannot be decrypted: retried for a day and by the whole schedule, then dropped.
       await service.database.query('delete from outgoing_messages where sealed <> $1', [
         rows.at(-1)?.sealed,

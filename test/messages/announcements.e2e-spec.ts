@@ -141,7 +141,7 @@ describe('announcements', () => {
     expect(body.people).toBe(2);
     expect(body.reached + body.unreached).toBe(2);
     expect(body.reasons).toContainEqual(
-      expect.objectContaining({ channel: 'wallet', reason: 'no_pass' }),
+      expect.objectContaining({ channel: 'wallet', reason: 'not_set_up' }),
     );
     expect((await client.get<unknown[]>(`${client.store}/announcements`)).body).toEqual([]);
   });

@@ -113,8 +113,8 @@ describe('the messages of a store', () => {
     const page = `${pages}/announcements/${await write(store)}`;
     const { text } = await browser.get(page);
     expect(countOf(text, 'Nobody can get this message yet.')).toBe(1);
-    expect(text).toContain('No card is in a wallet.');
-    expect(countOf(text, 'E-mail and SMS are not set up.')).toBe(1);
+    expect(text).not.toContain('No card is in a wallet.');
+    expect(countOf(text, 'Not set up on this service: Wallet, E-mail, and SMS.')).toBe(1);
     expect(text).not.toContain('Send now');
     expect(text).not.toContain('name="send_at"');
     expect((await browser.get(`${page}/send`)).location).toBe(page);

@@ -54,7 +54,13 @@ export class Audiences {
 
   /** Tells which channels the operator has set up. */
   get setUp(): SetUp {
-    return { email: this.config.mail !== null, sms: this.config.sms !== null };
+    const { apple, google, mail, sms } = this.config;
+    return {
+      wallet: apple !== null || google !== null,
+      web_push: true,
+      email: mail !== null,
+      sms: sms !== null,
+    };
   }
 
   /** Creates the message of a campaign to a customer: for the first channel that reaches them, or with the reason why none does. */

@@ -7,7 +7,7 @@ import {
   type Reachability,
 } from './message-channel.js';
 
-const SET_UP = { email: true, sms: true };
+const SET_UP = { wallet: true, web_push: true, email: true, sms: true };
 const EVERYTHING: Reachability = {
   hasCard: true,
   hasPass: true,
@@ -72,11 +72,15 @@ describe('chooseChannel', () => {
     });
   });
 
-  it('says that the operator has set up no mail server before it says what the customer lacks', () => {
-    expect(chooseChannel(NOTHING, ['email'], { email: false, sms: false }).reasons).toEqual([
-      { channel: 'email', reason: 'not_set_up' },
-    ]);
-  });
+  it.each(['wallet', 'email', 'sms'] as const)(
+    'says that the operator has not set up %s before it says what the customer lacks',
+    (channel) => {
+      const setUp = { ...SET_UP, [channel]: false };
+      expect(chooseChannel(NOTHING, [channel], setUp).reasons).toEqual([
+        { channel, reason: 'not_set_up' },
+      ]);
+    },
+  );
 });
 
 describe('countReach', () => {
@@ -102,7 +106,7 @@ describe('chooseRoute', () => {
   const email = 'a@x.example';
   const phone = '+4915112345678';
   const smsCountries = ['DE'];
-  const both = { email: true, sms: true, smsCountries };
+  const both = { ...SET_UP, smsCountries };
 
   it('sends by e-mail when there is an address', () => {
     expect(chooseRoute({ email, phone }, both)).toEqual({
@@ -128,7 +132,7 @@ describe('chooseRoute', () => {
   });
 
   it('holds a message while nothing is set up that reaches the customer', () => {
-    const none = { email: false, sms: false, smsCountries };
+    const none = { ...SET_UP, email: false, sms: false, smsCountries };
     const byMail = {
       kind: 'hold',
       channel: 'email',

@@ -76,8 +76,8 @@ export type Reachability = {
   hasStopped: boolean;
 };
 
-/** Whether the operator has set up a mail server and an SMS provider. */
-export type SetUp = { email: boolean; sms: boolean };
+/** Whether the operator has set up a channel: a wallet, a mail server, an SMS provider. Browsers need nothing. */
+export type SetUp = Record<HolderChannel, boolean>;
 
 export type ChannelChoice =
   | { channel: HolderChannel; reasons: [] }
@@ -108,6 +108,7 @@ function findUnreachedReason(
   if (person.hasStopped) return 'stopped';
   switch (channel) {
     case 'wallet':
+      if (!setUp.wallet) return 'not_set_up';
       return person.hasPass ? undefined : 'no_pass';
     case 'web_push':
       return person.hasBrowser ? undefined : 'no_browser';
@@ -194,7 +195,7 @@ export type Route =
  * The channels that are set up.
  * @property smsCountries the countries that the store sends SMS to, ISO 3166-1 alpha-2
  */
-export type Channels = SetUp & { smsCountries: readonly string[] };
+export type Channels = Pick<SetUp, MessageChannel> & { smsCountries: readonly string[] };
 
 /**
  * Chooses the channel of a card link: e-mail first.

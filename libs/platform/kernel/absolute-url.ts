@@ -17,3 +17,8 @@ export function parseAbsoluteUrl(text: string): URL | undefined {
   if (INVISIBLE.test(text) || /[\\#]/.test(text) || !ABSOLUTE_START.test(text)) return undefined;
   return URL.canParse(text) ? new URL(text) : undefined;
 }
+
+/** Tells whether the host of a URL is the machine itself. */
+export function isLoopbackHost(hostname: string): boolean {
+  return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+}

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isLoopbackHost } from './absolute-url.js';
 import { ConfigError } from './config-error.js';
 import { loadKeyFile } from './key-file.js';
 import type { PlatformSettings } from './platform-settings.js';
@@ -38,6 +39,8 @@ export abstract class PlatformConfig<
   readonly publicUrl = trimSlashes(
     this.env.PUBLIC_URL ?? this.database.publicUrl ?? `http://localhost:${this.env.PORT}`,
   );
+  /** Whether the public URL can be opened on this machine only. */
+  readonly isOnlyLocal = isLoopbackHost(new URL(this.publicUrl).hostname);
   /** For the role of the processes, which may only add to the history. */
   readonly databaseUrl = this.database.url;
   /** For the role that owns the tables; the same URL when there is only one role. */

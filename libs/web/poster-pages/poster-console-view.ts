@@ -83,19 +83,21 @@ export function createPosterFormView(
     localization,
     now,
     toUrls,
+    isOnlyLocal,
   }: {
     base: string;
     cards: CardChoice[];
     localization: Localization;
     now: Date;
     toUrls: (listed: ListedPoster) => PosterUrls;
+    isOnlyLocal: boolean;
   },
 ) {
   const t = localization.t.posterConsole;
   const state = listed && describeState(listed, now, t);
   const messages = {
     saved: t.saved,
-    created: t.created,
+    created: isOnlyLocal ? '' : t.created,
     paused: t.pausedNow,
     // The card may keep sign-ups closed, which the page says.
     resumed: state?.mood === 'good' ? t.resumedNow : '',
@@ -111,6 +113,7 @@ export function createPosterFormView(
     path,
     title: listed?.poster.title ?? t.newTitle,
     flash: findFlashMessage(done, messages, listed?.poster.title),
+    warning: listed && isOnlyLocal ? t.localOnly : '',
     picture: listed
       ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`
       : cardId === undefined

@@ -1,5 +1,6 @@
 import { Body, Controller, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { Config } from '#configuration/config.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import type { Form } from '#platform/http/body-kinds.js';
@@ -53,6 +54,7 @@ export class PostersConsoleController {
     private readonly documents: PosterDocuments,
     private readonly posters: PostersService,
     private readonly commands: FormCommands,
+    private readonly config: Config,
   ) {}
 
   @GetPage('listPosters')
@@ -267,6 +269,7 @@ export class PostersConsoleController {
         localization,
         now: getNow(),
         toUrls: (poster) => this.toUrls(poster),
+        isOnlyLocal: this.config.isOnlyLocal,
       },
     );
     return showPage({

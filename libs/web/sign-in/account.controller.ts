@@ -42,6 +42,7 @@ type AccountView = {
   /** The form that was rejected, and its values. */
   form: string;
   values: { name: string; email: string };
+  emailHint: string;
   minPasswordLength: number;
   hasSecondFactor: boolean;
   codesLeftCount: number;
@@ -261,6 +262,7 @@ export class AccountController {
         flash: '',
         form: '',
         values: { name: user.name, email: user.email },
+        emailHint: this.addresses.describeChange(localization),
         minPasswordLength: MIN_PASSWORD_LENGTH,
         hasSecondFactor: factor.state === 'on',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,

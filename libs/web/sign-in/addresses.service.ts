@@ -10,6 +10,8 @@ import {
   findRequestedAddress,
 } from '#identity/address.commands.js';
 import { MailOutbox } from '#outbound/messages/mail-outbox.service.js';
+import { toSentence } from '#web/pages/error-sentences.js';
+import type { Localization } from '#translations/translations.js';
 import type { SignedInUser } from '#web/pages/current-user.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
 import { findUserTranslations } from './user-translations.service.js';
@@ -27,13 +29,21 @@ export class Addresses {
 
   /** Asserts that links can be sent. @throws RejectedError without a mail server */
   assertMailIsConfigured(): void {
-    if (this.config.mail !== null) return;
+    if (this.config.mail === null) throw new RejectedError({ email: [this.createIssue()] });
+  }
+
+  /** Says how an address is changed, or that it cannot be. */
+  describeChange({ t }: Localization): string {
+    return this.config.mail === null
+      ? toSentence(this.createIssue(), t)
+      : t.signIn.account.emailHint;
+  }
+
+  private createIssue() {
     const contact = this.config.supportContact;
-    const issue =
-      contact === null
-        ? ISSUES.email_not_changeable
-        : ISSUES.email_not_changeable_ask({ contact: contact.text });
-    throw new RejectedError({ email: [issue] });
+    return contact === null
+      ? ISSUES.email_not_changeable
+      : ISSUES.email_not_changeable_ask({ contact: contact.text });
   }
 
   /** Sends a link to the new address. @throws RejectedError */

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#configuration/config.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#outbound/messages/message-channel.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
@@ -27,7 +26,6 @@ export class MessageStores {
     private readonly settings: MessageSettingsService,
     private readonly audiences: Audiences,
     private readonly limits: MessageLimits,
-    private readonly config: Config,
   ) {}
 
   /** Describes whom a message reaches now, and what that takes of the limits of a day. */
@@ -47,22 +45,12 @@ export class MessageStores {
     if (sms > 0) {
       notes.sms = t.smsLeft({ parts, total: sms * parts, ...(await left('sms')) });
     }
-    return toReachView(reach, channels, { notes, setUp: this.setUp }, localization);
-  }
-
-  /** Tells which channels are set up on this service. */
-  get setUp(): Record<HolderChannel, boolean> {
-    const { apple, google } = this.config;
-    return {
-      wallet: apple !== null || google !== null,
-      web_push: true,
-      ...this.audiences.setUp,
-    };
+    return toReachView(reach, channels, notes, localization);
   }
 
   /** Lists the channels of a new message. */
   listChannels(): HolderChannel[] {
-    return CHANNELS.filter((channel) => this.setUp[channel]);
+    return CHANNELS.filter((channel) => this.audiences.setUp[channel]);
   }
 
   /** Lists what a form offers. @param chosen its card, which is offered even if it is archived */
@@ -77,7 +65,7 @@ export class MessageStores {
     );
     const any = { value: '', text: localization.t.messagePages.form.anyCard };
     return {
-      boxes: listChannelBoxes(chosen.channels, this.setUp, localization),
+      boxes: listChannelBoxes(chosen.channels, this.audiences.setUp, localization),
       cards: [any, ...offered.map(({ id, name }) => ({ value: String(id), text: name }))],
     };
   }

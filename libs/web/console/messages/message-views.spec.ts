@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
-import { describeState } from './message-views.js';
+import { describeState, toPastReachView } from './message-views.js';
 
 it.each([
   [{ queued: 0, sent: 3, failed: 0, people: 4 }, 'good'],
@@ -13,3 +13,26 @@ it.each([
     expect(describeState('sent', false, counts, getTranslations('en')).mood).toBe(mood);
   },
 );
+
+it.each([
+  [
+    { reached: 0, people: 3 },
+    'Nobody can get this message yet. Not set up on this service: Wallet.',
+  ],
+  [{ reached: 1, people: 3 }, ''],
+  [{ reached: 0, people: 0 }, ''],
+])('says of a rule why it reaches nobody, if there are occasions: %o', (counts, text) => {
+  const reach = {
+    ...counts,
+    customers: counts.people,
+    days: 30,
+    byChannel: { wallet: counts.reached, web_push: 0, email: 0, sms: 0 },
+    reasons: [{ channel: 'wallet', reason: 'not_set_up', people: 3 }] as const,
+  };
+  const { nobody } = toPastReachView(
+    { ...reach, reasons: [...reach.reasons] },
+    ['wallet'],
+    getTranslations('en'),
+  );
+  expect(nobody).toBe(text);
+});

@@ -105,34 +105,27 @@ export function describeState(
 /** Says why nobody gets a message, in a sentence for each channel. @returns blank when somebody does */
 function explainNobody(
   { people, reached, reasons }: Reach,
-  setUp: Record<HolderChannel, boolean>,
-  { t: { messagePages: t } }: Localization,
+  { t: { messagePages: t }, locale }: Localization,
 ): string {
   if (reached > 0) return '';
   const { nobody } = t.reach;
   if (people === 0) return nobody.noPeople;
-  const missing = !setUp.email && !setUp.sms ? nobody.noEmailAndSms : '';
-  const whys = CHANNELS.map((channel) => {
-    if (channel === 'email' && !setUp.email) return missing || nobody.noEmail;
-    if (channel === 'sms' && !setUp.sms) return missing || nobody.noSms;
-    const why = reasons.filter((entry) => entry.channel === channel).map(({ reason }) => reason);
-    if (why.includes('country')) return nobody.abroad;
-    return why.length > 0 ? nobody.why[channel] : '';
-  });
-  return [nobody.yet, ...new Set(whys.filter(Boolean))].join(' ');
+  const missing = reasons.filter(({ reason }) => reason === 'not_set_up');
+  const names = missing.map(({ channel }) => t.channels[channel]);
+  const channels = new Intl.ListFormat(locale).format([...new Set(names)]);
+  const whys = reasons
+    .filter(({ reason }) => reason !== 'not_set_up')
+    .map(({ channel, reason }) => (reason === 'country' ? nobody.abroad : nobody.why[channel]));
+  return [nobody.yet, names.length > 0 && nobody.notSetUp({ channels }), ...new Set(whys)]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** Describes whom a message reaches now. */
 export function toReachView(
   reach: Reach,
   channels: readonly HolderChannel[],
-  {
-    notes,
-    setUp,
-  }: {
-    notes: Partial<Record<HolderChannel, string>>;
-    setUp: Record<HolderChannel, boolean>;
-  },
+  notes: Partial<Record<HolderChannel, string>>,
   localization: Localization,
 ): ReachView {
   const { reach: t } = localization.t.messagePages;
@@ -141,11 +134,11 @@ export function toReachView(
   return {
     title: t.title,
     about: '',
-    nobody: explainNobody(reach, setUp, localization),
+    nobody: explainNobody(reach, localization),
     figures: [
       { label: t.people, value: format(people) },
       { label: t.reached, value: format(reached) },
-      { label: t.unreached, value: format(people - reached) },
+      { label: t.unreachable, value: format(people - reached) },
     ],
     channels: listChannelLines(reach, channels, notes, localization),
   };
@@ -163,11 +156,11 @@ export function toPastReachView(
   return {
     title: t.pastTitle({ days }),
     about: t.past,
-    nobody: '',
+    nobody: messages > 0 ? explainNobody(reach, localization) : '',
     figures: [
       { label: rules.messages, value: format(messages) },
       { label: t.toPeople, value: format(customers) },
-      { label: t.unreached, value: format(messages - reached) },
+      { label: t.unreachable, value: format(messages - reached) },
     ],
     channels: listChannelLines(reach, channels, {}, localization),
   };

@@ -28,13 +28,13 @@ const WAITING = {
         select count(*) from (
           select state, due_at, reason from outgoing_messages where kind = 'card_link' and account_id = $1
           order by created_at desc, id desc limit ${MAX_MESSAGES}
-        ) m where ${IS_HELD}
+        ) m where ${IS_HELD} and reason not in ('mail_not_set_up', 'sms_not_set_up')
       )::int as messages,
       (select count(*) from imports where account_id = $1 and state = 'ready')::int as imports`,
 };
 
 /** Lists the services outside that whoever runs Inkpad can set up. */
-export const SERVICES = ['mail', 'sms', 'apple', 'google'] as const;
+export const SERVICES = ['address', 'mail', 'sms', 'apple', 'google'] as const;
 
 export type ServiceName = (typeof SERVICES)[number];
 
@@ -70,8 +70,8 @@ export class StoreSetup {
 
   /** Lists what whoever runs the service has not set up. */
   listMissingServices(): ServiceName[] {
-    const { mail, sms, apple, google } = this.config;
-    const parts = { mail, sms, apple, google };
+    const { mail, sms, apple, google, isOnlyLocal } = this.config;
+    const parts = { address: isOnlyLocal ? null : true, mail, sms, apple, google };
     return SERVICES.filter((name) => parts[name] === null);
   }
 }

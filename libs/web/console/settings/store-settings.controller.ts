@@ -1,4 +1,5 @@
 import { Body, Controller, Query } from '@nestjs/common';
+import { Config } from '#configuration/config.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
@@ -55,6 +56,7 @@ export class StoreSettingsController {
     private readonly commands: FormCommands,
     private readonly accounts: AccountsService,
     private readonly quotas: Quotas,
+    private readonly config: Config,
   ) {}
 
   @GetPage('store.settings')
@@ -117,7 +119,12 @@ export class StoreSettingsController {
         addressForms: listAddressForms(localization),
         timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
-        smsHint: describeSmsCountries(country, localization),
+        smsHint: [
+          this.config.sms === null && localization.t.messagePages.form.notSetUp,
+          describeSmsCountries(country, localization),
+        ]
+          .filter(Boolean)
+          .join(' '),
         quotas: await this.listQuotas(store, localization),
       },
       errors,
