@@ -127,6 +127,7 @@ describe('the sign-up page in a browser', () => {
     await submit(page);
     const phone = page.getByLabel('Phone');
     await page.getByText('That doesn’t look like a phone number.').last().waitFor();
+    expect(await page.title()).toMatch(/^1 error/);
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
     expect(await page.getByLabel('Year').inputValue()).toBe('1990');

@@ -113,7 +113,9 @@ export function createSignupView(
     error:
       busySeconds !== null
         ? renderBusy(busySeconds, localization)
-        : errors.form && t.formErrors[errors.form],
+        : errors.form === null || errors.form === 'marked'
+          ? null
+          : t.formErrors[errors.form],
     fields: createFields(poster, { values, errors }, localization),
     note: either ? t.eitherContact : null,
     boxes: [
