@@ -192,11 +192,17 @@ export type MessageArguments = {
   'webhookPages.replay.zone': { timeZone: string };
   'numbers.imported': { count: number };
   'numbers.lastWeek': { count: number; weekday: string };
-  'numbers.lastWeekByNow': { byNow: number; count: number; hour: string; weekday: string };
+  'numbers.lastWeekByHour': {
+    byHour: number;
+    count: number;
+    hour: string;
+    today: number;
+    weekday: string;
+  };
   'numbers.chart': { max: number; total: string; what: string; when: string };
   'numbers.chartEmpty': { what: string };
   'numbers.total': { count: number };
-  'numbers.totalBefore': { before: number; count: number };
+  'numbers.totalBefore': { before: number; total: string };
   'numbers.weekly': { count: number };
   'numbers.max': { count: number };
   'numbers.bar': { count: number; when: string };

@@ -120,7 +120,7 @@ async function joinTeam(link: string): Promise<void> {
 
 /** @returns what a phone reads on the poster */
 async function makePoster(page: Page): Promise<string> {
-  await takeStep(page, 'Print a poster');
+  await takeStep(page, 'Make a poster');
   await page.getByLabel('Headline').fill('Collect stamps, get a coffee');
   await press(page, 'Make the poster');
   await page.getByText('The poster is ready to print.').waitFor();

@@ -90,7 +90,7 @@ describe('the overview', () => {
     await at.stamp(path, 2);
     await at.post(`${at.store}/locations`, { location: { name: 'Kiosk', address: 'Kai 2' } });
     const page = await open('', { email: at.email, at });
-    await page.getByText('3 steps left: Add your logo, Print a poster, Invite your team').waitFor();
+    await page.getByText('3 steps left: Add your logo, Make a poster, Invite your team').waitFor();
     const headings = await page.locator('main h2').allTextContents();
     expect(headings).toEqual(['Today', 'Last 30 days', 'Latest', 'All pages']);
     expect(await page.locator('main a').first().textContent()).toContain('Open the counter');

@@ -91,9 +91,11 @@ export class StatisticsGroupJson {
 
 @Dto('StatisticsTotals')
 class StatisticsTotalsJson {
-  @IntegerProperty({ description: 'The stamps on all customer cards.' })
+  @IntegerProperty({
+    description: 'The stamps on all customer cards, without those of customers who were erased.',
+  })
   declare readonly outstanding_stamps: number;
-  @IntegerProperty({ description: 'The rewards that are unlocked on customer cards.' })
+  @IntegerProperty({ description: 'The rewards that are unlocked on these cards.' })
   declare readonly unlocked_rewards: number;
 }
 

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import { ReportDatabase } from '#platform/database/report-database.service.js';
+import { UNLOCKED_STAMPS } from '#loyalty/stamping/unlocked-rewards.js';
 import { LocalClock, type Interval } from './local-clock.js';
 import { resolveRange, subtractDays, type StatisticsRange } from './statistics-range.js';
 import type {
@@ -61,7 +62,7 @@ const DAY_COUNTS = {
   imported_customers: IMPORTED,
 };
 
-/** Sums each of the days `$5` and `$7`, all of it and up to the hour `$8`. */
+/** Sums each of the days `$5` and `$7`, all of it and before the hour `$8`. */
 const TWO_DAYS = {
   name: 'statistics_two_days',
   text: `
@@ -70,7 +71,7 @@ const TWO_DAYS = {
       .join(', ')}
     from statistics_hours
     cross join (values (false), (true)) as x (is_by_hour)
-    where ${RANGE} and day in ($5, $7) and (hour <= $8 or not x.is_by_hour) group by 1, 2`,
+    where ${RANGE} and day in ($5, $7) and (hour < $8 or not x.is_by_hour) group by 1, 2`,
 };
 
 const IMPORTED_OF_RANGE = {
@@ -109,15 +110,37 @@ const GROUPS: Record<Breakdown, { name: string; text: string }> = {
   user: { name: 'statistics_by_user', text: renderGroups('user_id') },
 };
 
-const renderTotals = (condition: string): string => `
-  select coalesce(sum(balance), 0)::bigint as outstanding_stamps,
-    coalesce(sum(unlocked_count), 0)::bigint as unlocked_rewards
-  from customer_cards where ${condition} and merged_into is null`;
+const IS_HELD = `k.merged_into is null
+  and not exists (select from es.erasures e where e.subject_id = k.customer_id)`;
 
-const TOTALS = { name: 'statistics_totals', text: renderTotals('account_id = $1') };
+/**
+ * Sums all cards of those who were not erased. What can be redeemed follows from the rewards of each card and balance,
+ * of which there are few; a reward whose price has changed may take less, what it took when it was unlocked.
+ */
+const renderTotals = (condition: string): string => `
+  with balances as (
+    select k.card_id, k.balance, count(*) as cards, sum(k.unlocked_count) as unlocked
+    from customer_cards k where ${condition} and ${IS_HELD} group by 1, 2
+  ), offers as (
+    select w.id, w.card_id, w.stamps_required, w.revision from rewards w join cards c on c.id = w.card_id
+    where w.card_id in (select b.card_id from balances b) and w.deleted_at is null and w.active
+      and coalesce((c.state ->> 'expiresAt')::timestamptz > now(), true)
+  )
+  select coalesce(sum(b.balance * b.cards), 0)::bigint as outstanding_stamps,
+    coalesce(sum(b.unlocked), 0)::bigint as unlocked_rewards,
+    (coalesce(sum(b.cards * (
+      select count(*) from offers w where w.card_id = b.card_id and w.stamps_required <= b.balance
+    )), 0) + (
+      select count(*) from offers w join customer_cards k on k.card_id = w.card_id
+      where w.revision > 0 and ${condition} and ${IS_HELD} and k.unlocked_count > 0
+        and k.balance < w.stamps_required and k.balance >= ${UNLOCKED_STAMPS}
+    ))::bigint as redeemable_rewards
+  from balances b`;
+
+const TOTALS = { name: 'statistics_totals', text: renderTotals('k.account_id = $1') };
 const CARD_TOTALS = {
   name: 'statistics_card_totals',
-  text: renderTotals('card_id = $2 and account_id is not distinct from $1'),
+  text: renderTotals('k.card_id = $2 and k.account_id is not distinct from $1'),
 };
 
 export type StatisticsFilter = {
@@ -154,16 +177,21 @@ const NO_COUNTS: DayCounts = {
 /**
  * What has happened on the day of a store so far, beside the day a week before.
  * @property hour the latest of the day, which has begun
- * @property before.byNow up to the end of that hour
+ * @property byHour up to the beginning of that hour
  */
 export type StatisticsOfToday = {
   day: string;
   hour: number;
   time_zone: string;
-  today: DayCounts;
-  before: { byNow: DayCounts; all: DayCounts };
-  totals: StatisticsJson['totals'];
+  today: ComparedDay;
+  before: ComparedDay;
+  totals: Totals;
 };
+
+export type ComparedDay = { byHour: DayCounts; all: DayCounts };
+
+/** @property redeemable_rewards the rewards that cards have enough stamps for */
+type Totals = StatisticsJson['totals'] & { redeemable_rewards: number };
 
 /** The statistics without what there is now, for which all cards of a store are read. */
 export type StatisticsOfRange = Omit<StatisticsJson, 'totals'>;
@@ -179,11 +207,12 @@ export class StatisticsService {
         readRange(pool, accountId, filter, now),
         readTotals(pool, accountId, filter.cardId),
       ]);
-      return { ...others, totals, by_hour, breakdown };
+      const { outstanding_stamps, unlocked_rewards } = totals;
+      return { ...others, totals: { outstanding_stamps, unlocked_rewards }, by_hour, breakdown };
     });
   }
 
-  /** Compares today with the same weekday a week ago, up to the same hour. */
+  /** Compares today with the same weekday a week ago, up to the last full hour: visits are counted by the hour. */
   getToday(accountId: number, scope: StatisticsScope, now: Date): Promise<StatisticsOfToday> {
     return this.reports.read(async (pool) => {
       const timeZone = await getTimeZone(pool, accountId);
@@ -202,8 +231,8 @@ export class StatisticsService {
         day,
         hour,
         time_zone: timeZone,
-        today: find(true, false),
-        before: { byNow: find(false, true), all: find(false, false) },
+        today: { byHour: find(true, true), all: find(true, false) },
+        before: { byHour: find(false, true), all: find(false, false) },
         totals,
       };
     });
@@ -239,19 +268,14 @@ export class StatisticsService {
   }
 }
 
-async function readTotals(
-  pool: Pool,
-  accountId: number,
-  cardId: number | null,
-): Promise<StatisticsJson['totals']> {
-  const [totals] = await query<StatisticsJson['totals']>(
+async function readTotals(pool: Pool, accountId: number, cardId: number | null): Promise<Totals> {
+  const [totals] = await query<Totals>(
     pool,
     cardId === null
       ? { ...TOTALS, values: [accountId] }
       : { ...CARD_TOTALS, values: [accountId, cardId] },
   );
-  const { outstanding_stamps = 0, unlocked_rewards = 0 } = totals ?? {};
-  return { outstanding_stamps, unlocked_rewards };
+  return totals ?? { outstanding_stamps: 0, unlocked_rewards: 0, redeemable_rewards: 0 };
 }
 
 async function readRange(

@@ -20,11 +20,17 @@ const FIND = {
   text: `
     select c.id, c.state as card,
       coalesce((select jsonb_agg(w.state) from rewards w
-        where w.card_id = c.id and w.deleted_at is null), '[]') as rewards
-    from cards c where c.id = any ($1)`,
+        where w.card_id = c.id and w.deleted_at is null), '[]') as rewards,
+      coalesce(e.count, 0) as erased
+    from cards c left join (
+      select k.card_id, count(*) from es.erasures e join customer_cards k on k.customer_id = e.subject_id
+      where e.account_id = $2 and k.card_id = any ($1) and k.merged_into is null group by 1
+    ) e on e.card_id = c.id
+    where c.id = any ($1)`,
 };
 
-type StateRow = { id: number; card: Card; rewards: Reward[] };
+/** @property erased the customers who had the card, and were erased */
+type StateRow = { id: number; card: Card; rewards: Reward[]; erased: number };
 
 /** Lists the cards of a store with their pictures. */
 @Injectable()
@@ -46,7 +52,7 @@ export class CardLists {
     );
     const { page, last } = takePage(listed, PAGE_SIZE);
     const ids = page.map(({ id }) => id);
-    const rows = await query<StateRow>(this.pool, { ...FIND, values: [ids] });
+    const rows = await query<StateRow>(this.pool, { ...FIND, values: [ids, accountId] });
     const states = new Map(rows.map((row) => [row.id, row]));
     const cards = await Promise.all(
       page.flatMap((json) => {
@@ -59,13 +65,13 @@ export class CardLists {
 
   private async toListed(
     accountId: number,
-    { rewards_count: rewardCount, customer_cards_count: holderCount }: CardJson,
-    { card, rewards }: StateRow,
+    { rewards_count: rewardCount, customer_cards_count: issued }: CardJson,
+    { card, rewards, erased }: StateRow,
   ): Promise<ListedCard> {
     const design = createStripDesign(card, rewards);
     const hash = await this.images.remember(accountId, design);
     const filled = Math.ceil(design.stamps * FILLED_SHARE);
     const strip = toStripUrl(this.config.publicUrl, hash, filled, '2x');
-    return { card, rewardCount, holderCount, strip };
+    return { card, rewardCount, holderCount: issued - erased, strip };
   }
 }

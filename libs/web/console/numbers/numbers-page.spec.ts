@@ -43,6 +43,12 @@ describe('a chart', () => {
     });
   });
 
+  it('tells those whom an import added from the period before', () => {
+    const period = { all: series, length: 1, imported: 7 };
+    const chart = buildChart('Kunden', period, ({ stamps }) => stamps, 'day', format);
+    expect(chart.total).toBe('insgesamt 34 (+ 7 importiert), zuvor 1.200');
+  });
+
   it('says that nothing happened', () => {
     const chart = buildChart('Stempel', { all: series, length: 2 }, () => 0, 'day', format);
     expect([chart.summary, chart.peak]).toEqual(['Stempel: keine', '']);

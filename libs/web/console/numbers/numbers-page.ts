@@ -125,10 +125,11 @@ export class NumbersFormat {
  * Builds a chart of one number of each interval.
  * @param all the intervals of a period, behind those of the period before, of which there may be too many or none
  * @param length of the period
+ * @param imported how many an import has added in the period, who are not among them
  */
 export function buildChart(
   title: string,
-  { all, length }: { all: Interval[]; length: number },
+  { all, length, imported = 0 }: { all: Interval[]; length: number; imported?: number },
   value: (interval: Interval) => number,
   kind: Kind,
   format: NumbersFormat,
@@ -137,11 +138,11 @@ export function buildChart(
   const values = series.map(value);
   const before = all.slice(-2 * length, -length).map(value);
   const bars = drawBars({ values: [values], before });
-  const count = sum(values);
+  const { t } = format;
+  const own = t.total({ count: sum(values) });
+  const withImported = imported === 0 ? own : `${own} (${t.imported({ count: imported })})`;
   const total =
-    bars.line === ''
-      ? format.t.total({ count })
-      : format.t.totalBefore({ count, before: sum(before) });
+    bars.line === '' ? withImported : t.totalBefore({ total: withImported, before: sum(before) });
   return describeChart(title, total, bars, series, values, before, kind, format);
 }
 

@@ -114,7 +114,7 @@ export class NumbersController {
         start: cards.length === 0 ? 'cards' : 'posters',
         tiles: today.tiles,
         totals: [
-          { label: t.numbers.rewardsDue, value: format.count(totals.unlocked_rewards), note: '' },
+          { label: t.numbers.rewardsDue, value: format.count(totals.redeemable_rewards), note: '' },
           {
             label: t.numbers.outstanding,
             value: format.count(totals.outstanding_stamps),
@@ -157,18 +157,15 @@ export class NumbersController {
     if (total.visits === 0 && series.every(({ new_customers: count }) => count === 0)) return null;
     const { t } = format;
     const latest = byWeek.series.at(-1);
-    const draw = (title: string, value: (interval: Interval) => number) =>
-      buildChart(title, { all, length: series.length }, value, kind, format);
-    const joined = draw(t.newCustomers, ({ new_customers: count }) => count);
+    const draw = (title: string, value: (interval: Interval) => number, additions = 0) =>
+      buildChart(title, { all, length: series.length, imported: additions }, value, kind, format);
     const createGroups = (field: GroupField, rows: Counts[], rest: Rest | null) =>
       buildGroups(rows, { field, records: names[field], rest, total, path, choices, format });
     return {
       charts: [
         draw(format.words.stamps, ({ stamps }) => stamps),
         draw(t.redemptions, ({ redemptions }) => redemptions),
-        imported === 0
-          ? joined
-          : { ...joined, total: `${joined.total} ${t.imported({ count: imported })}` },
+        draw(t.newCustomers, ({ new_customers: count }) => count, imported),
       ],
       table: buildTable(series, kind, format),
       customers: buildCustomersChart(byWeek.series, format),

@@ -16,7 +16,7 @@ export type Today = {
 
 export const EVERYTHING: StatisticsScope = { cardId: null, locationId: null, userId: null };
 
-/** Compares the numbers of today with those of the same weekday a week ago, up to the same hour. */
+/** Compares the numbers of today with those of the same weekday a week ago, up to the last full hour. */
 @Injectable()
 export class TodaysNumbers {
   constructor(private readonly statistics: StatisticsService) {}
@@ -40,15 +40,16 @@ export function buildTodaysTiles(
   const { t, words, locale } = format;
   const weekday = format.weekday(day);
   const compare = (label: string, name: keyof DayCounts): Tile => {
-    const [byNow, count] = [before.byNow[name], before.all[name]];
+    const [byHour, count] = [before.byHour[name], before.all[name]];
+    const until = { hour: format.hour(hour), today: today.byHour[name] };
     const note =
-      byNow === count
+      hour === 0 || byHour === count
         ? t.lastWeek({ weekday, count })
-        : t.lastWeekByNow({ weekday, hour: format.hour(hour + 1), byNow, count });
-    return { label, value: format.count(today[name]), note: capitalize(note, locale) };
+        : t.lastWeekByHour({ ...until, weekday, byHour, count });
+    return { label, value: format.count(today.all[name]), note: capitalize(note, locale) };
   };
   const newCustomers = compare(t.newCustomers, 'new_customers');
-  const { imported_customers: imported } = today;
+  const { imported_customers: imported } = today.all;
   return [
     compare(t.visits, 'visits'),
     compare(words.stamps, 'stamps'),

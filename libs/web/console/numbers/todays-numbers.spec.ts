@@ -13,11 +13,11 @@ const day = {
   day: '2026-11-27',
   hour: 14,
   time_zone: 'Europe/Berlin',
-  today: counts(5),
-  before: { byNow: counts(4), all: counts(30) },
+  today: { byHour: counts(3), all: counts(5) },
+  before: { byHour: counts(4), all: counts(30) },
 };
 
-it('compares each number with last week up to the same hour', () => {
+it('compares each number with last week up to the last full hour', () => {
   expect(
     buildTodaysTiles(day, new NumbersFormat('en')).map(({ label, value, note }) => [
       label,
@@ -25,20 +25,26 @@ it('compares each number with last week up to the same hour', () => {
       note,
     ]),
   ).toEqual([
-    ['Visits', '5', 'Last Friday by 15:00: 4, all day: 30'],
-    ['Stamps', '10', 'Last Friday by 15:00: 8, all day: 60'],
+    ['Visits', '5', 'By 14:00: 3, last Friday: 4, all day: 30'],
+    ['Stamps', '10', 'By 14:00: 6, last Friday: 8, all day: 60'],
     ['Rewards redeemed', '1', 'Last Friday: 1'],
-    ['New customers', '4', 'Last Friday by 15:00: 3, all day: 29'],
+    ['New customers', '4', 'By 14:00: 2, last Friday: 3, all day: 29'],
   ]);
 });
 
 it('tells those whom an import added from new customers', () => {
-  const [tile] = buildTodaysTiles({ ...day, today: counts(1, 60) }, new NumbersFormat('de')).slice(
-    -1,
-  );
+  const [tile] = buildTodaysTiles(
+    { ...day, today: { byHour: counts(1, 60), all: counts(1, 60) } },
+    new NumbersFormat('de'),
+  ).slice(-1);
   expect(tile).toEqual({
     label: 'Neue Kunden',
     value: '0',
-    note: '+ 60 importiert. Letzter Freitag bis 15 Uhr: 3, am ganzen Tag: 29',
+    note: '+ 60 importiert. Bis 14 Uhr: 0, letzten Freitag: 3, am ganzen Tag: 29',
   });
+});
+
+it('compares with the whole day in the first hour', () => {
+  const [visits] = buildTodaysTiles({ ...day, hour: 0 }, new NumbersFormat('en'));
+  expect(visits?.note).toBe('Last Friday: 30');
 });

@@ -180,7 +180,11 @@ export class OverviewController {
     { id }: EnteredStore,
   ): Promise<OverviewView['setup']> {
     const { t, locale } = localization;
-    const steps = listSteps(await this.setup.findSteps(userId, id), t.overview);
+    const steps = listSteps(
+      await this.setup.findSteps(userId, id),
+      t.overview,
+      this.setup.hasWallets(),
+    );
     const open = steps.filter(({ isDone }) => !isDone);
     if (open.length === 0) return null;
     const all = steps.length;

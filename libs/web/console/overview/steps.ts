@@ -21,10 +21,14 @@ export type Step = { title: string; text: string; page: string; below: string; i
 export function listSteps(
   done: Partial<Record<StepName, boolean>>,
   t: Translations['overview'],
+  hasWallets: boolean,
 ): Step[] {
   const steps = STEPS.flatMap(([name, page, below]): Step[] => {
     const isDone = done[name];
-    return isDone === undefined ? [] : [{ ...t.steps[name], page, below, isDone }];
+    if (isDone === undefined) return [];
+    const texts = t.steps[name];
+    const text = name === 'location' && !hasWallets ? t.locationWithoutWallets : texts.text;
+    return [{ ...texts, text, page, below, isDone }];
   });
   return [...steps.filter(({ isDone }) => !isDone), ...steps.filter(({ isDone }) => isDone)];
 }
