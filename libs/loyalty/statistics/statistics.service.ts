@@ -177,7 +177,6 @@ const NO_COUNTS: DayCounts = {
 /**
  * What has happened on the day of a store so far, beside the day a week before.
  * @property hour the latest of the day, which has begun
- * @property byHour up to the beginning of that hour
  */
 export type StatisticsOfToday = {
   day: string;
@@ -188,6 +187,7 @@ export type StatisticsOfToday = {
   totals: Totals;
 };
 
+/** @property byHour up to the beginning of the hour */
 export type ComparedDay = { byHour: DayCounts; all: DayCounts };
 
 /** @property redeemable_rewards the rewards that cards have enough stamps for */
