@@ -65,6 +65,7 @@ export type MessageArguments = {
   'poster.headline': { count: number; reward: string };
   'history.welcome': { count: number };
   'history.credited': { count: number };
+  'history.imported': { count: number };
   'history.removed': { count: number };
   'history.unlocked': { reward: string };
   'history.redeemed': { count: number; reward: string };
@@ -163,6 +164,7 @@ export type MessageArguments = {
   'customerPages.timeline.names.welcome': { count: number };
   'customerPages.timeline.names.earned': { count: number };
   'customerPages.timeline.names.credited': { count: number };
+  'customerPages.timeline.names.imported': { count: number };
   'customerPages.timeline.names.removed': { count: number };
   'customerPages.timeline.names.movedIn': { count: number };
   'customerPages.timeline.names.movedOut': { count: number };

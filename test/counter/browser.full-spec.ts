@@ -511,13 +511,17 @@ describe('the counter in a browser', () => {
 
   it('lists what one has done last, with an undo', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
-    const { customerCard, path } = await enrol(store);
+    const { customerCard, path } = await enrol(store, { rewards: [1] });
     await type(page, customerCard.code);
-    await page.locator('#result').getByText('1 of 10').waitFor();
+    await page.getByRole('button', { name: 'Redeem Reward at 1' }).click();
+    await page.getByText('Hand it over.').waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Recent · Undo' }).click();
-    await page.getByRole('button', { name: 'Undo for Anna: 1 stamp' }).click();
+    await page.getByText('Redeemed: Reward at 1 (1 stamp)').first().waitFor();
+    await page.getByRole('button', { name: 'Undo for Anna: Redeemed: Reward at 1' }).click();
     await page.locator('.lines').getByText('Undone').waitFor();
+    await page.getByRole('button', { name: 'Undo for Anna: 1 stamp' }).click();
+    await page.locator('.lines').getByText('Undone').nth(1).waitFor();
     expect((await readCard(path)).stamps_count).toBe(0);
   });
 

@@ -73,6 +73,8 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     expect(main).toContain(`Grace Hopper ${javaScriptEnabled}`);
     expect(main).toContain('0 of 10 stamps');
     expect(main).toContain('9 December 1906');
+    expect(main).not.toContain('wallet');
+    await page.getByRole('img', { name: 'QR code of the link to the card' }).waitFor();
   });
 
   it('have a stamping undone, their stamps corrected, and are served', async () => {
@@ -80,11 +82,18 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await person.stamp(3);
     await find(page, person.name);
     await follow(page, /^Undo \+3 stamps/);
+    await page.getByLabel('Done twice by mistake').check();
     await press(page, 'Undo it');
     await page.getByText(/^The entry about the card “[^”]+” is undone\./).waitFor();
     expect(await page.locator('main').textContent()).toContain('0 of 10 stamps');
     await follow(page, /^Adjust stamps/);
     await page.getByLabel('Number of stamps').fill('6');
+    await page.getByLabel('Take stamps off').check();
+    await page.getByLabel('Done twice by mistake').waitFor();
+    await page.getByLabel('A stamp was forgotten').waitFor({ state: 'hidden' });
+    await page.getByLabel('Add stamps').check();
+    await page.getByLabel('A stamp was forgotten').waitFor();
+    await page.getByLabel('Done twice by mistake').waitFor({ state: 'hidden' });
     await page.getByLabel('Another reason').check();
     await page.getByLabel('Your reason').fill('Brought along from the paper card');
     await press(page, javaScriptEnabled ? 'Save: 0 → 6' : 'Save');
@@ -230,6 +239,7 @@ describe('the pages about customers', () => {
     await page.goto(CONSOLE_URL + (undo ?? ''));
     await expectAccessiblePage(page, 'customer-undo');
     await expectSmallPage(page);
+    await page.getByLabel('Done twice by mistake').check();
     await press(page, 'Undo it');
     await expectAccessiblePage(page, 'customer-undone');
     await show(`${card}/adjust`, 'customer-adjust');

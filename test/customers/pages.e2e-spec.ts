@@ -271,6 +271,19 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(`${page}/cards/${enrolled.customerCard.id}/explain`);
     expect(text).toContain(reason);
     expect(text).toContain('Cake &lt;i&gt;');
+    const form = (await owner.get(adjust)).text;
+    expect(form.match(/<input type="radio"[^>]* checked/g)).toHaveLength(1);
+    for (const [direction, reason] of [
+      ['remove', 'forgotten'],
+      ['add', 'twice'],
+      ['add', 'returned'],
+    ] as const) {
+      const unfit = await owner.submit(adjust, adjust, { direction, stamps: '1', reason });
+      expect([unfit.status, unfit.text.includes('Please fill in this field.')]).toEqual([
+        422,
+        true,
+      ]);
+    }
     const takeOff = { direction: 'remove', stamps: '9', reason: 'twice' };
     expect((await owner.submit(adjust, adjust, takeOff)).text).toContain('There are not enough');
     const nothing = { direction: 'add', stamps: '0', reason: 'other', other: ' ' };
@@ -313,7 +326,9 @@ describe('the customers of the console', () => {
     await enrolled.stamp(2);
     const page = getPerson(enrolled.customer.id);
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
-    expect((await owner.get(undo)).text).toContain('+2 stamps');
+    const form = (await owner.get(undo)).text;
+    expect(form).toContain('+2 stamps');
+    expect(form).not.toMatch(/<input type="radio"[^>]* checked/);
     const unexplained = await owner.submit(undo, undo, { reason: 'other', other: '' });
     expect(unexplained.status).toBe(422);
     const sent = await submitOnce(owner, undo, undo, { reason: 'wrong_card', other: '' });
@@ -331,7 +346,12 @@ describe('the customers of the console', () => {
   it('are merged after a preview, and separated again', async () => {
     const holder = await enrol(store, { customer: { first_name: 'Dora' } });
     const { body: otherCustomer } = await store.post<CustomerJson>(`${store.store}/customers`, {
-      customer: { first_name: 'Dora', last_name: 'Double', phone: '+4915199999999' },
+      customer: {
+        first_name: 'Dora',
+        last_name: 'Double',
+        phone: '+4915199999999',
+        email: 'double@example.org',
+      },
       card_id: holder.card.id,
     });
     await holder.stamp(2);
@@ -343,6 +363,9 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(merge);
     expect(text).toContain('2 + 3 = 5 stamps');
     expect(text).toContain('Phone: +4915199999999');
+    expect(text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>double@example.org<\/span><\/dd>/);
+    const swapped = `${getPerson(otherCustomer.id)}/merge/${holder.customer.id}`;
+    expect((await owner.get(swapped)).text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>Dora<\/span>/);
     const sent = await submitOnce(owner, merge, merge, {});
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=merged`));
     expect(await readCustomer(holder.customer.id)).toMatchObject({ stamp_count: 5 });
@@ -363,8 +386,12 @@ describe('the customers of the console', () => {
   });
 
   it('are exported and erased', async () => {
-    const { customer } = await enrol(store, { customer: { first_name: 'Ephraim' } });
+    const { customer, customerCard, stamp } = await enrol(store, {
+      customer: { first_name: 'Ephraim' },
+    });
+    await stamp(2);
     const page = getPerson(customer.id);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
     const exported = await owner.get(`${page}/export`);
     expect(JSON.parse(exported.text)).toMatchObject({ customer: { first_name: 'Ephraim' } });
     expect((await owner.get(`${page}/erase`)).text).toContain('Ephraim');
@@ -375,9 +402,19 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(page);
     expect(text).toContain('Erased customer');
     expect(text).not.toContain('Ephraim');
-    expect((await owner.get(`${page}/edit`)).status).toBe(200);
-    const edited = await owner.submit(`${page}/edit`, `${page}/edit`, { first_name: 'Back' });
-    expect([edited.status, edited.text.includes('This person was erased.')]).toEqual([422, true]);
+    const history = `/app/stores/${store.accountId}/history?customer_id=${customer.id}`;
+    for (const html of [text, (await owner.get(history)).text]) {
+      expect(html).toContain('+2 stamps');
+      expect(html).not.toMatch(/href="[^"]*\/(adjust|undo|edit|merge)"/);
+    }
+    const adjust = `${page}/cards/${customerCard.id}/adjust`;
+    for (const form of [`${page}/edit`, `${page}/merge`, adjust, undo]) {
+      expect([form, (await owner.get(form)).location]).toEqual([form, page]);
+    }
+    for (const form of [`${page}/edit`, adjust, undo]) {
+      const fields = { first_name: 'Back', stamps: '1', reason: 'other', other: 'Late' };
+      expect([form, (await owner.submit(page, form, fields)).location]).toEqual([form, page]);
+    }
   });
 
   it('are served to staff without what only managers may do', async () => {

@@ -8,10 +8,10 @@ const NAMES = {
   text: `select 'token' as type, id, name from api_tokens where id = any ($1)
          union all select 'user', id, name from users where id = any ($2)
          union all select 'customer', id, concat_ws(' ', first_name, last_name) from customer_names
-           where id = any ($3)`,
+           join customers using (id) where id = any ($3) and erased_at is null`,
 };
 
-/** Finds the present names of actors. */
+/** Finds the present names of actors. An erased customer has none. */
 @Injectable()
 export class ActorNames {
   constructor(private readonly pool: Pool) {}

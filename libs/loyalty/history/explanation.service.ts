@@ -7,7 +7,7 @@ import { query } from '#platform/database/connection.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import { account } from '#loyalty/accounts/account.js';
 import type { Location } from '#loyalty/locations/location.js';
-import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
+import { IMPORT_CHANNEL, type CustomerCard } from '#loyalty/stamping/customer-card.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import type { RewardRedeemed } from '#loyalty/stamping/customer-card.events.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
@@ -132,6 +132,7 @@ export class ExplanationService {
         at: new Date(entry.occurredAt),
         stamps: entry.stamps,
         source: readTextField(data, 'source'),
+        isImport: entry.channel === IMPORT_CHANNEL,
         reward: readTextField(data, 'rewardName') ?? readTextField(data, 'name'),
         location: entry.locationId === null ? null : (locations.get(entry.locationId) ?? null),
         person: readTextField(data, 'staffRef') ?? actorName,

@@ -8,6 +8,7 @@ export type Step = {
   stamps: number | null;
   /** The source of the stamps. */
   source: string | null;
+  isImport: boolean;
   reward: string | null;
   location: string | null;
   /** The staff member, or the name of the token or user. */
@@ -54,7 +55,7 @@ export class Narrator {
     return this.localization.t.history.earlier({ count });
   }
 
-  private describeEvent({ name, stamps, source, reward }: Step): string {
+  private describeEvent({ name, stamps, source, isImport, reward }: Step): string {
     const { history: t, stamps: stampTexts } = this.localization.t;
     const count = Math.abs(stamps ?? 0);
     switch (name) {
@@ -62,7 +63,8 @@ export class Narrator {
         return t.issued;
       case 'stamp.earned':
         if (source === 'welcome_bonus') return t.welcome({ count });
-        return (source === 'adjustment' ? t.credited : stampTexts.added)({ count });
+        if (source !== 'adjustment') return stampTexts.added({ count });
+        return (isImport ? t.imported : t.credited)({ count });
       case 'stamp.removed':
         return t.removed({ count });
       case 'reward.unlocked':

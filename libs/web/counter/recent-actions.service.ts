@@ -98,6 +98,7 @@ export class RecentActions {
     const ids = entries.flatMap(({ entry }) => entry.customerCardId ?? []);
     const names = await this.findNames(accountId, ids, localization);
     const { t, locale } = localization;
+    const { timeline } = t.customerPages;
     const timeZone = await this.storeTimes.getTimeZone(accountId);
     const now = getNow();
     return entries.map(({ entry, event, isLost, reversedBy }) => {
@@ -110,7 +111,9 @@ export class RecentActions {
         cardName: names.get(cardId)?.cardName ?? '',
         what:
           entry.name === 'reward.redeemed'
-            ? (reward ?? t.customerPages.timeline.kinds['reward.redeemed'])
+            ? reward === null
+              ? timeline.kinds['reward.redeemed']
+              : timeline.names.redeemed({ reward, count: Math.abs(entry.stamps ?? 0) })
             : t.stamps.count({ count: entry.stamps ?? 0 }),
         at: entry.occurredAt,
         when: formatWhen(new Date(entry.occurredAt), now, { locale, timeZone }),

@@ -28,19 +28,27 @@ import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.j
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
 import { linkToCustomer, renderName } from './customer-list.controller.js';
-import { buildCardFlashPath } from './customer-view.service.js';
+import { buildCardFlashPath, isOpen } from './customer-view.service.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
 
 /** The reasons to choose from, the most frequent first. */
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
 const ADJUST_REASONS = ['forgotten', ...REASONS] as const;
+/** The reasons that explain one direction only; the form hides those that do not fit. */
+const DIRECTIONS: Readonly<Record<string, string>> = {
+  forgotten: 'add',
+  twice: 'remove',
+  returned: 'remove',
+};
 
 type CorrectionView = {
   about: string;
   action: string;
   back: string;
   reasons: readonly string[];
+  /** The only direction that a reason explains, by its name. */
+  directions: typeof DIRECTIONS;
 } & Reason;
 
 /** The name of a reason, and what somebody typed in place of one. */
@@ -75,7 +83,7 @@ export class CorrectionPagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     return this.showUndo(localization, store, user, path, {
-      reason: REASONS[0],
+      reason: '',
       other: '',
     });
   }
@@ -117,7 +125,7 @@ export class CorrectionPagesController {
     return this.renderForm(localization, store, path, {
       direction: 'add',
       stamps: '1',
-      reason: ADJUST_REASONS[0],
+      reason: '',
       other: '',
     });
   }
@@ -133,7 +141,10 @@ export class CorrectionPagesController {
     const ids = parseCardParameters(path);
     const { id, customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const { direction = 'add', stamps = '' } = form;
-    const reason = readReason(form);
+    const input = readReason(form);
+    // What the form hid is not the reason.
+    const fits = (DIRECTIONS[input.reason] ?? direction) === direction;
+    const reason = fits ? input : { ...input, reason: '' };
     try {
       // What is no number from 1 is refused by the field.
       const count = /^[1-9]\d{0,6}$/.test(stamps.trim()) ? Number(stamps) : 0;
@@ -163,6 +174,7 @@ export class CorrectionPagesController {
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const customer = await this.customers.get(store.id, customerId);
+    if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customerId));
     const eventId = parsePublicEventId(path.event_id);
     if (eventId === undefined) throw new NotFoundError('Event');
     const entry = await this.history.getOfCustomerCard(store.id, ids.id, eventId);
@@ -179,6 +191,7 @@ export class CorrectionPagesController {
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customerId),
         reasons: REASONS,
+        directions: {},
         ...state,
       },
     });
@@ -195,6 +208,7 @@ export class CorrectionPagesController {
     const ids = parseCardParameters(path);
     const card = await this.customerCards.get(store.id, ids);
     const customer = await this.customers.get(store.id, card.customer_id);
+    if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customer.id));
     const name = renderName(customer, translations.customerPages.person.erased);
     return showPage({
       view: adjustView,
@@ -207,6 +221,7 @@ export class CorrectionPagesController {
         balance: t.now({ count: card.stamps_count }),
         count: String(card.stamps_count),
         reasons: ADJUST_REASONS,
+        directions: DIRECTIONS,
         action: `${buildCardPath(store, ids)}/adjust`,
         back: buildCustomerPath(store, card.customer_id),
         ...state,

@@ -53,6 +53,7 @@ import { buildCustomerPath } from './customer-list-page.js';
 import {
   buildCardFlashPath,
   CustomerView,
+  isOpen,
   type CustomerFlashName,
 } from './customer-view.service.js';
 
@@ -353,12 +354,13 @@ export class CustomerPageController {
     values: CustomerFields,
     errors?: FormErrors,
   ): Promise<PageResult> {
+    const base = buildCustomerPath(store, customer.id);
+    if (!isOpen(customer)) return redirectTo(base);
     const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
     const heading = t.editTitle({
       name: renderName(customer, translations.customerPages.person.erased),
     });
-    const base = buildCustomerPath(store, customer.id);
     return showPage({
       view: formView,
       title: heading,

@@ -35,13 +35,14 @@ type CardPanel = {
   rewards: { id: number; text: string }[];
   stamp: string;
   code: string;
-  isInstalled: boolean;
+  /** Whether the card is on a phone, as far as the service can know; empty: it cannot. */
+  phone: string;
   page: string;
   adjust: string;
   explain: string;
   sendLink: string;
   /** The link to the page, with its QR code; null: not offered. */
-  handover: { link: string; path: string; side: number } | null;
+  handover: { link: string; path: string; side: number; isOpen: boolean } | null;
 };
 
 type PersonView = {
@@ -131,6 +132,7 @@ export class CustomerView {
       localization,
       config: this.config,
       isBounced: bounce !== undefined,
+      isNew: done === 'created',
     };
     const panels = cards.map((card) => toCardPanel(card, place));
     const changed = cards.find(({ id }) => id === cardId);
@@ -187,7 +189,7 @@ export class CustomerView {
 }
 
 /** Tells whether anything can be done for the customer. */
-function isOpen({ erased_at, merged_into }: CustomerJson): boolean {
+export function isOpen({ erased_at, merged_into }: CustomerJson): boolean {
   return erased_at === null && merged_into === null;
 }
 
@@ -255,6 +257,7 @@ function toCardPanel(
     localization: { t: translations },
     config,
     isBounced,
+    isNew,
   }: {
     base: string;
     customer: CustomerJson;
@@ -262,6 +265,8 @@ function toCardPanel(
     localization: Localization;
     config: Config;
     isBounced: boolean;
+    /** Whether the customer has just been added: they may be waiting to scan it. */
+    isNew: boolean;
   },
 ): CardPanel {
   const t = translations.customerPages.person;
@@ -275,6 +280,7 @@ function toCardPanel(
   const { outcome } = translations.counter;
   const offer = (operation: Operation, action: string) =>
     canChange && isAllowed(store.role, operation) ? `${path}/${action}` : '';
+  const hasWallet = config.apple !== null || config.google !== null;
   const isOpenCard = status !== 'expired';
   return {
     id: card.id,
@@ -290,12 +296,12 @@ function toCardPanel(
     })),
     stamp: isOpenCard ? offer('stampCustomerCard', 'stamp') : '',
     code: card.code,
-    isInstalled: card.pass_installed,
+    phone: card.pass_installed ? t.installed : hasWallet ? t.notInWallet : '',
     page: canChange ? `/passes/${card.uuid}` : '',
     adjust: offer('adjustCustomerCard', 'adjust'),
     explain: `${path}/explain`,
     sendLink: isReachable ? offer('customers.send_link', 'send_link') : '',
-    handover: canChange ? { link, ...findDarkModules(link, 'M') } : null,
+    handover: canChange ? { link, ...findDarkModules(link, 'M'), isOpen: isNew } : null,
   };
 }
 

@@ -19,6 +19,7 @@ import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#web/pages/page-results.js';
+import { isOpen } from './customer-view.service.js';
 import { linkToCustomer, listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
@@ -35,6 +36,7 @@ type PreviewView = {
   survivor: Summary;
   other: Summary;
   takes: string[];
+  drops: string[];
   consents: string[];
   cards: { name: string; result: string }[];
   action: string;
@@ -66,6 +68,7 @@ export class MergePagesController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
+    if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customer.id));
     const t = localization.t.customerPages;
     const filter = parseListFilter(query);
     // Two entries of one person mostly share a part of the name.
@@ -204,6 +207,7 @@ export class MergePagesController {
         survivor: toSummary(survivor, localization),
         other: toSummary(other, localization),
         takes: renderTaken(preview, localization),
+        drops: preview ? renderDropped(survivor, other, preview, localization) : [],
         consents: (preview?.consents ?? []).map((consent) => t.person[consent]),
         cards: (preview?.cards ?? []).map((card) => ({
           name: designs.get(card.cardId) ?? '',
@@ -259,6 +263,33 @@ function renderTaken(
     metadata && t.timeline.fields.metadata,
     externalReferences && t.timeline.fields.external_references,
   ].filter((line) => typeof line === 'string');
+}
+
+/** Lists what only the other entry has, and the surviving one does not take over. */
+function renderDropped(
+  survivor: CustomerJson,
+  other: CustomerJson,
+  { personal }: MergePreview,
+  { t }: Localization,
+): string[] {
+  const { lastName, email, phone, birthday } = personal;
+  const merged: CustomerJson = {
+    ...survivor,
+    last_name: lastName ?? survivor.last_name,
+    email: email ?? survivor.email,
+    phone: phone ?? survivor.phone,
+    birthday: birthday ?? survivor.birthday,
+  };
+  const list = (customer: CustomerJson) => [
+    renderName(customer, t.customerPages.person.erased),
+    customer.email,
+    customer.phone,
+    customer.birthday && `${t.words.birthday}: ${customer.birthday}`,
+  ];
+  const mergedValues = list(merged);
+  return list(other).filter(
+    (value): value is string => value !== null && !mergedValues.includes(value),
+  );
 }
 
 function renderResult(

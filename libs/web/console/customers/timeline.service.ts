@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { IMPORT_CHANNEL } from '#loyalty/stamping/customer-card.js';
 import { getNowMs } from '#platform/kernel/clock.js';
 import type { Actor } from '#platform/kernel/aggregate.js';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
@@ -135,12 +136,12 @@ export class Timeline {
     const { store, localization } = reader;
     const customers = entries.map(({ entry }): Actor => ({
       type: 'customer',
-      id: showsCustomers ? (entry.customerId ?? 0) : 0,
+      id: entry.customerId ?? 0,
     }));
     const [cards, locations, names, { minute }] = await Promise.all([
       this.findCards(entries),
       this.explanations.findLocationNames(entries.flatMap(({ entry }) => entry.locationId ?? [])),
-      showsCustomers ? this.names.findNames(customers) : [],
+      this.names.findNames(customers),
       this.times.createFormats(store.id, localization.locale),
     ]);
     return entries.map((detailed, i) => {
@@ -152,7 +153,13 @@ export class Timeline {
       const isOfLocation = name.startsWith('location.');
       const subject = isOfCard ? (card?.name ?? null) : isOfLocation ? location : null;
       return {
-        ...renderLine(reader, detailed, { minute, subject, full: card?.stampsRequired ?? 0 }),
+        ...renderLine(reader, detailed, {
+          minute,
+          subject,
+          full: card?.stampsRequired ?? 0,
+          // Of an erased customer there is no name, and nothing to put right.
+          canChange: names[i] !== null,
+        }),
         card: isOfCard ? '' : (card?.name ?? ''),
         customer:
           showsCustomers && entry.customerId !== null
@@ -171,12 +178,17 @@ export class Timeline {
 }
 
 /** What a line needs besides its entry. @property full the stamps that fill the card */
-type LineContext = { minute: (time: Date) => string; subject: string | null; full: number };
+type LineContext = {
+  minute: (time: Date) => string;
+  subject: string | null;
+  full: number;
+  canChange: boolean;
+};
 
 function renderLine(
   { store, userId, localization: { t: translations } }: TimelineReader,
   detailed: DetailedEntry,
-  { minute, subject, full }: LineContext,
+  { minute, subject, full, canChange }: LineContext,
 ): Omit<TimelineLine, 'customer' | 'customerPath' | 'card' | 'location'> {
   const t = translations.customerPages.timeline;
   const { entry, event, isLost, actorName, reversedAt } = detailed;
@@ -184,7 +196,7 @@ function renderLine(
   const timelineEntry = toTimelineEntry(detailed, subject);
   const { customerId, customerCardId, balance } = entry;
   const base = `/app/stores/${store.id}/customers/${customerId}`;
-  const card = customerCardId === null ? '' : `${base}/cards/${customerCardId}`;
+  const card = customerCardId === null || !canChange ? '' : `${base}/cards/${customerCardId}`;
   const isOwn =
     actor.type === 'user' &&
     actor.id === userId &&
@@ -230,6 +242,7 @@ function toTimelineEntry(
     source: entry.source,
     data: isLost ? null : event.data,
     subject,
+    isImport: entry.channel === IMPORT_CHANNEL,
     isReversal: entry.reverses !== null,
     isReversed: reversedBy !== null,
   };

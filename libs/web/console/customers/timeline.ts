@@ -15,6 +15,8 @@ export type TimelineEntry = {
   data: object | null;
   /** The name of the card or location that the event is one of; its data may lack it. */
   subject: string | null;
+  /** Whether an import of another programme's stamps wrote it. */
+  isImport: boolean;
   isReversal: boolean;
   isReversed: boolean;
 };
@@ -49,12 +51,15 @@ const CUSTOMER_FIELDS: Readonly<Record<string, keyof Texts['fields']>> = {
 
 /** Describes what happened in the words of a shop. */
 export function describeEntry(entry: TimelineEntry, t: Texts): string {
-  const { name, stamps, source, data, subject } = entry;
+  const { name, stamps, source, data, subject, isImport } = entry;
   const count = Math.abs(stamps ?? 0);
   if (name === 'stamp.earned') {
     if (source === 'welcome_bonus') return t.names.welcome({ count });
     if (isMerge(entry)) return t.names.movedIn({ count });
-    return (source === 'adjustment' ? t.names.credited : t.names.earned)({ count });
+    if (source === 'adjustment') {
+      return (isImport ? t.names.imported : t.names.credited)({ count });
+    }
+    return t.names.earned({ count });
   }
   if (name === 'stamp.removed') {
     return (isMerge(entry) ? t.names.movedOut : t.names.removed)({ count });
