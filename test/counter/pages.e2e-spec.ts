@@ -360,7 +360,12 @@ describe('the counter', () => {
     expect(first.location).toMatch(/[/]cards[/]\d+\?done=new$/);
     expect(again.location).toBe(first.location);
     expect((await browser.get(first.location ?? '')).text).toContain('data:image/svg+xml;base64,');
-    expect((await browser.get(counter('/find?q=zoe.brown'))).text).toContain('>Zoe<');
+    const { text } = await browser.get(counter('/find?q=zoe.brown'));
+    expect(text).toContain('>Zoe<');
+    const buttons = text.match(/<(a class="button|button)[^>]*>/g) ?? [];
+    expect(buttons.filter((button) => !button.includes('quiet'))).toEqual([
+      expect.stringContaining('/cards/'),
+    ]);
     expect(readField('name', await browser.get(counter('/find?q=Nobody')))).toBe('Nobody');
     await browser.get(counter());
     for (const contact of ['zoe@', '4915112345678.0', '']) {
