@@ -175,6 +175,7 @@ export type MessageArguments = {
   'customerPages.timeline.names.messaged': { channel: string; title: string };
   'customerPages.timeline.balanceOf': { have: number; need: number };
   'customerPages.undo.about': { name: string; what: string; when: string };
+  'customerPages.undo.spent': { what: string; when: string };
   'customerPages.adjust.about': { card: string; name: string };
   'customerPages.adjust.now': { count: number };
   'customerPages.adjust.save': { from: string; to: string };

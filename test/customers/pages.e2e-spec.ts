@@ -343,6 +343,18 @@ describe('the customers of the console', () => {
     expect(again.text).toContain('This was undone already.');
   });
 
+  it('name the redemption to undo before an entry whose stamps it spent', async () => {
+    const enrolled = await enrol(store, { rewards: [['Cake', 2]] });
+    await enrolled.stamp(2);
+    const page = getPerson(enrolled.customer.id);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    const reward_id = String(enrolled.rewards[0]?.id);
+    await owner.submit(page, `${page}/cards/${enrolled.customerCard.id}/redeem`, { reward_id });
+    const refused = await owner.submit(undo, undo, { reason: 'twice', other: '' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('have been spent. First undo: Redeemed: Cake (2 stamps)');
+  });
+
   it('are merged after a preview, and separated again', async () => {
     const holder = await enrol(store, { customer: { first_name: 'Dora' } });
     const { body: otherCustomer } = await store.post<CustomerJson>(`${store.store}/customers`, {

@@ -1,11 +1,12 @@
 import { Body, Controller, Param } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
-import { ForbiddenError, NotFoundError } from '#platform/kernel/errors.js';
+import { ForbiddenError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { parsePublicEventId } from '#platform/kernel/public-id.js';
 import { readFields } from '#platform/http/dtos.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
+import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { HistoryService } from '#loyalty/history/history.service.js';
 import { isAllowed } from '#identity/roles.js';
 import {
@@ -20,7 +21,7 @@ import {
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
-import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
+import { describeRejection, type FormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import type { CardPath } from '#loyalty/stamping/card-holder.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#loyalty/stamping/customer-card.dto.js';
@@ -35,6 +36,8 @@ import { Timeline } from './timeline.service.js';
 /** The reasons to choose from, the most frequent first. */
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
 const ADJUST_REASONS = ['forgotten', ...REASONS] as const;
+/** Limits the redemptions among which one that still counts is looked for. */
+const MAX_REDEMPTIONS = 20;
 /** The reasons that explain one direction only; the form hides those that do not fit. */
 const DIRECTIONS: Readonly<Record<string, string>> = {
   forgotten: 'add',
@@ -107,10 +110,7 @@ export class CorrectionPagesController {
         new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
       );
     } catch (error) {
-      const errors =
-        error instanceof ForbiddenError
-          ? { fields: {}, text: localization.t.customerPages.tooLate }
-          : describeRejection(error, localization);
+      const errors = await this.describeUndoRejection(localization, { store, user, id, error });
       return this.showUndo(localization, store, user, path, { ...reason, errors });
     }
     return redirectTo(buildCardFlashPath(store, { id, customerId }, 'undone'));
@@ -160,6 +160,32 @@ export class CorrectionPagesController {
       return this.renderForm(localization, store, path, { ...values, errors });
     }
     return redirectTo(buildCardFlashPath(store, { id, customerId }, 'corrected'));
+  }
+
+  /** Describes why an entry cannot be undone, and names the redemption that its stamps went into. */
+  private async describeUndoRejection(
+    localization: Localization,
+    {
+      store,
+      user,
+      id,
+      error,
+    }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
+  ): Promise<FormErrors> {
+    const t = localization.t.customerPages;
+    if (error instanceof ForbiddenError) return { fields: {}, text: t.tooLate };
+    if (error instanceof RejectedError && error.code === 'insufficient_stamps') {
+      const filter = { ...NO_FILTER, customerCardId: id, name: 'reward.redeemed' };
+      const readPage = await this.history.list(store.id, filter, null);
+      const entries = await readPage({ after: null, limit: MAX_REDEMPTIONS });
+      const last = entries.find(({ reversedBy }) => reversedBy === null);
+      if (last) {
+        const { userId } = user;
+        const { what, at } = await this.timeline.describe({ store, userId, localization }, last);
+        return { fields: {}, text: t.undo.spent({ what, when: at }) };
+      }
+    }
+    return describeRejection(error, localization);
   }
 
   private async showUndo(
