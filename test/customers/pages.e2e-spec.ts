@@ -7,6 +7,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { Browser, readFormKey } from '../support/browser/browser.js';
+import { startGoogleWallet } from '../support/emulators/google/server.mjs';
 import { enrol, type Enrolled } from '../support/fixtures/enrolled-customer.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
@@ -451,6 +452,24 @@ describe('the customers of the console', () => {
     const refused = await staff.submit(undo, undo, { reason: 'twice', other: '' });
     expect([refused.status, refused.text.includes('Staff can undo only')]).toEqual([422, true]);
     expect((await readCard(enrolled)).stamps_count).toBe(1);
+  });
+
+  it('are said to have a card in no wallet only where the service has wallets', async () => {
+    const google = await startGoogleWallet();
+    const withWallets = await startService(google.environment);
+    try {
+      for (const running of [service, withWallets]) {
+        const shop = await running.newStore();
+        const { customer } = await enrol(shop);
+        const browser = await Browser.signedIn(running, shop.email);
+        const page = `/app/stores/${shop.accountId}/customers/${customer.id}`;
+        const { text } = await browser.get(page);
+        expect(text.includes('Not in a wallet')).toBe(running === withWallets);
+      }
+    } finally {
+      await withWallets.stop();
+      await google.stop();
+    }
   });
 
   it('are not served to users of other stores', async () => {
