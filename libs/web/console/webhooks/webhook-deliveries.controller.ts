@@ -325,9 +325,11 @@ function toDeliveryFilter({ status, type, from, to }: Fields, timeZone: string):
 }
 
 function describeDelivery(
-  { status }: Pick<DeliveryJson, 'status'>,
+  { status, attempts_count: attempts }: Pick<DeliveryJson, 'status' | 'attempts_count'>,
   { t: { webhookPages: t } }: Localization,
 ): WebhookState {
+  if (status === 'pending' && attempts > 0)
+    return { state: t.deliveries.statuses.retrying, mood: 'warn' };
   return { state: t.deliveries.statuses[status], mood: MOODS[status] };
 }
 

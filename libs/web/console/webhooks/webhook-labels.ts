@@ -4,7 +4,7 @@ import type { Localization } from '#translations/translations.js';
 import type { Breadcrumb } from '#web/pages/navigation.js';
 
 export type Choices = { value: string; text: string }[];
-export type WebhookState = { state: string; mood: '' | 'good' | 'bad' };
+export type WebhookState = { state: string; mood: '' | 'good' | 'warn' | 'bad' };
 
 type Webhook = {
   events: string[];
