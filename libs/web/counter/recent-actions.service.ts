@@ -94,7 +94,9 @@ export class RecentActions {
       .flat()
       .filter(({ entry }) => entry.name !== 'stamp.earned' || STAMPED.has(entry.source))
       .sort((a, b) => b.entry.seq - a.entry.seq)
-      .slice(0, MAX_LINES);
+      .slice(0, MAX_LINES)
+      // By the time that is shown: a till that was offline reports late.
+      .sort((a, b) => Date.parse(b.entry.occurredAt) - Date.parse(a.entry.occurredAt));
     const ids = entries.flatMap(({ entry }) => entry.customerCardId ?? []);
     const names = await this.findNames(accountId, ids, localization);
     const { t, locale } = localization;

@@ -54,7 +54,16 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
-const PAGE_PARTS = ['heading', 'banner', 'empty', 'copy', 'share', 'support', 'save-bar'];
+const PAGE_PARTS = [
+  'heading',
+  'banner',
+  'empty',
+  'copy',
+  'share',
+  'support',
+  'save-bar',
+  'address',
+];
 const MENU_PARTS = ['menu', 'breadcrumb', 'tabs', 'chips', 'paging', 'icon'];
 
 for (const name of [...FORM_PARTS, ...PAGE_PARTS, ...MENU_PARTS])
