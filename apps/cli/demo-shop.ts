@@ -79,7 +79,11 @@ async function buildShop(app: INestApplicationContext): Promise<void> {
   await builder.furnish(year.startsAt + 60_000);
   await builder.play(year, createProgress(year.steps.length));
   await builder.announce();
-  const isCounted = await waitForStatistics(app.get(Pool), id);
+  const isCounted = await waitForStatistics(
+    app.get(Pool),
+    id,
+    new Date(year.steps.at(-1)?.at ?? 0),
+  );
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   const { publicUrl } = app.get(Config);
   const staff = STAFF.filter(({ role }) => role === 'staff');
@@ -112,15 +116,15 @@ function createProgress(total: number): (part: number) => void {
 }
 
 /** Waits until a dispatcher has counted everything up to the last entry of the store, unless none is at work. */
-async function waitForStatistics(pool: Pool, accountId: number): Promise<boolean> {
+async function waitForStatistics(pool: Pool, accountId: number, lastAt: Date): Promise<boolean> {
   let lastProgress = '';
   for (let idleMs = 0; idleMs < COUNTED_WITHIN_MS; idleMs += POLL_MS) {
     const { rows } = await pool.query<{ progress: string; is_done: boolean }>(
       `select concat(p.seq, ' ', h.seq) as progress, coalesce(p.seq >= h.last, false) as is_done
        from (select max(seq) as seq from statistics_progress) p,
-         (select max(seq) as seq, max(seq) filter (where account_id = $1 and name = 'card.archived') as last
+         (select max(seq) as seq, max(seq) filter (where account_id = $1 and occurred_at >= $2) as last
           from history) h`,
-      [accountId],
+      [accountId, lastAt],
     );
     const [{ progress, is_done: isDone } = { progress: '', is_done: false }] = rows;
     if (isDone) return true;

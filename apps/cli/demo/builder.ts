@@ -40,6 +40,8 @@ import {
 import type { Step, Year } from './year.js';
 
 const BATCH_SIZE = 24;
+/** What pages show first is recorded one by one, in the order in which it happened. */
+const LATEST = 10 * BATCH_SIZE;
 const SIGNUP: Actor = { type: 'customer', id: 0, name: 'signup' };
 
 type RunAt = <R>(at: number, work: () => Promise<R>) => Promise<R>;
@@ -95,10 +97,19 @@ export class ShopBuilder {
     { people, steps, archivesSummerAt }: Year,
     onProgress: (part: number) => void,
   ): Promise<void> {
+    const context = this.createContext('mira', 'owner');
+    const { id } = this.getCard('summer');
+    let isArchived = false;
     for (let at = 0; at < steps.length; at += BATCH_SIZE) {
       const batch = steps.slice(at, at + BATCH_SIZE);
+      if (!isArchived && (batch[0]?.at ?? 0) >= archivesSummerAt) {
+        await this.runAt(archivesSummerAt, () => this.bus.execute(new ArchiveCard(context, id)));
+        isArchived = true;
+      }
       // What is about two customers, or their last, waits for everything before it.
-      const isAlone = batch.some(({ kind }) => kind === 'merge' || kind === 'erase');
+      const isAlone =
+        at >= steps.length - LATEST ||
+        batch.some(({ kind }) => kind === 'merge' || kind === 'erase');
       const groups = new Map<number, Step[]>();
       for (const step of batch) {
         const key = isAlone ? 0 : step.customer;
@@ -113,9 +124,6 @@ export class ShopBuilder {
       );
       onProgress((at + batch.length) / steps.length);
     }
-    const context = this.createContext('mira', 'owner');
-    const { id } = this.getCard('summer');
-    await this.runAt(archivesSummerAt, () => this.bus.execute(new ArchiveCard(context, id)));
   }
 
   /** Turns on a rule, and sends an announcement to whoever can be reached by what is set up here. */
