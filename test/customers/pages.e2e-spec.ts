@@ -376,7 +376,7 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(merge);
     expect(text).toContain('2 + 3 = 5 stamps');
     expect(text).toContain('Phone: +4915199999999');
-    expect(text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>double@example.org<\/span><\/dd>/);
+    expect(text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>double@<wbr>example.org<\/span><\/dd>/);
     const swapped = `${getPerson(otherCustomer.id)}/merge/${holder.customer.id}`;
     expect((await owner.get(swapped)).text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>Dora<\/span>/);
     const sent = await submitOnce(owner, merge, merge, {});
