@@ -87,6 +87,19 @@ describe('the customers of the console', () => {
     await enrolled.stamp(3);
     const near = await find(`card_id=${enrolled.card.id}&near=yes`);
     expect(near).toMatch(/Tea<\/span>[^]*3 of 10</);
+    // Of all cards, however far each reward is, or of the one that is chosen.
+    const far = await enrol(store, {
+      card: { name: 'Long', stamps_required: 20 },
+      rewards: [['Long reward', 12]],
+      customer: { first_name: 'Far', last_name: 'Away' },
+    });
+    await far.stamp(8);
+    const anyCard = await find('near=yes');
+    expect(anyCard).toContain('Zoë Filter');
+    expect(anyCard).not.toContain('Far Away');
+    await far.stamp(2);
+    expect(await find('near=yes')).toContain('Far Away');
+    expect(await find(`near=yes&card_id=${enrolled.card.id}`)).not.toContain('Far Away');
     // Each filter is removed by itself.
     expect(near).toContain(`href="${list}?near=yes"`);
     expect(near).toContain(`href="${list}?card_id=${enrolled.card.id}"`);

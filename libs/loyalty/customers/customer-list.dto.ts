@@ -173,6 +173,8 @@ export type CustomerSort = 'newest' | 'name' | 'active' | 'stamps';
 
 /** Narrows the list; null: not by this field. */
 export type CustomerFilter = {
+  /** Stamps on any of these cards. */
+  minStampsByCard?: ReadonlyMap<number, number>;
   search: string | null;
   reference: { source: string; externalId: string } | null;
   /** Exact, but for its case. */

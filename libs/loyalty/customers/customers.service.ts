@@ -8,6 +8,7 @@ import type { PageRange } from '#platform/http/page.js';
 import {
   hasCardChangedSince,
   selectHoldersOfStamps,
+  selectHoldersOfAny,
   selectCardKeys,
 } from '#loyalty/stamping/customer-card-filters.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
@@ -238,9 +239,10 @@ export function createPropertyConditions(
     inactiveSince,
     cardId,
     minStamps,
+    minStampsByCard,
   }: Pick<
     CustomerFilter,
-    'updatedSince' | 'birthdayMonth' | 'inactiveSince' | 'cardId' | 'minStamps'
+    'updatedSince' | 'birthdayMonth' | 'inactiveSince' | 'cardId' | 'minStamps' | 'minStampsByCard'
   >,
   value: Placeholder,
 ): string[] {
@@ -252,6 +254,9 @@ export function createPropertyConditions(
   if (cardId !== null || minStamps !== null) {
     const holders = selectHoldersOfStamps({ cardId, minStamps }, value);
     conditions.push(`c.id in (${holders})`);
+  }
+  if (minStampsByCard) {
+    conditions.push(`c.id in (${selectHoldersOfAny(minStampsByCard, value)})`);
   }
   if (inactiveSince !== null) {
     const time = value(inactiveSince.toISOString());

@@ -22,6 +22,15 @@ export function selectHoldersOfStamps(
   return minStamps === null ? ofCard : `${ofCard} and ${STAMPS} >= ${value(minStamps)}`;
 }
 
+/** Selects the customers who have as many stamps on any card as is given for its template. */
+export function selectHoldersOfAny(
+  minStampsByCard: ReadonlyMap<number, number>,
+  value: (parameter: unknown) => string,
+): string {
+  const [ids, stamps] = [value([...minStampsByCard.keys()]), value([...minStampsByCard.values()])];
+  return `${CARDS} and ${STAMPS} >= (${stamps}::bigint[])[array_position(${ids}::bigint[], k.card_id)]`;
+}
+
 /** Renders SQL that selects, for each customer with a card, the last change of any of their cards, or all their stamps. */
 export function selectCardKeys(sort: 'active' | 'stamps'): string {
   const key = sort === 'stamps' ? 'sum(k.balance)' : `max((k.state ->> 'updatedAt') collate "C")`;

@@ -9,6 +9,7 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CreateCustomer } from '#loyalty/customers/customer.commands.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { CustomerFilter } from '#loyalty/customers/customer-list.dto.js';
 import { CustomerCreationDto, toCustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import {
@@ -127,10 +128,9 @@ export class CustomerListController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const { t: translations, locale } = localization;
-    const t = translations.customerPages.list;
-    const { erased } = translations.customerPages.person.done;
+    const { list: t, person } = translations.customerPages;
     const cards = await listCards(this.cards, store.id, 'all');
-    const { filter, minStamps } = await this.findNear(store.id, parseListFilter(query), cards);
+    const filter = parseListFilter(query);
     const page = parsePageNumber(query['page']);
     const { customers, pagination } = await this.customers.list(
       store.id,
@@ -145,7 +145,8 @@ export class CustomerListController {
         inactiveSince:
           filter.inactiveDays === null ? null : new Date(getNowMs() - filter.inactiveDays * DAY_MS),
         cardId: filter.cardId,
-        minStamps,
+        minStamps: null,
+        ...(await this.findNear(store.id, filter, cards)),
       },
       { page, items: PAGE_SIZE, sort: filter.sort },
     );
@@ -177,7 +178,7 @@ export class CustomerListController {
         pageOf: pages > 1 ? t.page({ page, pages }) : '',
         previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
         next: page < pages ? linkTo(page + 1) : '',
-        flash: findFlashMessage(query['done'], { erased }),
+        flash: findFlashMessage(query['done'], { erased: person.done.erased }),
       },
     });
   }
@@ -226,27 +227,28 @@ export class CustomerListController {
     }
   }
 
-  /** Finds the stamps that are near to a reward; without a card, those of the first one that has rewards. */
+  /** Finds the stamps that are near to a reward, by card: of the one that is chosen, or of all. */
   private async findNear(
     accountId: number,
     filter: ListFilter,
     cards: CardJson[],
-  ): Promise<{ filter: ListFilter; minStamps: number | null }> {
-    if (!filter.isNear) return { filter, minStamps: null };
+  ): Promise<Pick<CustomerFilter, 'minStampsByCard'>> {
+    if (!filter.isNear) return {};
     const rewards = await this.rewards.list(
       accountId,
       { cardId: filter.cardId, active: true, updatedSince: null },
       { after: null, limit: MAX_CARDS },
     );
-    const cardId = filter.cardId ?? rewards[0]?.card_id ?? cards[0]?.id ?? null;
-    const costs = rewards
-      .filter(({ card_id }) => card_id === cardId)
-      .map(({ stamps_required }) => stamps_required);
-    const full = cards.find(({ id }) => id === cardId)?.stamps_required ?? 1;
-    return {
-      filter: { ...filter, cardId },
-      minStamps: findNearStamps(costs.length > 0 ? costs : [full]),
-    };
+    const chosen = cards.filter(({ id }) => filter.cardId === null || id === filter.cardId);
+    const minStampsByCard = new Map(
+      chosen.map(({ id, stamps_required: full }) => {
+        const costs = rewards
+          .filter(({ card_id }) => card_id === id)
+          .map(({ stamps_required }) => stamps_required);
+        return [id, findNearStamps(costs.length > 0 ? costs : [full])];
+      }),
+    );
+    return { minStampsByCard };
   }
 
   private async renderForm(
