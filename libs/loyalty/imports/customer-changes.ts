@@ -2,20 +2,21 @@ import type { StoredEvent } from '#platform/event-store/port/event-store.js';
 import { toRecorded } from '#platform/event-store/port/codec.js';
 import { customer, type Customer, type CustomerChanges } from '#loyalty/customers/customer.js';
 import type { CustomerEvent } from '#loyalty/customers/customer.events.js';
-import type { Match } from './customer-matches.service.js';
-import type { ImportEntry } from './import-row.dto.js';
 
 /**
  * Leaves out the values that somebody holds who was merged into the customer: they lead to the customer already, and
  * stay with whom they would go back to.
  */
-export function withoutMerged(changes: CustomerChanges, { heldByMerged }: Match): CustomerChanges {
+export function withoutMerged(
+  changes: CustomerChanges,
+  { heldByMerged }: { heldByMerged: readonly (keyof CustomerChanges)[] },
+): CustomerChanges {
   const entries = Object.entries(changes) as [keyof CustomerChanges, unknown][];
   return Object.fromEntries(entries.filter(([name]) => !heldByMerged.includes(name)));
 }
 
 /** Tells whether the row gives a consent that the customer does not have, and may have withdrawn. */
-export function givesConsent(existing: Customer, { changes }: ImportEntry): boolean {
+export function givesConsent(existing: Customer, changes: CustomerChanges): boolean {
   return (
     (changes.marketingConsent === true && !existing.marketingConsent) ||
     (changes.smsConsent === true && !existing.smsConsent)

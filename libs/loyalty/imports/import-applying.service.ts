@@ -169,7 +169,7 @@ export class ImportApplying {
   ): Promise<Applied> {
     const card = await this.updateCard(context, running, { existing, cards }, entry);
     const history =
-      isRecent(running, existing.updatedAt) || givesConsent(existing, entry)
+      isRecent(running, existing.updatedAt) || givesConsent(existing, entry.changes)
         ? await this.readHistory(toStreamName(customer, existing.id))
         : [];
     const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;

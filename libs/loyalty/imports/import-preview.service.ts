@@ -85,7 +85,9 @@ export class ImportPreview {
     region: StoreRegion,
     { existing, match, entry }: KnownRow,
   ): Promise<boolean> {
-    const history = givesConsent(existing, entry) ? await this.readHistory(existing.id) : [];
+    const history = givesConsent(existing, entry.changes)
+      ? await this.readHistory(existing.id)
+      : [];
     const changes = withoutWithdrawn(withoutMerged(entry.changes, match), history);
     return updateCustomer(existing, changes, { ...region, now: getNow() }).length > 0;
   }
