@@ -369,6 +369,24 @@ describe('the customers of the console', () => {
     expect(refused.text).toContain('have been spent. First undo: Redeemed: Cake (2 stamps)');
   });
 
+  it('name no redemption from before an entry whose stamps a correction took off', async () => {
+    const enrolled = await enrol(store, { rewards: [['Cake', 2]] });
+    const page = getPerson(enrolled.customer.id);
+    const card = `${page}/cards/${enrolled.customerCard.id}`;
+    await enrolled.stamp(2);
+    const reward_id = String(enrolled.rewards[0]?.id);
+    await owner.submit(page, `${card}/redeem`, { reward_id });
+    await enrolled.stamp(2);
+    const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
+    const takeOff = { direction: 'remove', stamps: '2', reason: 'twice' };
+    await owner.submit(`${card}/adjust`, `${card}/adjust`, takeOff);
+    const refused = await owner.submit(undo, undo, { reason: 'twice', other: '' });
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('There are not enough stamps on the card for this.');
+    expect(refused.text).not.toContain('First undo');
+    expect((await readCard(enrolled)).stamps_count).toBe(0);
+  });
+
   it('are merged after a preview, and separated again', async () => {
     const holder = await enrol(store, { customer: { first_name: 'Dora' } });
     const { body: otherCustomer } = await store.post<CustomerJson>(`${store.store}/customers`, {

@@ -6,6 +6,7 @@ import { readFields } from '#platform/http/dtos.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
+import type { DetailedEntry } from '#loyalty/history/history-entry.dto.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
 import { HistoryService } from '#loyalty/history/history.service.js';
 import { isAllowed } from '#identity/roles.js';
@@ -64,6 +65,15 @@ type AdjustView = CorrectionView & Adjustment & { balance: string; count: string
 export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
+/** The attempt to undo an entry of a customer card. @property eventId the public id of the entry */
+type UndoAttempt = {
+  store: EnteredStore;
+  user: SignedInUser;
+  id: number;
+  eventId: string;
+  error: unknown;
+};
+
 const undoView = loadView<CorrectionView>(import.meta.url, './views/undo.eta');
 const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
 
@@ -110,7 +120,8 @@ export class CorrectionPagesController {
         new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
       );
     } catch (error) {
-      const errors = await this.describeUndoRejection(localization, { store, user, id, error });
+      const attempt = { store, user, id, eventId: path.event_id, error };
+      const errors = await this.describeUndoRejection(localization, attempt);
       return this.showUndo(localization, store, user, path, { ...reason, errors });
     }
     return redirectTo(buildCardFlashPath(store, { id, customerId }, 'undone'));
@@ -162,23 +173,24 @@ export class CorrectionPagesController {
     return redirectTo(buildCardFlashPath(store, { id, customerId }, 'corrected'));
   }
 
-  /** Describes why an entry cannot be undone, and names the redemption that its stamps went into. */
+  /**
+   * Describes why an entry cannot be undone, and names the redemption that spent its stamps. An earlier
+   * redemption did not: then a correction took them off.
+   */
   private async describeUndoRejection(
     localization: Localization,
-    {
-      store,
-      user,
-      id,
-      error,
-    }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
+    { store, user, id, eventId, error }: UndoAttempt,
   ): Promise<FormErrors> {
     const t = localization.t.customerPages;
     if (error instanceof ForbiddenError) return { fields: {}, text: t.tooLate };
     if (error instanceof RejectedError && error.code === 'insufficient_stamps') {
+      const { entry } = await this.getEntry(store, id, eventId);
       const filter = { ...NO_FILTER, customerCardId: id, name: 'reward.redeemed' };
       const readPage = await this.history.list(store.id, filter, null);
-      const entries = await readPage({ after: null, limit: MAX_REDEMPTIONS });
-      const last = entries.find(({ reversedBy }) => reversedBy === null);
+      const redemptions = await readPage({ after: null, limit: MAX_REDEMPTIONS });
+      const last = redemptions.find(
+        ({ entry: { revision }, reversedBy }) => reversedBy === null && revision > entry.revision,
+      );
       if (last) {
         const { userId } = user;
         const { what, at } = await this.timeline.describe({ store, userId, localization }, last);
@@ -186,6 +198,13 @@ export class CorrectionPagesController {
       }
     }
     return describeRejection(error, localization);
+  }
+
+  /** @throws NotFoundError */
+  private async getEntry(store: EnteredStore, id: number, eventId: string): Promise<DetailedEntry> {
+    const storedId = parsePublicEventId(eventId);
+    if (storedId === undefined) throw new NotFoundError('Event');
+    return this.history.getOfCustomerCard(store.id, id, storedId);
   }
 
   private async showUndo(
@@ -201,9 +220,7 @@ export class CorrectionPagesController {
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const customer = await this.customers.get(store.id, customerId);
     if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customerId));
-    const eventId = parsePublicEventId(path.event_id);
-    if (eventId === undefined) throw new NotFoundError('Event');
-    const entry = await this.history.getOfCustomerCard(store.id, ids.id, eventId);
+    const entry = await this.getEntry(store, ids.id, path.event_id);
     const { what, at } = await this.timeline.describe({ store, userId, localization }, entry);
     const name = renderName(customer, translations.customerPages.person.erased);
     return showPage({
