@@ -36,6 +36,12 @@ const readCustomer = async (id: number) =>
   (await store.get<CustomerJson>(`${store.store}/customers/${id}`)).body;
 const readCard = async ({ path }: Enrolled) => (await store.get<CustomerCardDetailJson>(path)).body;
 
+/** Reads what the preview of a merge does not show afterwards. */
+function readHidden(html: string): string[] {
+  const [, values = ''] = /<dt>Not shown while merged<\/dt><dd>(.*?)<\/dd>/.exec(html) ?? [];
+  return values.replaceAll('<wbr>', '').match(/[^>]+(?=<\/span>)/g) ?? [];
+}
+
 async function submitOnce(
   browser: Browser,
   page: string,
@@ -407,9 +413,11 @@ describe('the customers of the console', () => {
     const { text } = await owner.get(merge);
     expect(text).toContain('2 + 3 = 5 stamps');
     expect(text).toContain('Phone: +4915199999999');
-    expect(text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>double@<wbr>example.org<\/span><\/dd>/);
+    expect(readHidden(text)).toEqual(['E-mail: double@example.org']);
     const swapped = `${getPerson(otherCustomer.id)}/merge/${holder.customer.id}`;
-    expect((await owner.get(swapped)).text).toMatch(/<dt>Dropped<\/dt><dd><span[^>]*>Dora<\/span>/);
+    expect(readHidden((await owner.get(swapped)).text)).toEqual([
+      `E-mail: ${holder.customer.email}`,
+    ]);
     const sent = await submitOnce(owner, merge, merge, {});
     expect(sent.map(({ location }) => location)).toEqual(sent.map(() => `${page}?done=merged`));
     expect(await readCustomer(holder.customer.id)).toMatchObject({ stamp_count: 5 });
@@ -427,6 +435,29 @@ describe('the customers of the console', () => {
     // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
     const late = await owner.submit(unmerge, unmerge, { form_key: 'another' });
     expect([late.status, readFormKey(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
+  });
+
+  it('are previewed with each value of the other entry that the merged customer does not show', async () => {
+    const { customer } = await enrol(store, {
+      customer: { first_name: 'Dorothea', last_name: 'Stays', phone: '+4915188888881' },
+    });
+    const { body: other } = await store.post<CustomerJson>(`${store.store}/customers`, {
+      customer: {
+        first_name: 'Thea',
+        last_name: 'Ends',
+        phone: '+4915188888882',
+        birthday: '1990-02-03',
+      },
+    });
+    const merge = `${getPerson(customer.id)}/merge/${other.id}`;
+    const preview = (await owner.get(merge)).text;
+    expect(preview).toContain('Birthday: 1990-02-03');
+    const names = ['First name: Thea', 'Last name: Ends'];
+    expect(readHidden(preview)).toEqual([...names, 'Phone: +4915188888882']);
+    await store.send('PATCH', `${store.store}/customers/${customer.id}`, {
+      customer: { birthday: '1991-03-04' },
+    });
+    expect(readHidden((await owner.get(merge)).text).at(-1)).toBe('Birthday: 1990-02-03');
   });
 
   it('are exported and erased', async () => {

@@ -36,7 +36,7 @@ type PreviewView = {
   survivor: Summary;
   other: Summary;
   takes: string[];
-  drops: string[];
+  hidden: string[];
   consents: string[];
   cards: { name: string; result: string }[];
   action: string;
@@ -207,7 +207,7 @@ export class MergePagesController {
         survivor: toSummary(survivor, localization),
         other: toSummary(other, localization),
         takes: renderTaken(preview, localization),
-        drops: preview ? renderDropped(survivor, other, preview, localization) : [],
+        hidden: preview ? renderHidden(survivor, other, preview, localization) : [],
         consents: (preview?.consents ?? []).map((consent) => t.person[consent]),
         cards: (preview?.cards ?? []).map((card) => ({
           name: designs.get(card.cardId) ?? '',
@@ -265,31 +265,23 @@ function renderTaken(
   ].filter((line) => typeof line === 'string');
 }
 
-/** Lists what only the other entry has, and the surviving one does not take over. */
-function renderDropped(
+/** Lists what the other entry has and the merged customer does not show. To undo the merge brings it back. */
+function renderHidden(
   survivor: CustomerJson,
   other: CustomerJson,
-  { personal }: MergePreview,
-  { t }: Localization,
+  { personal: { lastName, email, phone, birthday } }: MergePreview,
+  { t: { customerPages: t, words } }: Localization,
 ): string[] {
-  const { lastName, email, phone, birthday } = personal;
-  const merged: CustomerJson = {
-    ...survivor,
-    last_name: lastName ?? survivor.last_name,
-    email: email ?? survivor.email,
-    phone: phone ?? survivor.phone,
-    birthday: birthday ?? survivor.birthday,
-  };
-  const list = (customer: CustomerJson) => [
-    renderName(customer, t.customerPages.person.erased),
-    customer.email,
-    customer.phone,
-    customer.birthday && `${t.words.birthday}: ${customer.birthday}`,
-  ];
-  const mergedValues = list(merged);
-  return list(other).filter(
-    (value): value is string => value !== null && !mergedValues.includes(value),
-  );
+  const fields = [
+    [t.form.firstName, other.first_name, survivor.first_name],
+    [t.form.lastName, other.last_name, lastName ?? survivor.last_name],
+    [t.form.email, other.email, email ?? survivor.email],
+    [t.form.phone, other.phone, phone ?? survivor.phone],
+    [words.birthday, other.birthday, birthday ?? survivor.birthday],
+  ] as const;
+  return fields
+    .filter(([, value, mergedValue]) => value !== null && value !== mergedValue)
+    .map(([label, value]) => `${label}: ${value}`);
 }
 
 function renderResult(
