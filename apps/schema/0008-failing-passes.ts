@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Finds the passes of a store that a server does not update, which are none unless one is down. */
+/** Finds what is rare in a store: the passes that a server does not update, and the people who were erased. */
 export class FailingPasses implements MigrationInterface {
   readonly name = 'FailingPasses0000000000008';
 
@@ -8,9 +8,11 @@ export class FailingPasses implements MigrationInterface {
     await runner.query(
       'create index pass_installations_failing on pass_installations (account_id) where last_error is not null',
     );
+    await runner.query('create index erasures_account on es.erasures (account_id)');
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query('drop index es.erasures_account');
     await runner.query('drop index pass_installations_failing');
   }
 }

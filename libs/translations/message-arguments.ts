@@ -195,11 +195,11 @@ export type MessageArguments = {
   'webhookPages.replay.zone': { timeZone: string };
   'numbers.imported': { count: number };
   'numbers.lastWeek': { count: number; weekday: string };
-  'numbers.lastWeekByHour': {
-    byHour: number;
+  'numbers.lastWeekUntilHour': {
     count: number;
     hour: string;
     today: number;
+    untilHour: number;
     weekday: string;
   };
   'numbers.chart': { max: number; total: string; what: string; when: string };

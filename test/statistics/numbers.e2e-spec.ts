@@ -20,10 +20,23 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-it.each(['', '/numbers'])('reads all cards of a store once for its page "%s"', async (page) => {
+it.each([
+  ['', 0],
+  ['/numbers', 1],
+])('reads all cards of a store for its page "%s" %d times', async (page, times) => {
   statements.clear();
   expect((await owner.get(`/app/stores/${store.accountId}${page}`)).status).toBe(200);
-  expect(await statements.explain(service.database, /outstanding_stamps/)).toHaveLength(1);
+  const plans = await statements.explain(service.database, /outstanding_stamps/);
+  expect(plans).toHaveLength(times);
+  for (const plan of plans) expect(plan.match(/ on customer_cards /g)).toHaveLength(1);
+});
+
+it('reads no rewards for the statistics of the API', async () => {
+  statements.clear();
+  expect((await store.get(`${store.store}/statistics`)).status).toBe(200);
+  const [plan, ...others] = await statements.explain(service.database, /outstanding_stamps/);
+  expect(others).toEqual([]);
+  expect(plan).not.toMatch(/ on rewards /);
 });
 
 it('counts the rewards that can be redeemed now, and the customers who have a card', async () => {

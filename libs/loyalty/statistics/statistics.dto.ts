@@ -91,11 +91,9 @@ export class StatisticsGroupJson {
 
 @Dto('StatisticsTotals')
 class StatisticsTotalsJson {
-  @IntegerProperty({
-    description: 'The stamps on all customer cards, without those of customers who were erased.',
-  })
+  @IntegerProperty({ description: 'The stamps on all customer cards.' })
   declare readonly outstanding_stamps: number;
-  @IntegerProperty({ description: 'The rewards that are unlocked on these cards.' })
+  @IntegerProperty({ description: 'The rewards that are unlocked on customer cards.' })
   declare readonly unlocked_rewards: number;
 }
 

@@ -66,12 +66,12 @@ const DAY_COUNTS = {
 const TWO_DAYS = {
   name: 'statistics_two_days',
   text: `
-    select day = $7 as is_latter, x.is_by_hour, ${Object.entries(DAY_COUNTS)
+    select day = $7 as is_latter, x.is_until_hour, ${Object.entries(DAY_COUNTS)
       .map(([name, count]) => `coalesce(sum(${count}), 0)::bigint as ${name}`)
       .join(', ')}
     from statistics_hours
-    cross join (values (false), (true)) as x (is_by_hour)
-    where ${RANGE} and day in ($5, $7) and (hour < $8 or not x.is_by_hour) group by 1, 2`,
+    cross join (values (false), (true)) as x (is_until_hour)
+    where ${RANGE} and day in ($5, $7) and (hour < $8 or not x.is_until_hour) group by 1, 2`,
 };
 
 const IMPORTED_OF_RANGE = {
@@ -110,37 +110,46 @@ const GROUPS: Record<Breakdown, { name: string; text: string }> = {
   user: { name: 'statistics_by_user', text: renderGroups('user_id') },
 };
 
-const IS_HELD = `k.merged_into is null
-  and not exists (select from es.erasures e where e.subject_id = k.customer_id)`;
+const IS_OF_STORE = 'k.account_id = $1';
+const IS_OF_CARD = 'k.card_id = $2 and k.account_id is not distinct from $1';
+
+const renderTotals = (condition: string): string => `
+  select coalesce(sum(k.balance), 0)::bigint as outstanding_stamps,
+    coalesce(sum(k.unlocked_count), 0)::bigint as unlocked_rewards
+  from customer_cards k where ${condition} and k.merged_into is null`;
+
+const TOTALS = { name: 'statistics_totals', text: renderTotals(IS_OF_STORE) };
+const CARD_TOTALS = { name: 'statistics_card_totals', text: renderTotals(IS_OF_CARD) };
 
 /**
- * Sums all cards of those who were not erased. What can be redeemed follows from the rewards of each card and balance,
- * of which there are few; a reward whose price has changed may take less, what it took when it was unlocked.
+ * Reads all cards once. What can be redeemed follows from the rewards of each card and balance, of which there are few; a
+ * reward that was edited may take less on a card, what it took when it was unlocked. Nobody redeems for the erased.
  */
-const renderTotals = (condition: string): string => `
-  with balances as (
-    select k.card_id, k.balance, count(*) as cards, sum(k.unlocked_count) as unlocked
-    from customer_cards k where ${condition} and ${IS_HELD} group by 1, 2
-  ), offers as (
+const renderRedeemable = (condition: string, rewards: string): string => `
+  with offers as (
     select w.id, w.card_id, w.stamps_required, w.revision from rewards w join cards c on c.id = w.card_id
-    where w.card_id in (select b.card_id from balances b) and w.deleted_at is null and w.active
+    where ${rewards} and w.deleted_at is null and w.active
       and coalesce((c.state ->> 'expiresAt')::timestamptz > now(), true)
+  ), balances as (
+    select k.card_id, k.balance, count(*) as count, count(*) filter (where e.subject_id is null) as held_count,
+      case when k.unlocked_count > 0 and k.card_id = any (array(select w.card_id from offers w where w.revision > 0))
+        then jsonb_build_object('unlocked', k.state -> 'unlocked') end as state
+    from customer_cards k
+    left join es.erasures e on e.subject_id = k.customer_id and e.account_id = $1
+    where ${condition} and k.merged_into is null group by k.card_id, k.balance, 5
   )
-  select coalesce(sum(b.balance * b.cards), 0)::bigint as outstanding_stamps,
-    coalesce(sum(b.unlocked), 0)::bigint as unlocked_rewards,
-    (coalesce(sum(b.cards * (
-      select count(*) from offers w where w.card_id = b.card_id and w.stamps_required <= b.balance
-    )), 0) + (
-      select count(*) from offers w join customer_cards k on k.card_id = w.card_id
-      where w.revision > 0 and ${condition} and ${IS_HELD} and k.unlocked_count > 0
-        and k.balance < w.stamps_required and k.balance >= ${UNLOCKED_STAMPS}
-    ))::bigint as redeemable_rewards
-  from balances b`;
+  select
+    (select coalesce(sum(k.balance * k.count), 0)::bigint from balances k) as outstanding_stamps,
+    (select coalesce(sum(k.held_count), 0)::bigint from balances k join offers w on w.card_id = k.card_id
+      where least(w.stamps_required, ${UNLOCKED_STAMPS}) <= k.balance) as redeemable_rewards`;
 
-const TOTALS = { name: 'statistics_totals', text: renderTotals('k.account_id = $1') };
-const CARD_TOTALS = {
-  name: 'statistics_card_totals',
-  text: renderTotals('k.card_id = $2 and k.account_id is not distinct from $1'),
+const REDEEMABLE = {
+  name: 'statistics_redeemable',
+  text: renderRedeemable(IS_OF_STORE, 'w.account_id = $1'),
+};
+const CARD_REDEEMABLE = {
+  name: 'statistics_card_redeemable',
+  text: renderRedeemable(IS_OF_CARD, 'w.card_id = $2'),
 };
 
 export type StatisticsFilter = {
@@ -184,14 +193,13 @@ export type StatisticsOfToday = {
   time_zone: string;
   today: ComparedDay;
   before: ComparedDay;
-  totals: Totals;
 };
 
-/** @property byHour up to the beginning of the hour */
-export type ComparedDay = { byHour: DayCounts; all: DayCounts };
+/** @property untilHour up to the beginning of the hour */
+export type ComparedDay = { untilHour: DayCounts; all: DayCounts };
 
 /** @property redeemable_rewards the rewards that cards have enough stamps for */
-type Totals = StatisticsJson['totals'] & { redeemable_rewards: number };
+type RedeemableTotals = { outstanding_stamps: number; redeemable_rewards: number };
 
 /** The statistics without what there is now, for which all cards of a store are read. */
 export type StatisticsOfRange = Omit<StatisticsJson, 'totals'>;
@@ -207,8 +215,7 @@ export class StatisticsService {
         readRange(pool, accountId, filter, now),
         readTotals(pool, accountId, filter.cardId),
       ]);
-      const { outstanding_stamps, unlocked_rewards } = totals;
-      return { ...others, totals: { outstanding_stamps, unlocked_rewards }, by_hour, breakdown };
+      return { ...others, totals, by_hour, breakdown };
     });
   }
 
@@ -218,23 +225,30 @@ export class StatisticsService {
       const timeZone = await getTimeZone(pool, accountId);
       const { day, hour } = new LocalClock(timeZone).read(now.getTime());
       const range = { start: subtractDays(day, 7), end: subtractDays(day, -1), starts: [] };
-      const [rows, totals] = await Promise.all([
-        query<DayCounts & { is_latter: boolean; is_by_hour: boolean }>(pool, {
-          ...TWO_DAYS,
-          values: [...createParameters(accountId, scope, range), day, hour],
-        }),
-        readTotals(pool, accountId, scope.cardId),
-      ]);
-      const find = (isLatter: boolean, isByHour: boolean): DayCounts =>
-        rows.find((row) => row.is_latter === isLatter && row.is_by_hour === isByHour) ?? NO_COUNTS;
+      const rows = await query<DayCounts & { is_latter: boolean; is_until_hour: boolean }>(pool, {
+        ...TWO_DAYS,
+        values: [...createParameters(accountId, scope, range), day, hour],
+      });
+      const find = (isLatter: boolean, isUntilHour: boolean): DayCounts =>
+        rows.find((row) => row.is_latter === isLatter && row.is_until_hour === isUntilHour) ??
+        NO_COUNTS;
       return {
         day,
         hour,
         time_zone: timeZone,
-        today: { byHour: find(true, true), all: find(true, false) },
-        before: { byHour: find(false, true), all: find(false, false) },
-        totals,
+        today: { untilHour: find(true, true), all: find(true, false) },
+        before: { untilHour: find(false, true), all: find(false, false) },
       };
+    });
+  }
+
+  /** Sums what the cards of a store, or of one template, hold now. Only the console asks: it reads rewards too. */
+  getRedeemable(accountId: number, cardId: number | null): Promise<RedeemableTotals> {
+    return this.reports.read(async (pool) => {
+      const statement = cardId === null ? REDEEMABLE : CARD_REDEEMABLE;
+      const values = cardId === null ? [accountId] : [accountId, cardId];
+      const [totals] = await query<RedeemableTotals>(pool, { ...statement, values });
+      return totals ?? { outstanding_stamps: 0, redeemable_rewards: 0 };
     });
   }
 
@@ -268,14 +282,19 @@ export class StatisticsService {
   }
 }
 
-async function readTotals(pool: Pool, accountId: number, cardId: number | null): Promise<Totals> {
-  const [totals] = await query<Totals>(
+async function readTotals(
+  pool: Pool,
+  accountId: number,
+  cardId: number | null,
+): Promise<StatisticsJson['totals']> {
+  const [totals] = await query<StatisticsJson['totals']>(
     pool,
     cardId === null
       ? { ...TOTALS, values: [accountId] }
       : { ...CARD_TOTALS, values: [accountId, cardId] },
   );
-  return totals ?? { outstanding_stamps: 0, unlocked_rewards: 0, redeemable_rewards: 0 };
+  const { outstanding_stamps = 0, unlocked_rewards = 0 } = totals ?? {};
+  return { outstanding_stamps, unlocked_rewards };
 }
 
 async function readRange(

@@ -46,7 +46,8 @@ const FIND_CARD = {
     select c.state as card,
       (select count(*) from customer_cards k
         where k.card_id = c.id and k.merged_into is null
-          and not exists (select from es.erasures e where e.subject_id = k.customer_id)) as "holderCount",
+          and not exists (select from es.erasures e
+            where e.subject_id = k.customer_id and e.account_id = c.account_id)) as "holderCount",
       coalesce((select jsonb_agg(w.state) from rewards w
         where w.card_id = c.id and w.deleted_at is null), '[]') as rewards
     from cards c where c.id = $1 and c.account_id = $2`,

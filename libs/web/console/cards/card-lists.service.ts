@@ -21,7 +21,7 @@ const FIND = {
     select c.id, c.state as card,
       coalesce((select jsonb_agg(w.state) from rewards w
         where w.card_id = c.id and w.deleted_at is null), '[]') as rewards,
-      coalesce(e.count, 0) as erased
+      coalesce(e.count, 0) as "erasedCount"
     from cards c left join (
       select k.card_id, count(*) from es.erasures e join customer_cards k on k.customer_id = e.subject_id
       where e.account_id = $2 and k.card_id = any ($1) and k.merged_into is null group by 1
@@ -29,8 +29,8 @@ const FIND = {
     where c.id = any ($1)`,
 };
 
-/** @property erased the customers who had the card, and were erased */
-type StateRow = { id: number; card: Card; rewards: Reward[]; erased: number };
+/** @property erasedCount of the customers who had the card, and were erased */
+type StateRow = { id: number; card: Card; rewards: Reward[]; erasedCount: number };
 
 /** Lists the cards of a store with their pictures. */
 @Injectable()
@@ -65,13 +65,13 @@ export class CardLists {
 
   private async toListed(
     accountId: number,
-    { rewards_count: rewardCount, customer_cards_count: issued }: CardJson,
-    { card, rewards, erased }: StateRow,
+    { rewards_count: rewardCount, customer_cards_count: issuedCount }: CardJson,
+    { card, rewards, erasedCount }: StateRow,
   ): Promise<ListedCard> {
     const design = createStripDesign(card, rewards);
     const hash = await this.images.remember(accountId, design);
     const filled = Math.ceil(design.stamps * FILLED_SHARE);
     const strip = toStripUrl(this.config.publicUrl, hash, filled, '2x');
-    return { card, rewardCount, holderCount: issued - erased, strip };
+    return { card, rewardCount, holderCount: issuedCount - erasedCount, strip };
   }
 }

@@ -94,14 +94,14 @@ export class NumbersController {
     const choices = parseChoices(query);
     const now = getNow();
     const path = `/app/stores/${store.id}/numbers`;
-    const [cards, locations, people, today] = await Promise.all([
+    const [cards, locations, people, tiles, totals] = await Promise.all([
       this.names.listCards(store.id),
       this.names.listLocations(store.id),
       this.names.listPeople(store.id),
       this.today.get(store.id, choices, now, format),
+      this.statistics.getRedeemable(store.id, choices.cardId),
     ]);
     const names = { card_id: cards, location_id: locations, user_id: people };
-    const { totals } = today;
     return showPage({
       view,
       title: `${t.numbers.title} · ${store.name}`,
@@ -112,7 +112,7 @@ export class NumbersController {
         hasFilters: [choices.cardId, choices.locationId, choices.userId].some((id) => id !== null),
         path,
         start: cards.length === 0 ? 'cards' : 'posters',
-        tiles: today.tiles,
+        tiles,
         totals: [
           { label: t.numbers.rewardsDue, value: format.count(totals.redeemable_rewards), note: '' },
           {

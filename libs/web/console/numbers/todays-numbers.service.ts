@@ -8,12 +8,6 @@ import {
 import { capitalize } from '#web/pages/capitalize.js';
 import type { NumbersFormat, Tile } from './numbers-page.js';
 
-/** @property totals what there is now, of the whole store or of a card */
-export type Today = {
-  tiles: Tile[];
-  totals: StatisticsOfToday['totals'];
-};
-
 export const EVERYTHING: StatisticsScope = { cardId: null, locationId: null, userId: null };
 
 /** Compares the numbers of today with those of the same weekday a week ago, up to the last full hour. */
@@ -26,26 +20,25 @@ export class TodaysNumbers {
     scope: StatisticsScope,
     now: Date,
     format: NumbersFormat,
-  ): Promise<Today> {
-    const { totals, ...today } = await this.statistics.getToday(accountId, scope, now);
-    return { totals, tiles: buildTodaysTiles(today, format) };
+  ): Promise<Tile[]> {
+    return buildTodaysTiles(await this.statistics.getToday(accountId, scope, now), format);
   }
 }
 
 /** Builds the tiles of a day. An import is no reason to say that customers came. */
 export function buildTodaysTiles(
-  { day, hour, today, before }: Omit<StatisticsOfToday, 'totals'>,
+  { day, hour, today, before }: StatisticsOfToday,
   format: NumbersFormat,
 ): Tile[] {
   const { t, words, locale } = format;
   const weekday = format.weekday(day);
   const compare = (label: string, name: keyof DayCounts): Tile => {
-    const [byHour, count] = [before.byHour[name], before.all[name]];
-    const until = { hour: format.hour(hour), today: today.byHour[name] };
+    const [untilHour, count] = [before.untilHour[name], before.all[name]];
+    const until = { hour: format.hour(hour), today: today.untilHour[name] };
     const note =
-      hour === 0 || byHour === count
+      hour === 0 || untilHour === count
         ? t.lastWeek({ weekday, count })
-        : t.lastWeekByHour({ ...until, weekday, byHour, count });
+        : t.lastWeekUntilHour({ ...until, weekday, untilHour, count });
     return { label, value: format.count(today.all[name]), note: capitalize(note, locale) };
   };
   const newCustomers = compare(t.newCustomers, 'new_customers');

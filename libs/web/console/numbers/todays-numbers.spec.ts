@@ -13,8 +13,8 @@ const day = {
   day: '2026-11-27',
   hour: 14,
   time_zone: 'Europe/Berlin',
-  today: { byHour: counts(3), all: counts(5) },
-  before: { byHour: counts(4), all: counts(30) },
+  today: { untilHour: counts(3), all: counts(5) },
+  before: { untilHour: counts(4), all: counts(30) },
 };
 
 it('compares each number with last week up to the last full hour', () => {
@@ -34,7 +34,7 @@ it('compares each number with last week up to the last full hour', () => {
 
 it('tells those whom an import added from new customers', () => {
   const [tile] = buildTodaysTiles(
-    { ...day, today: { byHour: counts(1, 60), all: counts(1, 60) } },
+    { ...day, today: { untilHour: counts(1, 60), all: counts(1, 60) } },
     new NumbersFormat('de'),
   ).slice(-1);
   expect(tile).toEqual({

@@ -135,7 +135,7 @@ export class OverviewController {
     const { kind, days } = PERIODS.days;
     const from = new Date(now.getTime() - DAYS_WITH_PERIOD_BEFORE.days * DAY_MS);
     const range = { ...EVERYTHING, interval: kind, from, to: null, breakdown: null };
-    const [{ tiles }, { series: all }, { messages, imports }] = await Promise.all([
+    const [tiles, { series: all }, { messages, imports }] = await Promise.all([
       this.numbers.get(id, EVERYTHING, now, format),
       this.statistics.getOfRange(id, range, now),
       this.setup.countWaiting(id),
