@@ -224,6 +224,7 @@ export type MessageArguments = {
   'transfers.imported': { count: number };
   'transfers.examples': { examples: string };
   'transfers.startText': { count: number };
+  'transfers.startCard': { name: string };
   'transfers.startUnchanged': { count: number };
   'transfers.startWithout': { count: number };
   'transfers.columnNeedsCard': { name: string };

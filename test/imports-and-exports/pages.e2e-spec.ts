@@ -129,11 +129,17 @@ describe('the pages of imports', () => {
       findImport(await upload(content, { browser, at }));
 
     const coffee = await addCard('Coffee');
+    const summer = await addCard('Summer');
+    const expiry = { card: { expires_at: '2020-01-01T00:00:00Z' } };
+    expect((await other.send('PATCH', `${other.store}/cards/${summer}`, expiry)).status).toBe(200);
     const withCard = await uploadHere(file);
     const fields = (current: ImportJson) => current.columns.map(({ field }) => field);
     const first = await read(withCard, () => true);
     expect(fields(first)).toEqual(['email', 'first_name', 'stamps', 'code']);
-    expect((await browser.get(`${at}/imports/${withCard}`)).text).not.toContain('The column');
+    expect(first.card_id).toBe(coffee);
+    const pageOfFirst = (await browser.get(`${at}/imports/${withCard}`)).text;
+    expect(pageOfFirst).toContain('2 rows will be imported. Everyone gets the card “Coffee”.');
+    expect(pageOfFirst).not.toMatch(/The column|Summer/);
     expect(await read(await uploadHere('email,name\nc@example.com,C'), () => true)).toMatchObject({
       card_id: null,
     });

@@ -13,19 +13,19 @@ const ready = { state: 'ready', counts, rowsTotal: 5, columns } as CustomerImpor
 
 describe('the page of an import', () => {
   it('says what a start would do', () => {
-    expect(describeStart(ready, english)).toEqual({
+    expect(describeStart(ready, undefined, english)).toEqual({
       text: '4 rows will be imported. 1 row with errors will be left out.',
       canStart: true,
     });
     const partly = { ...counts, updated: 0, created: 1, unchanged: 3 };
-    expect(describeStart({ ...ready, counts: partly }, english).text).toBe(
-      '1 row will be imported. 3 rows change nothing. 1 row with errors will be left out.',
+    expect(describeStart({ ...ready, counts: partly }, 'Coffee', english).text).toBe(
+      '1 row will be imported. Everyone gets the card “Coffee”. 3 rows change nothing. 1 row with errors will be left out.',
     );
     const none = { ...counts, created: 0, updated: 0 };
     const useless = [
       { ...none, failed: 5 },
       { ...none, failed: 2, unchanged: 3 },
-    ].map((different) => describeStart({ ...ready, counts: different }, english));
+    ].map((different) => describeStart({ ...ready, counts: different }, 'Coffee', english));
     expect(useless).toEqual([
       { text: 'There is nothing to import: every row has an error.', canStart: false },
       {

@@ -76,6 +76,7 @@ export function listCounts(
 /** Says what a start would do. */
 export function describeStart(
   { counts, columns, cardId }: CustomerImport,
+  cardName: string | undefined,
   localization: Localization,
 ): { text: string; canStart: boolean } {
   const { transfers: t } = localization.t;
@@ -83,6 +84,7 @@ export function describeStart(
   if (count === 0 && counts.unchanged === 0) return { text: t.startNothing, canStart: false };
   const sentences = [];
   if (count > 0) sentences.push(t.startText({ count }));
+  if (count > 0 && cardName !== undefined) sentences.push(t.startCard({ name: cardName }));
   if (counts.unchanged > 0) sentences.push(t.startUnchanged({ count: counts.unchanged }));
   if (counts.failed > 0) sentences.push(t.startWithout({ count: counts.failed }));
   for (const { name } of listIgnoredOfCards(columns)) {

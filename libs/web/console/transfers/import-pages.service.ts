@@ -136,7 +136,10 @@ export class ImportPages {
     const { transfers: t } = localization.t;
     const { columns, cardId, dateOrder } = current;
     const rows = await this.imports.listRows(current, null, { after: null, limit: EXAMPLE_ROWS });
-    const start = describeStart(current, localization);
+    const cards = await this.transfers.listCards(store, t.noCard);
+    const card = cardId === null ? '' : String(cardId);
+    const chosen = cards.find(({ value }) => value !== '' && value === card);
+    const start = describeStart(current, chosen?.text, localization);
     return {
       columns: listColumnFields(
         columns,
@@ -145,8 +148,8 @@ export class ImportPages {
       ),
       fields: listFieldChoices(t),
       isUnusable: lacksIdentity(columns),
-      cards: await this.transfers.listCards(store, t.noCard),
-      card: cardId === null ? '' : String(cardId),
+      cards,
+      card,
       orders: columns.some(({ field }) => field === 'birthday')
         ? [
             { value: '', text: t.dateOrders.auto },

@@ -2,6 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Rejectable } from '#web/pages/form-errors.js';
 import { Config } from '#configuration/config.js';
 import type { Translations, Localization } from '#translations/translations.js';
+import { getNow } from '#platform/kernel/clock.js';
+import { isExpired } from '#loyalty/cards/card.js';
+import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { ImportsService } from '#loyalty/imports/imports.service.js';
 import { loadAsset } from '#web/pages/assets.js';
@@ -108,20 +111,25 @@ export class TransferPages {
   }
 
   /** Finds the card of a store that has one which customers can get; null where it has none or several. */
-  async findOnlyCardId({ id }: EnteredStore): Promise<number | null> {
-    const filter = { scope: 'active' as const, updatedSince: null };
-    const [card, other] = await this.cards.list(id, filter, { after: null, limit: 2 });
+  async findOnlyCardId(store: EnteredStore): Promise<number | null> {
+    const [card, other] = await this.listOpenCards(store);
     return card && !other ? card.id : null;
   }
 
   /** Lists the cards that customers can get, and the choice of none. */
-  async listCards({ id }: EnteredStore, none: string): Promise<Choice[]> {
-    const filter = { scope: 'active' as const, updatedSince: null };
-    const cards = await this.cards.list(id, filter, { after: null, limit: MAX_CARDS });
+  async listCards(store: EnteredStore, none: string): Promise<Choice[]> {
+    const cards = await this.listOpenCards(store);
     return [
       { value: '', text: none },
       ...cards.map((card) => ({ value: String(card.id), text: card.name })),
     ];
+  }
+
+  private async listOpenCards({ id }: EnteredStore): Promise<CardJson[]> {
+    const filter = { scope: 'active' as const, updatedSince: null };
+    const cards = await this.cards.list(id, filter, { after: null, limit: MAX_CARDS });
+    const now = getNow();
+    return cards.filter(({ expires_at: expiresAt }) => !isExpired({ expiresAt }, now));
   }
 }
 
