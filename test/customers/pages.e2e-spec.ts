@@ -79,6 +79,27 @@ describe('the customers of the console', () => {
     expect(addressless.text).toContain('Please enter an e-mail address or a phone number.');
   });
 
+  it('are found near to a reward in a store with very many rewards', async () => {
+    const other = await service.newStore();
+    const browser = new Browser(service);
+    await browser.signIn(other.email, 'correct horse');
+    const first = await enrol(other, { rewards: [2] });
+    await service.database.query(
+      `insert into rewards (id, account_id, revision, hash, projection_version, state)
+       select id + n, account_id, revision, hash, projection_version, state
+       from rewards, generate_series(1000, 1300) n where id = $1`,
+      [first.rewards[0]?.id],
+    );
+    const last = await enrol(other, {
+      card: { name: 'Last', stamps_required: 20 },
+      rewards: [5],
+      customer: { first_name: 'Near', last_name: 'Last' },
+    });
+    await last.stamp(3);
+    const path = `/app/stores/${other.accountId}/customers?near=yes`;
+    expect((await browser.get(path)).text).toContain('Near Last');
+  });
+
   it('are found by a search and by filters, page by page', async () => {
     const enrolled = await enrol(store, {
       card: { name: 'Tea', stamps_required: 10 },

@@ -97,6 +97,20 @@ export class RewardsService {
       .map(toRewardJson);
   }
 
+  /** Lists the cards with the stamps that the cheapest active reward of each takes, or a full card where there is none. */
+  async listLowestCosts(
+    accountId: number,
+    cardId: number | null,
+  ): Promise<{ id: number; cost: number }[]> {
+    return query<{ id: number; cost: number }>(this.pool, {
+      name: 'rewards_lowest_costs',
+      text: `select c.id, coalesce(min(w.stamps_required), (c.state ->> 'stampsRequired')::bigint) as cost
+       from cards c left join rewards w on w.card_id = c.id and w.deleted_at is null and w.active
+       where c.account_id = $1 and ($2::bigint is null or c.id = $2) group by c.id`,
+      values: [accountId, cardId],
+    });
+  }
+
   /** Finds the position after the last reward. @throws NotFoundError if there is no such card */
   async getNextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await query<{ next: number }>(this.pool, {

@@ -77,9 +77,9 @@ export function listWiderFilters(
   }));
 }
 
-/** Returns how many stamps bring a customer near to the cheapest reward. @param costs of the rewards of a card */
-export function findNearStamps(costs: readonly number[]): number {
-  return Math.max(1, Math.min(...costs) - NEAR_STAMPS);
+/** Returns how many stamps bring a customer near to a reward. @param cost of the cheapest reward of a card */
+export function findNearStamps(cost: number): number {
+  return Math.max(1, cost - NEAR_STAMPS);
 }
 
 /** Describes the balance of a card in a few words. */

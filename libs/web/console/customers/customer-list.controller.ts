@@ -95,8 +95,8 @@ const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
 export const formView = loadView<FormView>(import.meta.url, './views/customer-form.eta');
 
 const DAY_MS = 24 * 60 * 60_000;
-/** More than a store has designs of cards, and little enough for a select. */
-const MAX_CARDS = 250;
+/** As many as a store has at most, and few enough for a select. */
+const MAX_CARDS = 500;
 
 /** Serves the list of customers and the form to add one. */
 @Controller('app/stores/:account_id/customers')
@@ -146,7 +146,7 @@ export class CustomerListController {
           filter.inactiveDays === null ? null : new Date(getNowMs() - filter.inactiveDays * DAY_MS),
         cardId: filter.cardId,
         minStamps: null,
-        ...(await this.findNear(store.id, filter, cards)),
+        ...(await this.findNear(store.id, filter)),
       },
       { page, items: PAGE_SIZE, sort: filter.sort },
     );
@@ -230,25 +230,11 @@ export class CustomerListController {
   /** Finds the stamps that are near to a reward, by card: of the one that is chosen, or of all. */
   private async findNear(
     accountId: number,
-    filter: ListFilter,
-    cards: CardJson[],
+    { isNear, cardId }: ListFilter,
   ): Promise<Pick<CustomerFilter, 'minStampsByCard'>> {
-    if (!filter.isNear) return {};
-    const rewards = await this.rewards.list(
-      accountId,
-      { cardId: filter.cardId, active: true, updatedSince: null },
-      { after: null, limit: MAX_CARDS },
-    );
-    const chosen = cards.filter(({ id }) => filter.cardId === null || id === filter.cardId);
-    const minStampsByCard = new Map(
-      chosen.map(({ id, stamps_required: full }) => {
-        const costs = rewards
-          .filter(({ card_id }) => card_id === id)
-          .map(({ stamps_required }) => stamps_required);
-        return [id, findNearStamps(costs.length > 0 ? costs : [full])];
-      }),
-    );
-    return { minStampsByCard };
+    if (!isNear) return {};
+    const costs = await this.rewards.listLowestCosts(accountId, cardId);
+    return { minStampsByCard: new Map(costs.map(({ id, cost }) => [id, findNearStamps(cost)])) };
   }
 
   private async renderForm(
