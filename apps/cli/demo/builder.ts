@@ -41,7 +41,7 @@ import type { Step, Year } from './year.js';
 
 const BATCH_SIZE = 24;
 /** What pages show first is recorded one by one, in the order in which it happened. */
-const LATEST = 10 * BATCH_SIZE;
+const LATEST_COUNT = 10 * BATCH_SIZE;
 const SIGNUP: Actor = { type: 'customer', id: 0, name: 'signup' };
 
 type RunAt = <R>(at: number, work: () => Promise<R>) => Promise<R>;
@@ -100,15 +100,16 @@ export class ShopBuilder {
     const context = this.createContext('mira', 'owner');
     const { id } = this.getCard('summer');
     let isArchived = false;
+    const archiveSummer = async () => {
+      await this.runAt(archivesSummerAt, () => this.bus.execute(new ArchiveCard(context, id)));
+      isArchived = true;
+    };
     for (let at = 0; at < steps.length; at += BATCH_SIZE) {
       const batch = steps.slice(at, at + BATCH_SIZE);
-      if (!isArchived && (batch[0]?.at ?? 0) >= archivesSummerAt) {
-        await this.runAt(archivesSummerAt, () => this.bus.execute(new ArchiveCard(context, id)));
-        isArchived = true;
-      }
+      if (!isArchived && (batch[0]?.at ?? 0) >= archivesSummerAt) await archiveSummer();
       // What is about two customers, or their last, waits for everything before it.
       const isAlone =
-        at >= steps.length - LATEST ||
+        at >= steps.length - LATEST_COUNT ||
         batch.some(({ kind }) => kind === 'merge' || kind === 'erase');
       const groups = new Map<number, Step[]>();
       for (const step of batch) {
@@ -124,6 +125,7 @@ export class ShopBuilder {
       );
       onProgress((at + batch.length) / steps.length);
     }
+    if (!isArchived) await archiveSummer();
   }
 
   /** Turns on a rule, and sends an announcement to whoever can be reached by what is set up here. */
