@@ -435,6 +435,8 @@ it('IMPORT-10 Columns are recognized by headers in English, German, French, Span
     'birthday',
   ]);
   expect(await fieldsOf('EMAIL,Name')).toEqual(['email', 'first_name']);
+  const dutch = await fieldsOf('E-mail,Voornaam,Naam');
+  expect(dutch).toEqual(['email', 'first_name', 'last_name']);
   const mapping = JSON.stringify({ A: 'email', Email: null, B: 'last_name' });
   expect(await fieldsOf('A,Email,B,Last name,Vorname', { mapping })).toEqual([
     'email',

@@ -4,10 +4,10 @@ import { customer, type Customer, type CustomerChanges } from '#loyalty/customer
 import type { CustomerEvent } from '#loyalty/customers/customer.events.js';
 
 /**
- * Leaves out the values that somebody holds who was merged into the customer: they lead to the customer already, and
+ * Omits the values that somebody holds who was merged into the customer: they lead to the customer already, and
  * stay with whom they would go back to.
  */
-export function withoutMerged(
+export function omitMerged(
   changes: CustomerChanges,
   { heldByMerged }: { heldByMerged: readonly (keyof CustomerChanges)[] },
 ): CustomerChanges {
@@ -23,8 +23,8 @@ export function givesConsent(existing: Customer, changes: CustomerChanges): bool
   );
 }
 
-/** Leaves out consents that the customer had given once and withdrew: a file may be older than that. */
-export function withoutWithdrawn(
+/** Omits consents that the customer had given once and withdrew: a file may be older than that. */
+export function omitWithdrawn(
   changes: CustomerChanges,
   history: readonly StoredEvent[],
 ): CustomerChanges {

@@ -25,7 +25,7 @@ import {
 import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import { CustomerMatches, EMPTY_MATCH, type Match } from './customer-matches.service.js';
-import { givesConsent, withoutMerged, withoutWithdrawn } from './customer-changes.js';
+import { givesConsent, omitMerged, omitWithdrawn } from './customer-changes.js';
 import { createRowIds, type CustomerImport } from './customer-import.js';
 import { findRowIssues } from './import-checking.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
@@ -129,7 +129,7 @@ export class ImportApplying {
       try {
         if (existing) {
           const person = { existing, cards: cards.get(existing.id) ?? [] };
-          const changes = withoutMerged(entry.changes, match);
+          const changes = omitMerged(entry.changes, match);
           return await this.update(context, running, person, { ...entry, changes });
         }
         const created = await this.commands.execute(
@@ -174,7 +174,7 @@ export class ImportApplying {
         : [];
     const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
     const wasCreatedHere = history[0] !== undefined && isOwn(history[0]);
-    const changes = wasCreatedHere ? entry.changes : withoutWithdrawn(entry.changes, history);
+    const changes = wasCreatedHere ? entry.changes : omitWithdrawn(entry.changes, history);
     const updated = await this.commands.execute(new UpdateCustomer(context, existing.id, changes));
     const hasChanged =
       card.hasChanged || updated.updated_at !== existing.updatedAt || history.some(isOwn);

@@ -59,8 +59,8 @@ const FIELDS_BY_HEADER = new Map(
   IMPORT_FIELDS.flatMap((field) => HEADERS[field].split(' ').map((name) => [name, field] as const)),
 );
 
-/** In German and French exports the family name beside a first name; alone it is the whole name. */
-const AMBIGUOUS_NAMES = new Set(['name', 'nom']);
+/** In German, French and Dutch exports the family name beside a first name; alone it is the whole name. */
+const AMBIGUOUS_NAMES = new Set(['name', 'nom', 'naam']);
 
 /** The field of a column, or null to ignore it, by header. */
 export type MappingRequest = Readonly<Record<string, ImportField | null>>;

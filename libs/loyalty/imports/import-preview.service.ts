@@ -8,6 +8,7 @@ import type { CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import { countAbsorbedStamps } from '#loyalty/stamping/imported-stamps.commands.js';
 import { setImportedStamps } from '#loyalty/stamping/imported-stamps.js';
+import type { Template } from '#loyalty/stamping/customer-card.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import {
   customer,
@@ -17,10 +18,14 @@ import {
 } from '#loyalty/customers/customer.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
-import { givesConsent, withoutMerged, withoutWithdrawn } from './customer-changes.js';
+import { givesConsent, omitMerged, omitWithdrawn } from './customer-changes.js';
 import type { CustomerImport } from './customer-import.js';
 import type { Match } from './customer-matches.service.js';
 import type { ImportEntry } from './import-row.dto.js';
+import { runConcurrently } from './row-concurrency.js';
+
+/** Reads of as many rows at once are grouped into statements. */
+const CONCURRENCY = 48;
 
 /** A row about a customer who exists. */
 export type KnownRow = { existing: Customer; match: Match; entry: ImportEntry };
@@ -42,15 +47,21 @@ export class ImportPreview {
     region: StoreRegion,
     rows: KnownRow[],
   ): Promise<Map<KnownRow, Preview>> {
-    const { cardId } = checked;
-    const cards =
-      cardId === null
-        ? new Map<number, CustomerCardJson[]>()
-        : await this.customerCards.listByCustomer(rows.map(({ existing }) => existing.id));
     const previews = new Map<KnownRow, Preview>();
-    for (const row of rows) {
+    if (rows.length === 0) return previews;
+    const { accountId, cardId } = checked;
+    const ids = rows.map(({ existing }) => existing.id);
+    const [template, cards] =
+      cardId === null
+        ? [null, new Map<number, CustomerCardJson[]>()]
+        : await Promise.all([
+            this.templates.get(accountId, cardId),
+            this.customerCards.listByCustomer(ids),
+          ]);
+    await runConcurrently(rows, CONCURRENCY, async (row) => {
       try {
-        const changesCard = await this.changesCard(checked, row, cards.get(row.existing.id) ?? []);
+        const card = cards.get(row.existing.id)?.find(({ card_id: id }) => id === cardId);
+        const changesCard = template !== null && (await this.changesCard(template, row, card));
         previews.set(row, {
           willChange: (await this.changesCustomer(region, row)) || changesCard,
         });
@@ -58,17 +69,15 @@ export class ImportPreview {
         if (!(error instanceof RejectedError)) throw error;
         previews.set(row, { errors: error.issues });
       }
-    }
+    });
     return previews;
   }
 
   private async changesCard(
-    { accountId, cardId }: CustomerImport,
+    template: Template,
     { existing, entry: { code, stamps } }: KnownRow,
-    cards: CustomerCardJson[],
+    card: CustomerCardJson | undefined,
   ): Promise<boolean> {
-    if (cardId === null) return false;
-    const card = cards.find((candidate) => candidate.card_id === cardId);
     if (!card) return true;
     if (code !== null && code !== card.code) {
       throw new RejectedError({ code: [ISSUES.card_code_differs] });
@@ -77,7 +86,6 @@ export class ImportPreview {
     const state = (await this.readModels.load(customerCardReadModel, card.id))?.state;
     const stampImport = { stamps, reason: '', customerId: existing.id };
     const absorbedStamps = await countAbsorbedStamps(this.readModels, state);
-    const template = await this.templates.get(accountId, cardId);
     return setImportedStamps(state, template, { ...stampImport, absorbedStamps }).length > 0;
   }
 
@@ -88,7 +96,7 @@ export class ImportPreview {
     const history = givesConsent(existing, entry.changes)
       ? await this.readHistory(existing.id)
       : [];
-    const changes = withoutWithdrawn(withoutMerged(entry.changes, match), history);
+    const changes = omitWithdrawn(omitMerged(entry.changes, match), history);
     return updateCustomer(existing, changes, { ...region, now: getNow() }).length > 0;
   }
 
