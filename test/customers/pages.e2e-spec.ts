@@ -504,7 +504,7 @@ describe('the customers of the console', () => {
       expect(html).not.toMatch(/href="[^"]*\/(adjust|undo|edit|merge)"/);
     }
     const adjust = `${page}/cards/${customerCard.id}/adjust`;
-    for (const form of [`${page}/edit`, `${page}/merge`, adjust, undo]) {
+    for (const form of [`${page}/edit`, `${page}/merge`, `${page}/erase`, adjust, undo]) {
       expect([form, (await owner.get(form)).location]).toEqual([form, page]);
     }
     for (const form of [`${page}/edit`, adjust, undo]) {

@@ -299,6 +299,7 @@ export class CustomerPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const customer = await this.customers.get(store.id, parsePathId(path));
+    if (customer.erased_at !== null) return redirectTo(buildCustomerPath(store, customer.id));
     const { t } = localization;
     const { title, text, yes, no } = t.customerPages.erase;
     const contact = [customer.email, customer.phone].filter((value) => value !== null);
