@@ -2,6 +2,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { EventStore, type NewEvent } from '#platform/event-store/port/event-store.js';
 import { createId } from '#platform/kernel/randomness.js';
+import { RequestCardLinks } from '#loyalty/customers/card-links.commands.js';
 import type { ExplanationJson } from '#loyalty/history/explanation.dto.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { EnvelopeJson } from '#outbound/public-events/event-feed.dto.js';
@@ -16,7 +17,7 @@ import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs'
 import { eventually } from '../support/jest/eventually.js';
 import { openHistory } from '../support/services/history.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
@@ -139,6 +140,15 @@ describe('the history', () => {
       ['stamp.earned', 1, 1],
       ['customer_card.created', null, 0],
     ]);
+    const { customer, customerCard, path } = await enrol(store);
+    const context = { ...cli, accountId: store.accountId };
+    const ids = { customerId: customer.id, id: customerCard.id };
+    expect(await service.running.execute(new RequestCardLinks(context, ids))).toBe(true);
+    await fill();
+    expect((await events(path))[0]).toMatchObject({
+      type: 'customer.card_links_requested',
+      balance: null,
+    });
   });
 
   it('HIST-03 The history of a store has every change of any of its records, also those that are no public events', async () => {

@@ -129,7 +129,7 @@ export class HistoryEntryJson {
     nullable: true,
     example: 7,
     description:
-      'Of the customer card, after it; null where the event store has lost an event before it',
+      'Of the customer card, after it; null for an entry of another record, such as customer.card_links_requested, and where the event store has lost an event before it',
   })
   declare readonly balance: number | null;
   @IntegerProperty({ nullable: true, example: null, description: 'The reward.' })
@@ -224,7 +224,7 @@ export function findNote({ data }: Pick<DecodedEvent, 'data'>): string | null {
   return readTextField(personal, 'note') ?? readTextField(personal, 'reason');
 }
 
-/** Finds the receipt number for a person. The counter and the console make up their own, which nobody can look up. */
+/** Finds the receipt number for a person. The counter makes up its own, which nobody can look up. */
 export function findReceiptOfTill(
   { channel }: Pick<HistoryEntry, 'channel'>,
   { data }: Pick<DecodedEvent, 'data'>,
