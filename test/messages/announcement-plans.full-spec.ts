@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
+import type { Config } from '#configuration/config.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { CHANNELS } from '#outbound/messages/message-channel.js';
 import type { MessageRule, RuleKind } from '#outbound/campaigns/campaign.js';
@@ -7,7 +8,7 @@ import { MessageRecipients } from '#outbound/campaigns/message-recipients.servic
 import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { TemplatesService } from '#loyalty/stamping/templates.service.js';
-import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
+import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { RecordedStatements } from '../support/database/recorded-statements.js';
 
 const SLOW = 300_000;
@@ -67,7 +68,8 @@ beforeAll(async () => {
   pool = new Pool({ connectionString: database.url });
   statements = new RecordedStatements(pool);
   const templates = { get: () => Promise.resolve() } as unknown as TemplatesService;
-  audiences = new Audiences(pool, templates, testConfig(database.url));
+  const config = { mail: null, sms: null, apple: {}, google: null } as unknown as Config;
+  audiences = new Audiences(pool, templates, config);
 }, SLOW);
 afterAll(async () => {
   await pool.end();

@@ -291,10 +291,8 @@ describe('an announcement', () => {
         const [list = '', page = ''] = await readPages(id);
         expect(list).toContain('Sent to 0 of 3');
         expect(page).toContain('Sent to 0 of 3');
-        expect(page).toContain(
-          '3: the server of Apple, Google or the browser does not accept it yet',
-        );
-        expect(page.match(/<span class="tag warn">Waiting</g)).toHaveLength(3);
+        expect(page).toContain('3: the server of Apple, Google or the browser has not accepted it');
+        expect(page.match(/<span class="tag warn">Not sent yet</g)).toHaveLength(3);
         expect(page).not.toContain('<dt>Wallet</dt>');
       } finally {
         pushes.respondWith(undefined);
@@ -306,7 +304,7 @@ describe('an announcement', () => {
       );
       const [list = '', page = ''] = await readPages(id);
       expect(list).toContain('Sent to 3 of 3');
-      expect(page).not.toContain('does not accept it yet');
+      expect(page).not.toContain('has not accepted it');
       expect(phone.messages).toHaveLength(1);
       expect(listNotifications(google, android.uuid)).toHaveLength(1);
       expect(browser.messages).toHaveLength(1);

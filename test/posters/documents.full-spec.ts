@@ -218,6 +218,14 @@ describe('the documents of posters', () => {
     const paused = await show();
     expect(paused).not.toContain('/join/');
     expect(paused).toContain('Die Anmeldung ist gerade geschlossen');
+    await store.patch(path, { poster: { active: true } });
+    const card = `${store.store}/cards/${poster.card_id}`;
+    await store.patch(card, { card: { expires_at: '2020-01-01T00:00:00Z' } });
+    expect(await show()).toContain('Die Anmeldung ist gerade geschlossen');
+    await store.patch(card, { card: { expires_at: null } });
+    expect(await show()).toContain('/join/');
+    await store.post(`${card}/archive`);
+    expect(await show()).toContain('Die Anmeldung ist gerade geschlossen');
     await store.delete(path);
     const gone = await fetched(poster.display_url, { accept: 'text/html' });
     expect([gone.response.status, gone.response.headers.get('content-type')]).toEqual([

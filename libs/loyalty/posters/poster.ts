@@ -1,7 +1,7 @@
 import { requireState, assertNever, defineAggregate } from '#platform/kernel/aggregate.js';
 import { pickChanges } from '#platform/kernel/changes.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
-import type { Card } from '#loyalty/cards/card.js';
+import { isExpired, type Card } from '#loyalty/cards/card.js';
 import {
   posterEvents,
   type PosterAttributes,
@@ -154,4 +154,13 @@ function assertConsistent(attributes: PosterAttributes): void {
 function getExistingPoster(state: Poster | undefined): Poster {
   if (!state || state.deletedAt !== null) throw new NotFoundError('Poster');
   return state;
+}
+
+/** Tells whether visitors can sign up now. */
+export function isSignupOpen(
+  { active }: Pick<Poster, 'active'>,
+  card: Pick<Card, 'archivedAt' | 'expiresAt'>,
+  now: Date,
+): boolean {
+  return active && card.archivedAt === null && !isExpired(card, now);
 }

@@ -12,7 +12,13 @@ import { Passes } from '#outbound/passes/passes.service.js';
 /** More devices than a customer has. Beyond that, the oldest registrations are deleted. */
 const MAX_DEVICES_PER_CARD = 20;
 
-export type AppleDevice = { id: number; pushToken: string; passTypeId: string };
+/** @property hasFailed whether its last push did */
+export type AppleDevice = {
+  id: number;
+  pushToken: string;
+  passTypeId: string;
+  hasFailed: boolean;
+};
 
 /** Identifies a device in its requests. The library identifier is also its secret. */
 export type DeviceKey = { libraryId: string; passTypeId: string };
@@ -170,12 +176,15 @@ export class AppleDevices {
   }
 
   async find(id: number): Promise<AppleDevice | undefined> {
-    const [row] = await query<{ push_token: string; pass_type_id: string }>(this.pool, {
+    const [row] = await query<Omit<AppleDevice, 'id'>>(this.pool, {
       name: 'apple_device',
-      text: 'select push_token, pass_type_id from apple_devices where id = $1',
+      text: `select push_token as "pushToken", pass_type_id as "passTypeId", exists (
+               select from apple_registrations g join pass_installations i using (customer_card_id)
+               where g.device_id = d.id and i.platform = 'apple' and i.last_error is not null) as "hasFailed"
+             from apple_devices d where id = $1`,
       values: [id],
     });
-    return row && { id, pushToken: row.push_token, passTypeId: row.pass_type_id };
+    return row && { id, ...row };
   }
 
   /**
@@ -216,7 +225,8 @@ export class AppleDevices {
       name: 'apple_record_error',
       text: `update pass_installations i set last_error = $2
              from apple_registrations g
-             where g.device_id = $1 and i.customer_card_id = g.customer_card_id and i.platform = 'apple'`,
+             where g.device_id = $1 and i.customer_card_id = g.customer_card_id and i.platform = 'apple'
+               and i.last_error is distinct from $2`,
       values: [id, error],
     });
   }

@@ -67,7 +67,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return this.devices.findTargets(customerCardIds, by);
   }
 
-  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
+  async send({ target }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
     const { credentials } = this.certificate;
     const device = await this.devices.find(Number(target));
     if (!device) return { kind: 'done' };
@@ -79,7 +79,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
         : (this.findPauseOutcome(performance.now()) ??
           (await this.push(credentials, device, signal)));
     if (outcome.kind !== 'done') await this.devices.recordError(device.id, outcome.error);
-    else if (attempts > 1) await this.devices.recordError(device.id, null);
+    else if (device.hasFailed) await this.devices.recordError(device.id, null);
     return outcome;
   }
 

@@ -57,7 +57,7 @@ const RECIPIENT = {
     optional: true,
     example: null,
     description:
-      'What was reported after it was sent: of an SMS by the provider, and pending while the server of Apple, Google or the browser does not accept the update of the pass; null: nothing.',
+      'What was reported after it was sent: of an SMS by the provider, and pending while the server of Apple, Google or the browser has not accepted the update of the pass; null: nothing.',
   }),
   due_at: optionalTimeField('When it is sent, or tried again.'),
   created_at: field.response<string>(TimestampProperty({ description: 'When it was addressed.' })),

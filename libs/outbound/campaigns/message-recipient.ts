@@ -1,8 +1,4 @@
-import {
-  CHANNELS,
-  type HolderChannel,
-  type MessageReason,
-} from '#outbound/messages/message-channel.js';
+import type { HolderChannel, MessageReason } from '#outbound/messages/message-channel.js';
 
 /**
  * - queued: to be sent
@@ -14,7 +10,7 @@ export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
  * - delivered, undelivered: by SMS, as the provider reported later
- * - pending: on the pass, but the server of Apple, Google or the browser does not accept the update
+ * - pending: on the pass, but the server of Apple, Google or the browser has not accepted the update
  */
 export const ARRIVALS = ['delivered', 'undelivered', 'pending'] as const;
 export type Arrival = (typeof ARRIVALS)[number];
@@ -68,17 +64,15 @@ export const NO_MESSAGES: MessageCounts = {
 };
 
 /** Counts messages whose arrival is pending as not sent yet. @param pending undefined: none is */
-export function subtractPending(
-  { queued, sent, sentBy, ...counts }: MessageCounts,
-  pending: PendingCounts | undefined = {},
-): MessageCounts {
-  const waiting = sumPending(pending);
-  const left = CHANNELS.map((channel) => [channel, sentBy[channel] - (pending[channel] ?? 0)]);
+export function subtractPending<C extends { queued: number; sent: number }>(
+  counts: C,
+  pending: PendingCounts | undefined,
+): C {
+  const pendingCount = sumPending(pending);
   return {
     ...counts,
-    queued: queued + waiting,
-    sent: sent - waiting,
-    sentBy: Object.fromEntries(left) as MessageCounts['sentBy'],
+    queued: counts.queued + pendingCount,
+    sent: counts.sent - pendingCount,
   };
 }
 

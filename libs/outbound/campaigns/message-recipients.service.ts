@@ -27,10 +27,13 @@ type CountRow = {
 /** SQL of why a message was not sent. An erased person is not told apart from somebody who has no card any more. */
 const REASON = `case m.reason when 'erased' then 'no_card' else m.reason end`;
 
-/** SQL of whether a server has not accepted the update of the pass `i` since the message `m` is on it. */
+/** SQL of whether no server has accepted an update of the pass since the message `m` is on it, and that of `i` failed. */
 const IS_PENDING = `i.last_error is not null and i.removed_at is null and m.state = 'sent'
   and m.channel = case i.platform when 'web' then 'web_push' else 'wallet' end
-  and coalesce(i.last_synced_at, '-infinity') < m.finished_at`;
+  and not exists (
+    select from pass_installations o
+    where o.customer_card_id = i.customer_card_id and (o.platform = 'web') = (i.platform = 'web')
+      and o.last_synced_at >= m.finished_at)`;
 
 const SELECT = `select m.id, m.announcement_id as "announcementId", m.rule_id as "ruleId", m.customer_id as "customerId",
     ${CUSTOMER_NAME} as "customerName", m.customer_card_id as "customerCardId", m.state,
@@ -75,7 +78,7 @@ const countPendingOf = (kind: CampaignKind) => ({
   name: `campaign_messages_pending_of_${kind}`,
   text: `select m.${kind}_id as id, m.channel, count(distinct m.id) as count
          from pass_installations i join outgoing_messages m using (customer_card_id)
-         where i.account_id = $1 and m.${kind}_id = any ($2) and ${IS_PENDING} group by 1, 2`,
+         where i.account_id = $2 and ${STATEMENTS[kind].ofIds} and ${IS_PENDING} group by 1, 2`,
 });
 
 /** Reads the messages to customers, and counts them. */
@@ -120,7 +123,7 @@ export class MessageRecipients {
   ): Promise<Map<number, PendingCounts>> {
     const rows = await query<{ id: number; channel: HolderChannel; count: number }>(this.pool, {
       ...countPendingOf(kind),
-      values: [accountId, ids],
+      values: [ids, accountId],
     });
     const counts = new Map<number, PendingCounts>();
     for (const { id, channel, count } of rows)

@@ -1,3 +1,4 @@
+import { IMPORT_CHANNEL } from '#loyalty/stamping/customer-card.js';
 import { renderSamePerson, renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { UNLOCKED_STAMPS } from '#loyalty/stamping/unlocked-rewards.js';
 import type { MessageRule, RuleKind } from './campaign.js';
@@ -69,7 +70,7 @@ function renderStampsAway(range: OccasionRange): string {
     select distinct on (h.seq) ${SURVIVOR} as customer_id, h.customer_card_id, h.${CLOCKS[range].at} as at,
       h.event_id::text as occasion, h.seq as tie
     from history h join targets t on t.card_id = h.card_id
-    where h.account_id = $1 and h.name = 'stamp.earned' and ${OF_CARD}
+    where h.account_id = $1 and h.name = 'stamp.earned' and h.channel <> '${IMPORT_CHANNEL}' and ${OF_CARD}
       and ${range === 'entries' ? ENTRIES : renderTimes(range, '', null)}
       and h.balance < t.required and h.balance >= t.required - $3::int
       and h.balance - h.stamps < t.required - $3::int`;

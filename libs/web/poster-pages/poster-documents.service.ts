@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep, countKeptBytes } from '#platform/kernel/kept-bytes.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import type { Account } from '#loyalty/accounts/account.js';
@@ -9,7 +10,7 @@ import { createLogoDesign } from '#outbound/card-images/logo-design.js';
 import { CardImages } from '#outbound/card-images/card-images.service.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
-import type { Poster } from '#loyalty/posters/poster.js';
+import { isSignupOpen, type Poster } from '#loyalty/posters/poster.js';
 import { PostersService } from '#loyalty/posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import {
@@ -59,7 +60,8 @@ type CardRow = {
   rewards: Reward[];
 };
 
-export type PublishedPoster = { poster: Poster; content: PosterContent };
+/** @property isOpen whether people can sign up now */
+export type PublishedPoster = { poster: Poster; content: PosterContent; isOpen: boolean };
 
 /** A poster that is not saved. Null: the poster takes it from its card. */
 export type PosterDraft = { cardId: number } & {
@@ -100,8 +102,9 @@ export class PosterDocuments {
     if (!SLUG.test(slug)) return undefined;
     const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
-    const { poster } = row;
-    return { poster, content: await this.createContent(row, poster, design, poster.slug) };
+    const { poster, card } = row;
+    const content = await this.createContent(row, poster, design, poster.slug);
+    return { poster, content, isOpen: isSignupOpen(poster, card, getNow()) };
   }
 
   /** Draws a poster that is not saved. @throws NotFoundError when the store has no such card, UnavailableError */

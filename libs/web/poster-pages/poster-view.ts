@@ -32,11 +32,13 @@ export type PosterView = {
 export function createPosterView({
   poster,
   content,
+  isOpen,
   svg,
   root,
 }: {
   poster: Poster;
   content: PosterContent;
+  isOpen: boolean;
   svg: string;
   root: string;
 }): PosterView {
@@ -50,8 +52,8 @@ export function createPosterView({
     text: [title, storeName, ...(offerTexts.length > 0 ? offerTexts : [aim]), t.scan].join('. '),
     title,
     storeName,
-    signup: poster.active ? `${root}/join/${poster.slug}` : null,
-    signupText: poster.active ? t.signUp : signup.closed,
+    signup: isOpen ? `${root}/join/${poster.slug}` : null,
+    signupText: isOpen ? t.signUp : signup.closed,
     printText: t.download,
     print: {
       path,

@@ -42,6 +42,8 @@ type AccountView = {
   /** The form that was rejected, and its values. */
   form: string;
   values: { name: string; email: string };
+  canChangeEmail: boolean;
+  /** How, or why not. */
   emailHint: string;
   minPasswordLength: number;
   hasSecondFactor: boolean;
@@ -262,6 +264,7 @@ export class AccountController {
         flash: '',
         form: '',
         values: { name: user.name, email: user.email },
+        canChangeEmail: this.addresses.canBeChanged,
         emailHint: this.addresses.describeChange(localization),
         minPasswordLength: MIN_PASSWORD_LENGTH,
         hasSecondFactor: factor.state === 'on',

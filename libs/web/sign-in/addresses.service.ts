@@ -27,16 +27,18 @@ export class Addresses {
     private readonly config: Config,
   ) {}
 
+  get canBeChanged(): boolean {
+    return this.config.mail !== null;
+  }
+
   /** Asserts that links can be sent. @throws RejectedError without a mail server */
   assertMailIsConfigured(): void {
-    if (this.config.mail === null) throw new RejectedError({ email: [this.createIssue()] });
+    if (!this.canBeChanged) throw new RejectedError({ email: [this.createIssue()] });
   }
 
   /** Says how an address is changed, or that it cannot be. */
   describeChange({ t }: Localization): string {
-    return this.config.mail === null
-      ? toSentence(this.createIssue(), t)
-      : t.signIn.account.emailHint;
+    return this.canBeChanged ? t.signIn.account.emailHint : toSentence(this.createIssue(), t);
   }
 
   private createIssue() {

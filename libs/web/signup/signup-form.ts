@@ -45,8 +45,7 @@ export type FieldError =
   | 'birthdayFuture'
   | 'tooYoung';
 
-/** The error of the form as a whole. */
-/** marked: the fields say what is wrong */
+/** The error of the form as a whole. marked: its fields say what is wrong */
 export type FormError = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
 
 export type SignupErrors = { form: FormError | null; fields: { [name in FieldName]?: FieldError } };

@@ -1,6 +1,6 @@
 import type { Card } from '#loyalty/cards/card.js';
 import type { PassOffer } from '#outbound/passes/pass-content.js';
-import type { Poster } from '#loyalty/posters/poster.js';
+import { isSignupOpen, type Poster } from '#loyalty/posters/poster.js';
 import type { FormSpec } from './signup-form.js';
 
 /** A poster with the parts of its card and store that the form needs. */
@@ -25,6 +25,5 @@ export function findAvailability(
   now: Date,
 ): 'open' | 'closed' | 'gone' {
   if (poster.deletedAt !== null) return 'gone';
-  const expired = card.expiresAt !== null && new Date(card.expiresAt) <= now;
-  return poster.active && card.archivedAt === null && !expired ? 'open' : 'closed';
+  return isSignupOpen(poster, card, now) ? 'open' : 'closed';
 }

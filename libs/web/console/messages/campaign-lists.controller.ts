@@ -1,8 +1,6 @@
 import { Controller, Query } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
-import type { CampaignKind } from '#outbound/campaigns/campaign.js';
-import { sumPending } from '#outbound/campaigns/message-recipient.js';
-import type { MessageCountsJson } from '#outbound/campaigns/message-recipient.dto.js';
+import { subtractPending } from '#outbound/campaigns/message-recipient.js';
 import { MessageRecipients } from '#outbound/campaigns/message-recipients.service.js';
 import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/current-user.js';
@@ -70,7 +68,8 @@ export class CampaignListsController {
     const range = { after: parseCursor(afterParameter), limit: PAGE_SIZE + 1 };
     const announcements = await this.campaigns.list('announcement', store.id, range);
     const { page, last } = takePage(announcements, PAGE_SIZE);
-    const subtractPending = await this.createSubtraction('announcement', store, page);
+    const ids = page.map(({ id }) => id);
+    const pending = await this.recipients.countPending('announcement', store.id, ids);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
       view,
@@ -83,7 +82,12 @@ export class CampaignListsController {
           path: `${base}/${id}`,
           title,
           about: '',
-          ...describeState(state, isDue(send_at), subtractPending(id, counts), localization),
+          ...describeState(
+            state,
+            isDue(send_at),
+            subtractPending(counts, pending.get(id)),
+            localization,
+          ),
           when: minute(new Date(send_at ?? updated_at)),
           sent: null,
         })),
@@ -102,7 +106,8 @@ export class CampaignListsController {
     const t = localization.t.messagePages.rules;
     const base = buildCampaignsPath(store, 'rule');
     const rules = await this.campaigns.list('rule', store.id, { after: null, limit: MAX_RULES });
-    const subtractPending = await this.createSubtraction('rule', store, rules);
+    const ids = rules.map(({ id }) => id);
+    const pending = await this.recipients.countPending('rule', store.id, ids);
     return showPage({
       view,
       title: t.title,
@@ -117,26 +122,12 @@ export class CampaignListsController {
           state: rule.enabled ? t.on : t.off,
           mood: rule.enabled ? 'good' : '',
           when: null,
-          sent: formatSent(subtractPending(rule.id, rule.counts), localization),
+          sent: formatSent(subtractPending(rule.counts, pending.get(rule.id)), localization),
         })),
         flash: findFlashMessage(done, t.done),
         older: null,
       },
     });
-  }
-
-  /** Creates a function that counts messages as sent only once the server of the pass has accepted them. */
-  private async createSubtraction(
-    kind: CampaignKind,
-    { id: accountId }: EnteredStore,
-    campaigns: readonly { id: number }[],
-  ) {
-    const ids = campaigns.map(({ id }) => id);
-    const pending = await this.recipients.countPending(kind, accountId, ids);
-    return (id: number, counts: MessageCountsJson): MessageCountsJson => {
-      const waiting = sumPending(pending.get(id));
-      return { ...counts, queued: counts.queued + waiting, sent: counts.sent - waiting };
-    };
   }
 }
 

@@ -70,13 +70,13 @@ export function toResultsView(
   const reasons = unsent.flatMap(({ reason, count: people }) =>
     reason === null ? [] : [{ reason: t.reasons[reason], people }],
   );
-  const waiting = sumPending(pending);
-  if (waiting > 0) reasons.unshift({ reason: t.reasons.pending, people: waiting });
+  const pendingCount = sumPending(pending);
+  if (pendingCount > 0) reasons.unshift({ reason: t.reasons.pending, people: pendingCount });
   return {
-    channels: CHANNELS.filter((channel) => sentBy[channel] > 0).map((channel) => ({
-      label: t.channels[channel],
-      value: numbers.format(sentBy[channel]),
-    })),
+    channels: CHANNELS.flatMap((channel) => {
+      const count = sentBy[channel] - (pending?.[channel] ?? 0);
+      return count > 0 ? [{ label: t.channels[channel], value: numbers.format(count) }] : [];
+    }),
     reasons: reasons.map((line) => t.reach.reason(line)),
   };
 }

@@ -239,7 +239,7 @@ export class CampaignPageController {
         byDay: toDays(reach?.byDay ?? [], localization),
         occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
-      reach: reach && toPastReachView(reach, rule.channels, localization),
+      reach: reach && toPastReachView(reach, rule.channels, localization, enabled),
       preview: await this.previews.create(store.id, rule, rule.trigger.cardId, localization),
     });
   }

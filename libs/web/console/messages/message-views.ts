@@ -149,13 +149,14 @@ export function toPastReachView(
   reach: Reach & { customers: number; days: number },
   channels: readonly HolderChannel[],
   localization: Localization,
+  isEnabled = false,
 ): ReachView {
   const { reach: t, rules } = localization.t.messagePages;
   const { people: messages, reached, customers, days } = reach;
   const format = createNumberFormat(localization);
   return {
     title: t.pastTitle({ days }),
-    about: t.past,
+    about: isEnabled ? '' : t.past,
     nobody: messages > 0 ? explainNobody(reach, localization) : '',
     figures: [
       { label: rules.messages, value: format(messages) },
@@ -216,7 +217,7 @@ function describeOutcome(
   const why = reason === null ? '' : t.reasons[reason];
   if (arrival === null) return { state: t.recipients.states[state], mood: STATE_MOODS[state], why };
   if (arrival === 'pending')
-    return { state: t.recipients.states.queued, mood: 'warn', why: t.reasons.pending };
+    return { state: outbox.states.held, mood: 'warn', why: t.reasons.pending };
   return { state: outbox.states[arrival], mood: arrival === 'delivered' ? 'good' : 'bad', why };
 }
 

@@ -142,7 +142,9 @@ export class WebhookDeliveriesPageController {
         chips: createFilterChips(base, fields, describeFilters(fields, localization)),
         statuses: STATUSES.map((value) => ({ value, text: t.statuses[value] })),
         events: listEventChoices(localization),
-        lines: page.map((delivery) => toLine(delivery, base, localization, minute)),
+        lines: page.map((delivery) =>
+          toLine(delivery, { base, isEnabled: webhook.enabled }, localization, minute),
+        ),
         lastTest: renderLastTest(lastTest, localization, minute),
         newest: after === null ? '' : link([]),
         older: last ? link([['after', String(last.id)]]) : '',
@@ -253,7 +255,7 @@ export class WebhookDeliveriesPageController {
         delivered: toTime(delivery.delivered_at),
         enabled,
         attempts: renderAttempts(delivery, localization, minute),
-        ...describeDelivery(delivery, localization),
+        ...describeDelivery(delivery, enabled, localization),
         flash,
       },
     });
@@ -326,16 +328,17 @@ function toDeliveryFilter({ status, type, from, to }: Fields, timeZone: string):
 
 function describeDelivery(
   { status, attempts_count: attempts }: Pick<DeliveryJson, 'status' | 'attempts_count'>,
+  isEnabled: boolean,
   { t: { webhookPages: t } }: Localization,
 ): WebhookState {
-  if (status === 'pending' && attempts > 0)
+  if (status === 'pending' && attempts > 0 && isEnabled)
     return { state: t.deliveries.statuses.retrying, mood: 'warn' };
   return { state: t.deliveries.statuses[status], mood: MOODS[status] };
 }
 
 function toLine(
   delivery: DeliveryJson,
-  base: string,
+  { base, isEnabled }: { base: string; isEnabled: boolean },
   localization: Localization,
   minute: (time: Date) => string,
 ): Line {
@@ -344,6 +347,6 @@ function toLine(
     event: renderEventName(delivery.type, localization),
     created: minute(new Date(delivery.created_at)),
     attempts: new Intl.NumberFormat(localization.locale).format(delivery.attempts_count),
-    ...describeDelivery(delivery, localization),
+    ...describeDelivery(delivery, isEnabled, localization),
   };
 }
