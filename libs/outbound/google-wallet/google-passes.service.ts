@@ -74,13 +74,14 @@ export class GooglePasses {
     if (lease === undefined) return { kind: 'done' };
     if (lease === 'busy') return { kind: 'busy' };
     try {
+      const readAt = getNow();
       const inTime = withDeadline(signal);
       const published = await this.sendObject(lease, google, attempts, inTime);
       const outcome =
         published.kind === 'done' ? await this.messages.send(customerCardId, inTime) : published;
       const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
       if (outcome.kind !== 'busy') {
-        await this.passes.markSynced(customerCardId, lease.accountId, 'google', error);
+        await this.passes.markSynced(customerCardId, lease.accountId, 'google', error, readAt);
       }
       return outcome;
     } finally {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
+import { getNow } from '#platform/kernel/clock.js';
 import { query } from '#platform/database/connection.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
@@ -207,20 +208,25 @@ export class Passes {
     await client.query({ ...REMOVED, values: [await take(), platform] });
   }
 
-  /** Records that an update reached the platform, or that the phone fetched the pass. @param error null on success */
+  /**
+   * Records that an update reached the platform, or that the phone fetched the pass.
+   * @param error null on success
+   * @param readAt when the content was read: it has nothing that changed since
+   */
   async markSynced(
     customerCardId: number,
     accountId: number,
     platform: Platform,
     error: string | null = null,
+    readAt = getNow(),
   ): Promise<void> {
     await query(this.pool, {
       name: 'pass_synced',
       text: `insert into pass_installations as i (customer_card_id, platform, account_id, last_synced_at, last_error)
-             values ($1, $2, $3, case when $4::text is null then now() end, $4)
+             values ($1, $2, $3, case when $4::text is null then $5::timestamptz end, $4)
              on conflict (customer_card_id, platform) do update
              set last_synced_at = coalesce(excluded.last_synced_at, i.last_synced_at), last_error = $4`,
-      values: [customerCardId, platform, accountId, error],
+      values: [customerCardId, platform, accountId, error, readAt],
     });
   }
 }

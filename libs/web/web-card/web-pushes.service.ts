@@ -80,8 +80,9 @@ export class WebPushes extends PassSender {
     const text = JSON.stringify(
       createPushNotification(content, notification, this.config.publicUrl),
     );
+    const startedAt = getNow();
     const outcome = await this.post(browser, text, ONLY_THE_LAST, mayBeSent);
-    return this.recordOutcome(stored, notificationTag, outcome);
+    return this.recordOutcome(stored, notificationTag, outcome, startedAt);
   }
 
   /** Sends a message of the store. A message that is too old is dropped. */
@@ -100,8 +101,9 @@ export class WebPushes extends PassSender {
       const payload = JSON.stringify(
         createPushNotification(content, notification, this.config.publicUrl),
       );
+      const startedAt = getNow();
       const outcome = await this.post(browser, payload, {}, mayBeSent);
-      result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
+      result = await this.recordOutcome(stored, stored.notifiedTag, outcome, startedAt);
     }
     if (result.kind !== 'failed') await this.subscriptions.markMessaged(stored, tag);
     return result;
@@ -138,12 +140,13 @@ export class WebPushes extends PassSender {
     stored: StoredSubscription,
     notificationTag: number,
     outcome: Outcome,
+    startedAt: Date,
   ): Promise<JobOutcome> {
     const { customerCardId, accountId } = stored;
     const status = outcome.kind === 'responded' ? outcome.status : 0;
     if (isSuccess(outcome)) {
       await this.subscriptions.markNotified(stored, notificationTag);
-      await this.passes.markSynced(customerCardId, accountId, 'web');
+      await this.passes.markSynced(customerCardId, accountId, 'web', null, startedAt);
       return { kind: 'done' };
     }
     if (status === 404 || status === 410 || outcome.kind === 'blocked') {
