@@ -192,6 +192,25 @@ describe('the counter in a browser', () => {
     expect((await readCard(path)).stamps_count).toBe(0);
   });
 
+  it('takes Escape for a no to another stamp, which keeps a reward that is ready; the next one closes it', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store, { rewards: [2] });
+    await store.stamp(path, 1);
+    const result = page.locator('#result');
+    await type(page, customerCard.code);
+    await result.getByRole('button', { name: 'Add another' }).click();
+    await result.getByText('2 of 10').waitFor();
+    await type(page, customerCard.code);
+    await page.getByText(/Stamped by you \d+ seconds? ago: add another\?/).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText(/add another\?/).waitFor({ state: 'detached' });
+    await result.getByRole('button', { name: 'Redeem Reward at 2 (uses 2 stamps)' }).waitFor();
+    expect(await result.getByRole('button', { name: 'Add another' }).count()).toBe(0);
+    await page.keyboard.press('Escape');
+    await result.waitFor({ state: 'hidden' });
+    expect((await readCard(path)).stamps_count).toBe(2);
+  });
+
   it('names a code that it does not know, and leads to the search', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     await type(page, 'zzzz9999');

@@ -163,7 +163,7 @@ globalThis.CounterScreen = class {
     const kind = status !== 200 && !colors ? 'bad' : '';
     this.openResult([template.content], { colors, kind, isQuestion: status === 409 });
     const hasQuestion = this.result.querySelector('.question') !== null;
-    // What somebody has to answer or to redeem stays in view until the next scan.
+    // A question and a reward that is ready stay in view until the next scan.
     const stays = hasQuestion || this.result.querySelector('.redeem') !== null;
     if (status === 200) {
       const isReady = tone === 'good' && this.result.querySelector('.ready') !== null;

@@ -301,7 +301,7 @@ const codes = new CounterCodes(config, {
   other: () => (say.textContent = texts.noCard),
   nothing: () => camera.describe(),
 });
-addEventListener('keydown', (event) => event.key === 'Escape' && display.closeResult());
+addEventListener('keydown', (event) => event.key === 'Escape' && display.decline());
 
 const camera = new CounterView(config, {
   codes: (barcodes) => codes.see(barcodes),
