@@ -225,6 +225,7 @@ export type MessageArguments = {
   'transfers.examples': { examples: string };
   'transfers.startText': { count: number };
   'transfers.startCard': { name: string };
+  'transfers.startWelcome': { count: number };
   'transfers.startUnchanged': { count: number };
   'transfers.startWithout': { count: number };
   'transfers.columnNeedsCard': { name: string };

@@ -9,6 +9,7 @@ const columns: CustomerImport['columns'] = [
   { name: 'Mail', field: 'email' },
   { name: 'Note', field: null },
 ];
+const coffee = { text: 'Coffee', welcomeStamps: 0 };
 const ready = { state: 'ready', counts, rowsTotal: 5, columns } as CustomerImport;
 
 describe('the page of an import', () => {
@@ -18,14 +19,17 @@ describe('the page of an import', () => {
       canStart: true,
     });
     const partly = { ...counts, updated: 0, created: 1, unchanged: 3 };
-    expect(describeStart({ ...ready, counts: partly }, 'Coffee', english).text).toBe(
+    expect(describeStart({ ...ready, counts: partly }, coffee, english).text).toBe(
       '1 row will be imported. Everyone gets the card “Coffee”. 3 rows change nothing. 1 row with errors will be left out.',
+    );
+    expect(describeStart(ready, { ...coffee, welcomeStamps: 1 }, english).text).toContain(
+      'Each new card begins with 1 welcome stamp, on top of those in the file.',
     );
     const none = { ...counts, created: 0, updated: 0 };
     const useless = [
       { ...none, failed: 5 },
       { ...none, failed: 2, unchanged: 3 },
-    ].map((different) => describeStart({ ...ready, counts: different }, 'Coffee', english));
+    ].map((different) => describeStart({ ...ready, counts: different }, coffee, english));
     expect(useless).toEqual([
       { text: 'There is nothing to import: every row has an error.', canStart: false },
       {

@@ -76,7 +76,7 @@ export function listCounts(
 /** Says what a start would do. */
 export function describeStart(
   { counts, columns, cardId }: CustomerImport,
-  cardName: string | undefined,
+  card: { text: string; welcomeStamps: number } | undefined,
   localization: Localization,
 ): { text: string; canStart: boolean } {
   const { transfers: t } = localization.t;
@@ -84,7 +84,9 @@ export function describeStart(
   if (count === 0 && counts.unchanged === 0) return { text: t.startNothing, canStart: false };
   const sentences = [];
   if (count > 0) sentences.push(t.startText({ count }));
-  if (count > 0 && cardName !== undefined) sentences.push(t.startCard({ name: cardName }));
+  if (count > 0 && card) sentences.push(t.startCard({ name: card.text }));
+  if (count > 0 && card && card.welcomeStamps > 0)
+    sentences.push(t.startWelcome({ count: card.welcomeStamps }));
   if (counts.unchanged > 0) sentences.push(t.startUnchanged({ count: counts.unchanged }));
   if (counts.failed > 0) sentences.push(t.startWithout({ count: counts.failed }));
   for (const { name } of listIgnoredOfCards(columns)) {

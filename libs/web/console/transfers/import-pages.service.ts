@@ -139,7 +139,7 @@ export class ImportPages {
     const cards = await this.transfers.listCards(store, t.noCard);
     const card = cardId === null ? '' : String(cardId);
     const chosen = cards.find(({ value }) => value !== '' && value === card);
-    const start = describeStart(current, chosen?.text, localization);
+    const start = describeStart(current, chosen, localization);
     return {
       columns: listColumnFields(
         columns,

@@ -52,6 +52,9 @@ export type TransfersInput = {
 const view = loadView<TransfersView>(import.meta.url, './views/transfers.eta');
 export const TRANSFERS_STYLE = loadAsset(import.meta.url, './assets/transfers.css');
 
+/** A card that customers can get. @property welcomeStamps what a new one begins with */
+export type CardChoice = Choice & { welcomeStamps: number };
+
 /** Shows the page from which files are imported and exported. */
 @Injectable()
 export class TransferPages {
@@ -117,11 +120,15 @@ export class TransferPages {
   }
 
   /** Lists the cards that customers can get, and the choice of none. */
-  async listCards(store: EnteredStore, none: string): Promise<Choice[]> {
+  async listCards(store: EnteredStore, none: string): Promise<CardChoice[]> {
     const cards = await this.listOpenCards(store);
     return [
-      { value: '', text: none },
-      ...cards.map((card) => ({ value: String(card.id), text: card.name })),
+      { value: '', text: none, welcomeStamps: 0 },
+      ...cards.map(({ id, name, initial_stamps: welcomeStamps }) => ({
+        value: String(id),
+        text: name,
+        welcomeStamps,
+      })),
     ];
   }
 
