@@ -224,7 +224,9 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
     await page.getByLabel('Punkte').selectOption('stamps');
     await press(page, 'Check again');
     await waitForState(page, 'Ready to start', javaScriptEnabled);
-    await page.getByText('2 rows will be imported. 1 row with errors will be left out.').waitFor();
+    const start =
+      '2 rows will be imported. Everyone gets the card “Coffee”. 1 row with errors will be left out.';
+    await page.getByText(start).waitFor();
     if (javaScriptEnabled) await expectGoodPage(page, 'import-ready');
     await press(page, 'Start the import');
     await waitForState(page, 'Done', javaScriptEnabled);

@@ -389,7 +389,7 @@ describe('the statistics', () => {
     const statistics = service.app.get(StatisticsService, { strict: false });
     const scope = { cardId: null, locationId: null, userId: null };
     const { today } = await statistics.getToday(store.accountId, scope, NOW);
-    expect(today).toMatchObject({ new_customers: 1, imported_customers: 2 });
+    expect(today.all).toMatchObject({ new_customers: 1, imported_customers: 2 });
     const filter = { ...scope, interval: 'day', from: null, to: null, breakdown: null } as const;
     expect(await statistics.countImported(store.accountId, filter, NOW)).toBe(2);
     expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
@@ -406,13 +406,13 @@ describe('the statistics', () => {
     await countAll();
     const statistics = service.app.get(StatisticsService, { strict: false });
     const scope = { cardId: null, locationId: null, userId: null };
-    const now = new Date('2025-06-13T09:20:00Z');
+    const now = new Date('2025-06-13T10:20:00Z');
     const result = await statistics.getToday(accountId, scope, now);
     expect(result).toMatchObject({
       day: '2025-06-13',
-      hour: 11,
-      today: counts(1),
-      before: { byNow: counts(2), all: { visits: 2, stamps: 5, redemptions: 0 } },
+      hour: 12,
+      today: { untilHour: counts(1), all: counts(1) },
+      before: { untilHour: counts(2), all: { visits: 2, stamps: 5, redemptions: 0 } },
     });
   });
 
