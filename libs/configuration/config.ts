@@ -97,6 +97,8 @@ export class Config extends PlatformConfig<Settings> {
   readonly google = readGoogleWallet(this.env);
   /** Null: Apple Wallet is not configured. */
   readonly apple = readAppleCredentials(this.env, new Date()).credentials;
+  /** Whether cards can be in a wallet. */
+  readonly hasWallet = this.google !== null || this.apple !== null;
   /** OpenID provider for signing in; null: passwords only. */
   readonly oidc = readOidc(this.env);
   /** Whether every user needs a second factor; else those of stores that require it. */

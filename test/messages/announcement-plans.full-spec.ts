@@ -68,7 +68,7 @@ beforeAll(async () => {
   pool = new Pool({ connectionString: database.url });
   statements = new RecordedStatements(pool);
   const templates = { get: () => Promise.resolve() } as unknown as TemplatesService;
-  const config = { mail: null, sms: null, apple: {}, google: null } as unknown as Config;
+  const config = { mail: null, sms: null, hasWallet: true } as unknown as Config;
   audiences = new Audiences(pool, templates, config);
 }, SLOW);
 afterAll(async () => {

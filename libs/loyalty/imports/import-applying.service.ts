@@ -24,6 +24,7 @@ import {
 } from '#loyalty/customers/customer.js';
 import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
+import { readWholeStream } from './whole-stream.js';
 import { CustomerMatches, EMPTY_MATCH, type Match } from './customer-matches.service.js';
 import { givesConsent, omitMerged, omitWithdrawn } from './customer-changes.js';
 import { createRowIds, type CustomerImport } from './customer-import.js';
@@ -170,7 +171,7 @@ export class ImportApplying {
     const card = await this.updateCard(context, running, { existing, cards }, entry);
     const history =
       isRecent(running, existing.updatedAt) || givesConsent(existing, entry.changes)
-        ? await this.readHistory(toStreamName(customer, existing.id))
+        ? await readWholeStream(this.eventStore, toStreamName(customer, existing.id))
         : [];
     const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
     const wasCreatedHere = history[0] !== undefined && isOwn(history[0]);
@@ -209,15 +210,9 @@ export class ImportApplying {
       stampImport !== undefined &&
       (await this.commands.execute(new SetImportedStamps(context, path, stampImport)));
     if (hasChanged || !isRecent(running, card.updated_at)) return { id: card.id, hasChanged };
-    const history = await this.readHistory(toStreamName(customerCard, card.id));
+    const history = await readWholeStream(this.eventStore, toStreamName(customerCard, card.id));
     const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
     return { id: card.id, hasChanged: history.some(isOwn) };
-  }
-
-  private async readHistory(stream: string): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    for await (const event of this.eventStore.readStream(stream)) events.push(event);
-    return events;
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RejectedError } from '#platform/kernel/errors.js';
 import { getNow } from '#platform/kernel/clock.js';
-import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
 import { ReadModels, toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { CustomerCardsService } from '#loyalty/stamping/customer-cards.service.js';
 import type { CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
@@ -18,6 +18,7 @@ import {
 } from '#loyalty/customers/customer.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
+import { readWholeStream } from './whole-stream.js';
 import { givesConsent, omitMerged, omitWithdrawn } from './customer-changes.js';
 import type { CustomerImport } from './customer-import.js';
 import type { Match } from './customer-matches.service.js';
@@ -94,17 +95,9 @@ export class ImportPreview {
     { existing, match, entry }: KnownRow,
   ): Promise<boolean> {
     const history = givesConsent(existing, entry.changes)
-      ? await this.readHistory(existing.id)
+      ? await readWholeStream(this.eventStore, toStreamName(customer, existing.id))
       : [];
     const changes = omitWithdrawn(omitMerged(entry.changes, match), history);
     return updateCustomer(existing, changes, { ...region, now: getNow() }).length > 0;
-  }
-
-  private async readHistory(id: number): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    for await (const event of this.eventStore.readStream(toStreamName(customer, id))) {
-      events.push(event);
-    }
-    return events;
   }
 }

@@ -4,7 +4,7 @@ import type { CommandContext, RecordedEvent } from '#platform/kernel/aggregate.j
 import { DamagedHistoryError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
 import { toRecorded } from '#platform/event-store/port/codec.js';
-import { EventStore, type StoredEvent } from '#platform/event-store/port/event-store.js';
+import { EventStore } from '#platform/event-store/port/event-store.js';
 import { ReadModels, toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import { IMPORT_CHANNEL, customerCard } from '#loyalty/stamping/customer-card.js';
@@ -14,6 +14,7 @@ import { UpdateCustomer } from '#loyalty/customers/customer.commands.js';
 import { customer, type Customer } from '#loyalty/customers/customer.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import { EraseCustomer } from '#loyalty/customers/erasing.commands.js';
+import { readWholeStream } from './whole-stream.js';
 import { createRowIds, isCausedBy, type CustomerImport } from './customer-import.js';
 import { findFormerValues } from './former-values.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
@@ -117,7 +118,7 @@ export class ImportUndoing {
       ...cards.map((card) => toStreamName(customerCard, card.id)),
     ];
     for (const stream of streams) {
-      for (const { meta } of await this.read(stream)) {
+      for (const { meta } of await readWholeStream(this.eventStore, stream)) {
         if (meta.channel !== 'system' && !isCausedBy(undone, meta)) return true;
       }
     }
@@ -132,7 +133,10 @@ export class ImportUndoing {
     customerCardId: number | null,
   ): Promise<void> {
     if (customerCardId === null) return;
-    const stored = await this.read(toStreamName(customerCard, customerCardId));
+    const stored = await readWholeStream(
+      this.eventStore,
+      toStreamName(customerCard, customerCardId),
+    );
     const events = stored.map((event) => toRecorded<CustomerCardEvent>(customerCard, event));
     const reversed = new Set(events.map(findReversedId));
     for (const event of events) {
@@ -148,7 +152,7 @@ export class ImportUndoing {
   /** Finds the values that the row has changed, as they were before it. */
   private async findFormerValues(current: Customer, causationId: string) {
     const stream = toStreamName(customer, current.id);
-    const events = await this.read(stream);
+    const events = await readWholeStream(this.eventStore, stream);
     const own = events.filter(({ meta }) => meta.causationId === causationId);
     const [first] = own;
     const last = own.at(-1);
@@ -157,12 +161,6 @@ export class ImportUndoing {
     const after = await this.readModels.project(customer, stream, { to: last.revision });
     if (!before || !after) return { changes: {} };
     return findFormerValues(before.state, after.state, current);
-  }
-
-  private async read(stream: string): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    for await (const event of this.eventStore.readStream(stream)) events.push(event);
-    return events;
   }
 }
 

@@ -54,9 +54,9 @@ export class Audiences {
 
   /** Tells which channels the operator has set up. */
   get setUp(): SetUp {
-    const { apple, google, mail, sms } = this.config;
+    const { hasWallet, mail, sms } = this.config;
     return {
-      wallet: apple !== null || google !== null,
+      wallet: hasWallet,
       web_push: true,
       email: mail !== null,
       sms: sms !== null,

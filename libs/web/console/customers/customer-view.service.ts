@@ -280,7 +280,6 @@ function toCardPanel(
   const { outcome } = translations.counter;
   const offer = (operation: Operation, action: string) =>
     canChange && isAllowed(store.role, operation) ? `${path}/${action}` : '';
-  const hasWallet = config.apple !== null || config.google !== null;
   const isOpenCard = status !== 'expired';
   return {
     id: card.id,
@@ -296,7 +295,7 @@ function toCardPanel(
     })),
     stamp: isOpenCard ? offer('stampCustomerCard', 'stamp') : '',
     code: card.code,
-    phone: card.pass_installed ? t.installed : hasWallet ? t.notInWallet : '',
+    phone: card.pass_installed ? t.installed : config.hasWallet ? t.notInWallet : '',
     page: canChange ? `/passes/${card.uuid}` : '',
     adjust: offer('adjustCustomerCard', 'adjust'),
     explain: `${path}/explain`,

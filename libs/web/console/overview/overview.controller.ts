@@ -69,7 +69,7 @@ export class OverviewController {
     private readonly numbers: TodaysNumbers,
     private readonly statistics: StatisticsService,
     private readonly timeline: Timeline,
-    config: Config,
+    private readonly config: Config,
   ) {
     this.cookies = new Cookies(config.publicUrl);
   }
@@ -183,7 +183,7 @@ export class OverviewController {
     const steps = listSteps(
       await this.setup.findSteps(userId, id),
       t.overview,
-      this.setup.hasWallets(),
+      this.config.hasWallet,
     );
     const open = steps.filter(({ isDone }) => !isDone);
     if (open.length === 0) return null;

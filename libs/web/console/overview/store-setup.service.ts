@@ -68,11 +68,6 @@ export class StoreSetup {
     return { messages: row?.messages ?? 0, imports: row?.imports ?? 0 };
   }
 
-  /** Tells whether cards can be in wallets, which show them near a location. */
-  hasWallets(): boolean {
-    return this.config.apple !== null || this.config.google !== null;
-  }
-
   /** Lists what whoever runs the service has not set up. */
   listMissingServices(): ServiceName[] {
     const { mail, sms, apple, google, isOnlyLocal } = this.config;
