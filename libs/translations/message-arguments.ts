@@ -59,6 +59,7 @@ export type MessageArguments = {
   'signup.preview': { card: string };
   'signup.alreadyWhy': { card: string };
   'signup.minimumAge': { years: number };
+  'signup.privacyNone': { store: string };
   'signup.tooMany': { count: number };
   'poster.offer': { count: number };
   'poster.collect': { count: number };
@@ -67,6 +68,8 @@ export type MessageArguments = {
   'history.credited': { count: number };
   'history.imported': { count: number };
   'history.removed': { count: number };
+  'history.movedIn': { count: number };
+  'history.movedOut': { count: number };
   'history.unlocked': { reward: string };
   'history.redeemed': { count: number; reward: string };
   'history.earlier': { count: number };
@@ -195,13 +198,7 @@ export type MessageArguments = {
   'webhookPages.replay.zone': { timeZone: string };
   'numbers.imported': { count: number };
   'numbers.lastWeek': { count: number; weekday: string };
-  'numbers.lastWeekUntilHour': {
-    count: number;
-    hour: string;
-    today: number;
-    untilHour: number;
-    weekday: string;
-  };
+  'numbers.lastWeekUntilHour': { count: number; hour: string; untilHour: number; weekday: string };
   'numbers.chart': { max: number; total: string; what: string; when: string };
   'numbers.chartEmpty': { what: string };
   'numbers.total': { count: number };

@@ -56,7 +56,7 @@ describe('what the page shows', () => {
     );
     const read = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
     expect(read).toContain(
-      'Tea club Scone for 4 stamps Pot of tea for 10 stamps You start with 2 stamps.',
+      'Get the Tea club on your phone – no app needed. Scone for 4 stamps Pot of tea for 10 stamps You start with 2 stamps.',
     );
     expect(read).not.toContain('Secret');
   });

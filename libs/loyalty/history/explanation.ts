@@ -1,3 +1,4 @@
+import { isMovedByMerge } from '#loyalty/stamping/customer-card.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 
 /** The data of one step of an explanation. */
@@ -9,6 +10,8 @@ export type Step = {
   /** The source of the stamps. */
   source: string | null;
   isImport: boolean;
+  /** Whether a merge or its undoing moved the stamps. */
+  isMerge: boolean;
   reward: string | null;
   location: string | null;
   /** The staff member, or the name of the token or user. */
@@ -19,6 +22,18 @@ export type Step = {
   reverses: Date | null;
   reversed: Date | null;
 };
+
+/**
+ * Tells whether a merge, or its undoing, moved the stamps.
+ * @param event its name, as in `stamp.earned`, and its data; null: the event is lost
+ */
+export function isMerge({ name, data }: { name: string; data: object | null }): boolean {
+  return (
+    (name === 'stamp.earned' || name === 'stamp.removed') &&
+    data !== null &&
+    isMovedByMerge(data as Parameters<typeof isMovedByMerge>[0])
+  );
+}
 
 /** Describes what happened in the language of a store, for a person at the counter. */
 export class Narrator {
@@ -55,7 +70,7 @@ export class Narrator {
     return this.localization.t.history.earlier({ count });
   }
 
-  private describeEvent({ name, stamps, source, isImport, reward }: Step): string {
+  private describeEvent({ name, stamps, source, isImport, isMerge, reward }: Step): string {
     const { history: t, stamps: stampTexts } = this.localization.t;
     const count = Math.abs(stamps ?? 0);
     switch (name) {
@@ -64,9 +79,10 @@ export class Narrator {
       case 'stamp.earned':
         if (source === 'welcome_bonus') return t.welcome({ count });
         if (source !== 'adjustment') return stampTexts.added({ count });
+        if (isMerge) return t.movedIn({ count });
         return (isImport ? t.imported : t.credited)({ count });
       case 'stamp.removed':
-        return t.removed({ count });
+        return (isMerge ? t.movedOut : t.removed)({ count });
       case 'reward.unlocked':
         return t.unlocked({ reward: reward ?? '' });
       case 'reward.redeemed':

@@ -112,6 +112,20 @@ export function groupLinks(links: readonly NavigationLink[], t: Translations): M
   });
 }
 
+/** Creates the breadcrumb of a page of the menu. It is shown at other paths too: those to which its forms are sent. */
+export function linkToOverview(store: { id: number }, t: Translations): Breadcrumb {
+  return { path: `/app/stores/${store.id}`, text: t.console.overview };
+}
+
+/** Creates the breadcrumb of a page below one of the menu. A rejected form is shown at the path it was sent to. */
+export function linkToEntry(
+  store: { id: number },
+  path: NavigationEntry['path'],
+  t: Translations,
+): Breadcrumb {
+  return { path: `/app/stores/${store.id}/${path}`, text: t.console.navigation[path].title };
+}
+
 /** Finds the page above a page of the console: its entry of the menu, the overview of the store, or the list of stores. */
 export function findBreadcrumb(
   { user, store, links, t }: BreadcrumbFrame,
@@ -123,7 +137,7 @@ export function findBreadcrumb(
     const account = { path: '/app/account', text: t.signIn.account.title };
     return at.startsWith(`${account.path}/`) ? account : stores;
   }
-  const home = { path: `/app/stores/${store.id}`, text: t.console.overview };
+  const home = linkToOverview(store, t);
   if (at === home.path) return null;
   const entry = links.find(({ current }) => current);
   return entry && !entry.isShown ? { path: entry.path, text: entry.title } : home;

@@ -22,6 +22,7 @@ import {
 import { parseCursor } from '#web/pages/page-query.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { type PageResult, showPage, redirectTo, askToConfirm } from '#web/pages/page-results.js';
+import { linkToEntry } from '#web/pages/navigation.js';
 import type { Localization } from '#translations/translations.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import { PosterDocuments } from './poster-documents.service.js';
@@ -275,6 +276,7 @@ export class PostersConsoleController {
     return showPage({
       view: posterFormView,
       title: data.title,
+      breadcrumb: linkToEntry(store, 'posters', localization.t),
       data,
       errors,
       inputs: posterForm.toInputs(values),

@@ -42,7 +42,6 @@ type BoxView = { name: BoxName; label: string; checked: boolean };
 /** What somebody who signs up gets, and what there is to win. */
 type CardPreview = {
   label: string;
-  name: string;
   strip: { '1x': string; '2x': string };
   summary: string;
   welcome: string | null;
@@ -62,7 +61,8 @@ export type SignupView = {
   intro: string;
   /** The reason why the form was refused. */
   error: string | null;
-  fields: FieldView[];
+  /** Inputs in rows of one or two. */
+  fields: FieldView[][];
   note: string | null;
   boxes: BoxView[];
   privacy: string[];
@@ -122,7 +122,7 @@ export function createSignupView(
       ...box('marketing_consent', consentTexts.marketing),
       ...box('sms_consent', collectsPhone(mode) ? consentTexts.sms : null),
     ],
-    privacy: consentTexts.privacy?.split(/\n+/) ?? [],
+    privacy: consentTexts.privacy?.split(/\n+/) ?? [t.privacyNone({ store: store.name })],
     privacyUrl: consentTexts.privacyUrl,
     privacyLabel: t.privacy,
     trap: { name: TRAP, label: t.leaveEmpty },
@@ -140,7 +140,6 @@ function createPreview(
   const { t } = localization;
   return {
     label: t.signup.preview({ card: card.name }),
-    name: card.name,
     strip,
     summary: t.card.stampsOf({ have: card.initialStamps, need: card.stampsRequired }),
     welcome: card.initialStamps === 0 ? null : t.signup.welcome({ count: card.initialStamps }),
@@ -180,7 +179,7 @@ function createFields(
   poster: SignupPoster['poster'],
   { values, errors }: FieldState,
   localization: Localization,
-): FieldView[] {
+): FieldView[][] {
   const t = localization.t.signup;
   const mode = poster.contactCollectionMode;
   const field = (
@@ -198,19 +197,8 @@ function createFields(
       ...rest,
     };
   };
-  return [
-    field('first_name', true, {
-      label: t.firstName,
-      type: 'text',
-      autocomplete: 'given-name',
-      maxlength: MAX_LENGTHS.name,
-    }),
-    field('last_name', false, {
-      label: t.lastName,
-      type: 'text',
-      autocomplete: 'family-name',
-      maxlength: MAX_LENGTHS.name,
-    }),
+  const name = { type: 'text', maxlength: MAX_LENGTHS.name } as const;
+  const contact = [
     collectsEmail(mode) &&
       field('email', poster.requireEmail, {
         label: t.email,
@@ -234,6 +222,13 @@ function createFields(
         ...createAgeHint(poster, localization),
       }),
   ].filter((item) => item !== false);
+  return [
+    [
+      field('first_name', true, { ...name, label: t.firstName, autocomplete: 'given-name' }),
+      field('last_name', false, { ...name, label: t.lastName, autocomplete: 'family-name' }),
+    ],
+    ...contact.map((item) => [item]),
+  ];
 }
 
 function renderFieldError(

@@ -34,6 +34,7 @@ import { FormCommands } from '#web/pages/form-commands.service.js';
 import { readFields } from '#platform/http/dtos.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { loadView } from '#web/pages/view.js';
+import { linkToEntry, linkToOverview } from '#web/pages/navigation.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
@@ -173,6 +174,7 @@ export class BrandPagesController {
     return showPage({
       view: colorsView,
       title: t.brand.colors.ask,
+      breadcrumb: linkToEntry(store, 'brand', t),
       data: {
         card: card.id,
         proposal: String(proposal),
@@ -269,6 +271,7 @@ export class BrandPagesController {
     return showPage({
       view,
       title: `${t.brand.title} · ${store.name}`,
+      breadcrumb: linkToOverview(store, t),
       data: {
         flash,
         logos: logo === null ? null : await this.drawLogos(store.id, logo),

@@ -21,7 +21,7 @@ import {
   PostForm,
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
-import type { Breadcrumb } from '#web/pages/navigation.js';
+import { linkToEntry, type Breadcrumb } from '#web/pages/navigation.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import type { FilterChip } from '#web/pages/filter-chips.js';
 import { loadView } from '#web/pages/view.js';
@@ -254,6 +254,7 @@ export class CustomerListController {
     return showPage({
       view: formView,
       title: t.addTitle,
+      breadcrumb: linkToEntry(store, 'customers', translations),
       width: 'form',
       errors,
       inputs: customerForm.toInputs(state.values),

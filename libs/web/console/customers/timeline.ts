@@ -1,5 +1,5 @@
 import type { CustomerMessaged } from '#loyalty/customers/customer.events.js';
-import { isMovedByMerge } from '#loyalty/stamping/customer-card.js';
+import { isMerge } from '#loyalty/history/explanation.js';
 import type { Translations } from '#translations/translations.js';
 import type { IconName } from '#web/pages/icons.js';
 
@@ -137,14 +137,6 @@ function describeAuthorAlone({ type, name }: TimelineActor, t: Texts): string {
 export function isUndoable(entry: TimelineEntry): boolean {
   const { name, isReversal, isReversed } = entry;
   return REVERSIBLE.has(name) && !isReversal && !isReversed && !isMerge(entry);
-}
-
-function isMerge({ name, data }: Pick<TimelineEntry, 'name' | 'data'>): boolean {
-  return (
-    (name === 'stamp.earned' || name === 'stamp.removed') &&
-    data !== null &&
-    isMovedByMerge(data as Parameters<typeof isMovedByMerge>[0])
-  );
 }
 
 export function findText(data: object, name: string): string | null {

@@ -13,6 +13,8 @@ export type LocationLine = State & { name: string; address: string; path: string
 
 /** @property next the path of the next page; null: this is the last */
 export type LocationListData = {
+  about: string;
+  noneWhy: string;
   lines: LocationLine[];
   credit: string;
   canAdd: boolean;

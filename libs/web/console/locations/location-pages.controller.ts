@@ -28,6 +28,7 @@ import {
   PostForm,
 } from '#web/pages/current-user.js';
 import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
+import { linkToEntry } from '#web/pages/navigation.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { loadView } from '#web/pages/view.js';
@@ -86,6 +87,8 @@ export class LocationPagesController {
     });
     const { page, last } = takePage(rows, PAGE_SIZE);
     const data = {
+      about: this.config.hasWallet ? t.about : localization.t.overview.locationWithoutWallets,
+      noneWhy: this.config.hasWallet ? t.noneWhy : '',
       lines: page.map((location) => toLocationLine(location, base, t)),
       credit: getAttribution(this.config.geocoder, t),
       canAdd: isAllowed(store.role, 'createLocation'),
@@ -257,6 +260,7 @@ export class LocationPagesController {
     return showPage({
       view: formView,
       title: location?.name ?? t.newTitle,
+      breadcrumb: linkToEntry(store, 'locations', localization.t),
       width: 'form',
       errors,
       inputs: locationForm.toInputs(values ?? locationForm.toValues(location ?? {})),

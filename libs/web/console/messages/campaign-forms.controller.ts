@@ -46,6 +46,7 @@ import {
 import { MessagePreviews, type PreviewView } from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import {
+  buildCampaignPath,
   buildCampaignsPath,
   linkToCampaigns,
   skipWhenBusy,
@@ -369,7 +370,7 @@ function redirectToSaved(
   { id }: { id: number },
   done: 'created' | 'saved',
 ): PageResult {
-  return redirectTo(`${buildCampaignsPath(store, kind)}/${id}?done=${done}`);
+  return redirectTo(`${buildCampaignPath(store, { kind, id })}?done=${done}`);
 }
 
 function findKind(value: unknown): RuleKind | undefined {

@@ -49,6 +49,7 @@ import {
 import { MessagePreviews, type PreviewView } from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
+  buildCampaignPath,
   buildCampaignsPath,
   linkToCampaigns,
   createRecipientsView,
@@ -80,7 +81,7 @@ type CampaignData = {
   about: string;
   flash: string;
   quiet: string;
-  sending: { sendAt: string; sendAtHint: string } | null;
+  sending: { sendAt: string; zone: string; isDraft: boolean } | null;
   rule: {
     enabled: boolean;
     byDay: { day: string; people: string; share: number }[];
@@ -187,11 +188,13 @@ export class CampaignPageController {
   ): Promise<PageResult> {
     const current = await this.findAnnouncement(store, id);
     const t = localization.t.messagePages.detail;
+    const [question, yes] =
+      current.state === 'draft' ? [t.askDiscard, t.discardYes] : [t.askCancel, t.cancelYes];
     return askToConfirm({
-      question: t.askCancel,
+      question,
       about: current.title,
       text: t.askCancelText,
-      yes: t.cancelYes,
+      yes,
       no: t.cancelNo,
       back: buildCampaignPath(store, current),
     });
@@ -255,7 +258,7 @@ export class CampaignPageController {
     const [state, done] =
       form['enabled'] === 'yes' ? (['enabled', 'on'] as const) : (['disabled', 'off'] as const);
     await this.commands.execute(new UpdateCampaign(context, 'rule', id, { state }));
-    return redirectTo(`${buildCampaignsPath(store, 'rule')}/${id}?done=${done}`);
+    return redirectTo(`${buildCampaignPath(store, { kind: 'rule', id })}?done=${done}`);
   }
 
   @GetPage('deleteMessageRule', 'rules/:id/delete')
@@ -344,7 +347,7 @@ export class CampaignPageController {
       ...describeState(state, isDue, { ...counts, people: countPeople(counts) }, localization),
       about: describeTime(current, minute, t),
       flash: findFlashMessage(place.done, flashes),
-      sending: isOpen ? { sendAt: sendAt ?? chosen, sendAtHint: t.sendAtHint({ zone }) } : null,
+      sending: isOpen ? { sendAt: sendAt ?? chosen, zone, isDraft: state === 'draft' } : null,
       rule: null,
       progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
@@ -392,9 +395,4 @@ export class CampaignPageController {
   private count({ accountId, trigger, channels }: Announcement) {
     return this.audiences.preview(accountId, trigger, channels);
   }
-}
-
-/** Builds the path of the page of a campaign, from the root of the service. */
-function buildCampaignPath(store: EnteredStore, { kind, id }: Pick<Campaign, 'kind' | 'id'>) {
-  return `${buildCampaignsPath(store, kind)}/${id}`;
 }

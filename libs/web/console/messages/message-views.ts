@@ -76,6 +76,14 @@ export function buildCampaignsPath(store: { id: number }, kind: CampaignKind): s
   return `${buildMessagesPath(store)}/${kind}s`;
 }
 
+/** Builds the path of the page of a campaign, from the root of the service. */
+export function buildCampaignPath(
+  store: { id: number },
+  { kind, id }: { kind: CampaignKind; id: number },
+): string {
+  return `${buildCampaignsPath(store, kind)}/${id}`;
+}
+
 /** Creates the breadcrumb of a page about a campaign. */
 export function linkToCampaigns(
   store: { id: number },
@@ -161,7 +169,7 @@ export function toPastReachView(
     figures: [
       { label: rules.messages, value: format(messages) },
       { label: t.toPeople, value: format(customers) },
-      { label: t.unreachable, value: format(messages - reached) },
+      { label: rules.undeliverable, value: format(messages - reached) },
     ],
     channels: listChannelLines(reach, channels, {}, localization),
   };

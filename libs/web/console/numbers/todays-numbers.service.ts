@@ -34,11 +34,10 @@ export function buildTodaysTiles(
   const weekday = format.weekday(day);
   const compare = (label: string, name: keyof DayCounts): Tile => {
     const [untilHour, count] = [before.untilHour[name], before.all[name]];
-    const until = { hour: format.hour(hour), today: today.untilHour[name] };
     const note =
       hour === 0 || untilHour === count
         ? t.lastWeek({ weekday, count })
-        : t.lastWeekUntilHour({ ...until, weekday, untilHour, count });
+        : t.lastWeekUntilHour({ hour: format.hour(hour), weekday, untilHour, count });
     return { label, value: format.count(today.all[name]), note: capitalize(note, locale) };
   };
   const newCustomers = compare(t.newCustomers, 'new_customers');

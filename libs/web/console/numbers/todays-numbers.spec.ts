@@ -25,10 +25,10 @@ it('compares each number with last week up to the last full hour', () => {
       note,
     ]),
   ).toEqual([
-    ['Visits', '5', 'By 14:00: 3, last Friday: 4, all day: 30'],
-    ['Stamps', '10', 'By 14:00: 6, last Friday: 8, all day: 60'],
+    ['Visits', '5', 'Last Friday by 14:00: 4 (all day: 30)'],
+    ['Stamps', '10', 'Last Friday by 14:00: 8 (all day: 60)'],
     ['Rewards redeemed', '1', 'Last Friday: 1'],
-    ['New customers', '4', 'By 14:00: 2, last Friday: 3, all day: 29'],
+    ['New customers', '4', 'Last Friday by 14:00: 3 (all day: 29)'],
   ]);
 });
 
@@ -40,7 +40,7 @@ it('tells those whom an import added from new customers', () => {
   expect(tile).toEqual({
     label: 'Neue Kunden',
     value: '0',
-    note: '+ 60 importiert. Bis 14 Uhr: 0, letzten Freitag: 3, am ganzen Tag: 29',
+    note: '+ 60 importiert. Letzten Freitag bis 14 Uhr: 3 (am ganzen Tag: 29)',
   });
 });
 

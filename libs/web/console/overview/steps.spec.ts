@@ -16,7 +16,7 @@ it('lists the steps that are left before those that are done', () => {
 
 it.each([
   [true, 'Phones show the card when your shop is near.'],
-  [false, 'Your numbers then show what happens where.'],
+  [false, 'With locations, you see your numbers for each of them.'],
 ])('says of a location what it is good for, with wallets: %s', (hasWallets, text) => {
   const { overview } = getTranslations('en').t;
   expect(listSteps({ location: false }, overview, hasWallets)).toMatchObject([{ text }]);

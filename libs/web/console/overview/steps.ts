@@ -9,6 +9,7 @@ const STEPS: [name: StepName, page: string, below: string][] = [
   ['reward', 'cards', ''],
   ['logo', 'brand', ''],
   ['location', 'locations', '/new'],
+  ['privacy', 'settings', '#field-privacy_text'],
   ['poster', 'posters', '/new'],
   ['team', 'users', ''],
   ['customer', 'customers', '/new'],

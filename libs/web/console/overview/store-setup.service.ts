@@ -49,14 +49,20 @@ export class StoreSetup {
 
   /** Finds which steps are done. A step that this service does not have is left out. */
   async findSteps(userId: number, accountId: number): Promise<Partial<Record<StepName, boolean>>> {
-    const [rows, store] = await Promise.all([
-      query<Record<Exclude<StepName, 'name' | 'logo'>, boolean>>(this.pool, {
+    const [rows, store, { consentTexts }] = await Promise.all([
+      query<Record<Exclude<StepName, 'name' | 'logo' | 'privacy'>, boolean>>(this.pool, {
         ...PARTS,
         values: [accountId],
       }),
       this.accounts.get(userId, accountId),
+      this.accounts.getConsoleSettings(accountId),
     ]);
-    return { ...rows[0], name: store.name !== UNNAMED_STORE, logo: store.logo_url !== null };
+    return {
+      ...rows[0],
+      name: store.name !== UNNAMED_STORE,
+      logo: store.logo_url !== null,
+      privacy: consentTexts.privacy !== null || consentTexts.privacyUrl !== null,
+    };
   }
 
   /** Counts what waits for somebody. */

@@ -33,6 +33,7 @@ import {
 import { NewInvitationDto } from '#web/admin-api/admin-member.dto.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
+import { linkToOverview } from '#web/pages/navigation.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
@@ -330,6 +331,7 @@ export class StoreUsersController {
     return showPage({
       view,
       title: t.console.pageOf({ page: t.console.users.title, store: store.name }),
+      breadcrumb: linkToOverview(store, t),
       data: {
         members: members.map((member) => ({
           ...member,

@@ -3,6 +3,7 @@ import { CardsService } from '#loyalty/cards/cards.service.js';
 import { LocationsService } from '#loyalty/locations/locations.service.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
+import { linkToEntry } from '#web/pages/navigation.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { ValuesOf } from '#web/pages/forms.js';
 import { describeRejection, type FormErrors, type Rejectable } from '#web/pages/form-errors.js';
@@ -175,7 +176,9 @@ export class WebhookViews {
       view: formView,
       title: heading,
       width: 'form',
-      ...(webhook && { breadcrumb: linkToWebhook(store, webhook) }),
+      breadcrumb: webhook
+        ? linkToWebhook(store, webhook)
+        : linkToEntry(store, 'webhooks', localization.t),
       errors,
       inputs: {
         ...webhookForm.toInputs(values),
