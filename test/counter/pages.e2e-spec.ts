@@ -168,6 +168,57 @@ describe('the counter', () => {
     ]);
   });
 
+  it('stamps and redeems at the location of its store, or at the one that somebody chose in the browser', async () => {
+    const shop = await service.newStore();
+    const otherStore = await service.newStore();
+    const create = async (owner: Client, name: string) => {
+      const location = { name, address: 'Kai 2, Hamburg' };
+      return (await owner.post<{ id: number }>(`${owner.store}/locations`, { location })).body.id;
+    };
+    const browser = await signIn(shop.email);
+    const at = `/counter/${shop.accountId}`;
+    const { customerCard, path, rewards } = await enrol(shop, { rewards: [1] });
+    const readLast = async () => {
+      const { body } = await shop.get<HistoryEntryJson[]>(`${path}/events`);
+      const [last] = body.filter(({ type }) => /^(stamp.earned|reward.redeemed)$/.test(type));
+      return last?.location_id;
+    };
+    const stamp = async () => {
+      await browser.get(at);
+      await browser.post(`${at}/stamp`, { code: customerCard.code, again: 'yes' });
+      return readLast();
+    };
+    const choose = async (id: number | string) => {
+      await browser.get(`${at}/location`);
+      return browser.post(`${at}/location`, { location_id: String(id) });
+    };
+    expect(await stamp()).toBeNull();
+    const first = await create(shop, 'Harbour');
+    expect(await stamp()).toBe(first);
+    expect((await browser.get(at)).text).not.toContain(`${at}/location`);
+    const second = await create(shop, 'Old Town');
+    expect(await stamp()).toBeNull();
+    expect((await browser.get(at)).text).toContain('Where is this counter?');
+    expect((await choose(second)).location).toBe(at);
+    expect(await stamp()).toBe(second);
+    expect((await browser.get(at)).text).toContain('Old Town');
+    await browser.post(`${at}/redeem`, {
+      customer_card_id: String(customerCard.id),
+      reward_id: String(rewards[0]?.id),
+    });
+    expect(await readLast()).toBe(second);
+    for (const id of [await create(otherStore, 'Elsewhere'), '999999999999999', 'x', 0]) {
+      await choose(id);
+      expect(await stamp()).toBeNull();
+    }
+    await choose(second);
+    const third = await create(shop, 'Kiosk');
+    await shop.send('DELETE', `${shop.store}/locations/${second}`);
+    expect(await stamp()).toBeNull();
+    await shop.send('DELETE', `${shop.store}/locations/${third}`);
+    expect(await stamp()).toBe(first);
+  });
+
   it('books what was done with a session only if the user was signed in with it then', async () => {
     const staff = await member('staff', 'Mira');
     const colleague = await member('staff', 'Ben');

@@ -41,13 +41,18 @@ export class LocationsService {
 
   /** @throws NotFoundError */
   async getState(accountId: number, id: number): Promise<Location> {
+    const state = await this.findState(accountId, id);
+    if (!state) throw new NotFoundError('Location');
+    return state;
+  }
+
+  async findState(accountId: number, id: number): Promise<Location | undefined> {
     const [row] = await query<LocationRow>(this.pool, {
       name: 'locations_find',
       text: `select state from locations
        where id = $1 and account_id = $2 and deleted_at is null`,
       values: [id, accountId],
     });
-    if (!row) throw new NotFoundError('Location');
-    return row.state;
+    return row?.state;
   }
 }

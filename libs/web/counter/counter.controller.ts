@@ -22,8 +22,15 @@ import { type PageResult, redirectTo, showJson } from '#web/pages/page-results.j
 import { localizeRequest } from '#web/pages/localize.js';
 import { createProblemOutcome, describeAction, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
-import { MAX_OPERATIONS, readFormOperation, readId, readOperations } from './counter-operation.js';
+import {
+  MAX_OPERATIONS,
+  readFormOperation,
+  readId,
+  readOperations,
+  type CounterOperation,
+} from './counter-operation.js';
 import { SCANNER_SCRIPTS, SHELL_PATHS, type CounterPage } from './counter-page.js';
+import { CounterLocations } from './counter-locations.service.js';
 import { CounterService, createReceipt, type CounterResult } from './counter.service.js';
 import type { CounterVisit } from './counter-visit.js';
 import { RecentActions, type RecentLine } from './recent-actions.service.js';
@@ -35,6 +42,8 @@ type ScannerView = {
   storeId: number;
   path: string;
   hasConsole: boolean;
+  /** What leads to the choice of a location; empty: there is none to choose. */
+  location: string;
   receipt: string;
   code: string;
   problem: string;
@@ -63,6 +72,7 @@ export class CounterController {
     private readonly commands: CommandBus,
     private readonly stores: Stores,
     private readonly counterPages: CounterPages,
+    private readonly counterLocations: CounterLocations,
   ) {}
 
   /** Leads from the menu of the console to the counter. */
@@ -123,10 +133,14 @@ export class CounterController {
   @RequiresOperation('executeBatch')
   @Throttle(PER_ADDRESS)
   @CountsElements('operations', MAX_OPERATIONS)
-  async executeBatch(@AtCounter() visit: CounterVisit, @Body() body: unknown): Promise<PageResult> {
+  async executeBatch(
+    @AtCounter() visit: CounterVisit,
+    @Body() body: unknown,
+    @Req() request: FastifyRequest,
+  ): Promise<PageResult> {
     const operations = readOperations(body, getNow());
     const results: CounterResult[] = operations
-      ? await this.counter.execute({ ...visit, close: '' }, operations)
+      ? await this.execute({ ...visit, close: '' }, request, operations)
       : [];
     return showJson({ results }, operations ? 200 : 422);
   }
@@ -140,7 +154,7 @@ export class CounterController {
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
     const operation = readFormOperation('stamp', form, createReceipt);
-    const [result] = await this.counter.execute(visit, [operation]);
+    const [result] = await this.execute(visit, request, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
       const code = (form['code'] ?? '').trim();
@@ -162,7 +176,7 @@ export class CounterController {
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
     const operation = readFormOperation('redeem', form, createReceipt);
-    const [result] = await this.counter.execute(visit, [operation]);
+    const [result] = await this.execute(visit, request, [operation]);
     if (!result) throw new Error('an operation has a result');
     if (result.customer_card_id === null) {
       return this.showProblem(visit, request, 404, result.problem);
@@ -266,6 +280,15 @@ export class CounterController {
     });
   }
 
+  private async execute(
+    visit: CounterVisit,
+    request: FastifyRequest,
+    operations: CounterOperation[],
+  ): Promise<CounterResult[]> {
+    const { current } = await this.counterLocations.find(request, visit.context.accountId);
+    return this.counter.execute(visit, operations, current?.id ?? null);
+  }
+
   /** Redirects to the card, so that reloading the page does not send the form again. */
   private leadToCard({ path }: CounterVisit, result: CounterResult, code?: string): PageResult {
     const query = new URLSearchParams();
@@ -303,12 +326,13 @@ export class CounterController {
     });
   }
 
-  private showScanner(
+  private async showScanner(
     request: FastifyRequest,
     { visit, store, user }: { visit: CounterVisit; store: EnteredStore; user: SignedInUser | null },
     { problem, code } = { problem: '', code: '' },
-  ): PageResult {
+  ): Promise<PageResult> {
     const { path, localization } = visit;
+    const { current, hasChoice } = await this.counterLocations.find(request, store.id);
     const { t, locale } = localization;
     const page: CounterPage<ScannerView> & { status: number } = {
       title: `${t.counter.title} · ${store.name}`,
@@ -321,6 +345,7 @@ export class CounterController {
         storeId: store.id,
         path,
         hasConsole: user !== null && user.counterAccountId === null,
+        location: user !== null && hasChoice ? (current?.name ?? t.counter.location.title) : '',
         receipt: createReceipt(),
         code,
         problem,

@@ -93,8 +93,15 @@ export class CounterService {
     this.root = getRootPath(config);
   }
 
-  /** Executes operations in one batch, except those that ask first. Results are in the order of the operations. */
-  async execute(visit: CounterVisit, operations: CounterOperation[]): Promise<CounterResult[]> {
+  /**
+   * Executes operations in one batch, except those that ask first. Results are in the order of the operations.
+   * @param locationId where the counter is now; null: unknown
+   */
+  async execute(
+    visit: CounterVisit,
+    operations: CounterOperation[],
+    locationId: number | null,
+  ): Promise<CounterResult[]> {
     const { context } = visit;
     const unattended = await this.findUnattended(visit, operations);
     const questions = await Promise.all(
@@ -105,9 +112,10 @@ export class CounterService {
       ),
     );
     const due = operations.filter((_, i) => questions[i] === undefined);
-    const inputs = due.map(
-      ({ asks: _asks, is_confirmed: _is, session_id: _id, ...input }) => input,
-    );
+    const inputs = due.map(({ asks: _asks, is_confirmed: _is, session_id: _id, ...input }) => ({
+      ...input,
+      location_id: locationId,
+    }));
     const done = inputs.length === 0 ? [] : await this.batches.execute(context, inputs, 'app_scan');
     return Promise.all(
       operations.map((operation, i) => {
