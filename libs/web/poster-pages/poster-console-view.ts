@@ -7,7 +7,6 @@ import { POSTER_DESIGNS } from './poster-design.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
-export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
 export const POSTER_SCRIPT = loadAsset(import.meta.url, './assets/poster-form.js');
 
 export type PosterListView = ReturnType<typeof createPosterListView>;
@@ -44,7 +43,6 @@ export function createPosterListView(
 ) {
   const t = localization.t.posterConsole;
   return {
-    style: POSTER_STYLE.path,
     base,
     cards,
     canEdit,
@@ -108,7 +106,6 @@ export function createPosterFormView(
   const { paper_size: size, title } = values;
   const query = new URLSearchParams({ card_id: String(cardId), paper_size: size, title });
   return {
-    style: POSTER_STYLE.path,
     base,
     path,
     title: listed?.poster.title ?? t.newTitle,

@@ -10,6 +10,7 @@ import { type PageResult, showPublicPage } from '#web/pages/page-results.js';
 import { isPaperSize } from './paper.js';
 import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
 import { isPosterDesign } from './poster-design.js';
+import { POSTER_STYLE } from './poster-style.js';
 import { createPosterView, type PosterView } from './poster-view.js';
 import { joinNames } from '#web/pages/join-names.js';
 
@@ -43,6 +44,7 @@ export class PosterPagesController {
       title: joinNames(content.title, content.storeName),
       lang: content.locale,
       colors: content.colors,
+      styles: [POSTER_STYLE],
       preview: {
         title: joinNames(content.title, content.storeName),
         description: data.text,

@@ -37,6 +37,7 @@ import {
   type PosterFormState,
   type PosterUrls,
 } from './poster-console-view.js';
+import { POSTER_STYLE } from './poster-style.js';
 import { isPosterDesign } from './poster-design.js';
 import {
   parsePosterDraft,
@@ -79,6 +80,7 @@ export class PostersConsoleController {
     return showPage({
       view: posterListView,
       title: localization.t.posterConsole.title,
+      styles: [POSTER_STYLE],
       data,
     });
   }
@@ -280,6 +282,7 @@ export class PostersConsoleController {
       data,
       errors,
       inputs: posterForm.toInputs(values),
+      styles: [POSTER_STYLE],
       scripts: [POSTER_SCRIPT],
     });
   }

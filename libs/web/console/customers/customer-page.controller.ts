@@ -62,8 +62,12 @@ type ExplainView = {
   card: string;
   balance: string;
   rewards: { name: string; costs: string; state: string; since: string }[];
-  steps: { text: string; change: string; balance: string }[];
+  /** All but the last steps, oldest first; folded, as a regular's card has hundreds. */
+  earlier: ExplainedStep[];
+  steps: ExplainedStep[];
 };
+
+type ExplainedStep = { text: string; change: string; balance: string };
 
 /** Says that staff did it on a page, without a receipt number: the form lets it happen once. */
 const BY_STAFF = {
@@ -75,6 +79,8 @@ const BY_STAFF = {
   source: 'app_scan',
   occurredAt: undefined,
 } as const;
+
+const UNFOLDED_STEPS = 20;
 
 const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta');
 
@@ -248,6 +254,11 @@ export class CustomerPageController {
     const { minute } = await this.times.createFormats(store.id, locale);
     const numbers = new Intl.NumberFormat(locale);
     const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
+    const steps = explanation.steps.map(({ text, stamps, balance }) => ({
+      text,
+      change: stamps === null ? '' : changes.format(stamps).replace('-', '−'),
+      balance: numbers.format(balance),
+    }));
     return showPage({
       view: explainView,
       title: t.title,
@@ -267,11 +278,8 @@ export class CustomerPageController {
                 : t.states[state],
           since: since === null ? '' : minute(new Date(since)),
         })),
-        steps: explanation.steps.map(({ text, stamps, balance }) => ({
-          text,
-          change: stamps === null ? '' : changes.format(stamps).replace('-', '−'),
-          balance: numbers.format(balance),
-        })),
+        earlier: steps.slice(0, -UNFOLDED_STEPS),
+        steps: steps.slice(-UNFOLDED_STEPS),
       },
     });
   }
