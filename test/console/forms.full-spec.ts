@@ -137,6 +137,7 @@ describe('the forms of the pages', () => {
       // Of the counter: stampings and redemptions count once by their receipt number, the others change nothing twice.
       'counter/:account_id/confirm',
       'counter/:account_id/enrol',
+      'counter/:account_id/location',
       'counter/:account_id/people',
       'counter/:account_id/redeem',
       'counter/:account_id/stamp',

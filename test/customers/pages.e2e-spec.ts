@@ -378,7 +378,7 @@ describe('the customers of the console', () => {
     );
     expect((await readCard(enrolled)).stamps_count).toBe(0);
     const { text } = await owner.get(page);
-    expect(text).toContain('Stamped the wrong card');
+    expect(text).toContain('Wrong card');
     expect(text).not.toContain('/undo"');
     const again = await owner.submit(undo, undo, { reason: 'twice', other: '' });
     expect(again.text).toContain('This was undone already.');
@@ -391,9 +391,20 @@ describe('the customers of the console', () => {
     const undo = /href="([^"]*\/undo)"/.exec((await owner.get(page)).text)?.[1] ?? '';
     const reward_id = String(enrolled.rewards[0]?.id);
     await owner.submit(page, `${page}/cards/${enrolled.customerCard.id}/redeem`, { reward_id });
-    const refused = await owner.submit(undo, undo, { reason: 'twice', other: '' });
+    const csrf = (await owner.get(page)).text;
+    const fields = { reason: 'twice', other: '', form_key: readFormKey(csrf) };
+    const refused = await owner.post(undo, fields);
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('have been spent. First undo: Redeemed: Cake (2 stamps)');
+    const { text } = await owner.get(undo);
+    for (const shown of [text, refused.text]) {
+      expect(shown).toContain('have been spent. First undo: Redeemed: Cake (2 stamps)');
+      expect(shown).not.toContain('name="reason"');
+    }
+    const first = /class="button" href="([^"]*\/undo)"/.exec(text)?.[1] ?? '';
+    await owner.submit(first, first, { reason: 'twice', other: '' });
+    expect((await owner.get(undo)).text).toContain('name="reason"');
+    await owner.submit(undo, undo, { reason: 'twice', other: '' });
+    expect((await readCard(enrolled)).stamps_count).toBe(0);
   });
 
   it('name no redemption from before an entry whose stamps a correction took off', async () => {

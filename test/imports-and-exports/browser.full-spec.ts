@@ -79,7 +79,7 @@ describe('the overview', () => {
     await enrol(at, { rewards: [5] });
     await page.reload();
     expect(await page.locator('.steps .done').count()).toBe(4);
-    await page.getByRole('link', { name: 'Go Add your first location' }).click();
+    await page.getByRole('link', { name: 'Add your first location' }).click();
     await page.waitForURL('**/locations/new');
     await page.context().close();
   });

@@ -35,6 +35,7 @@ const INPUT: OutcomeInput = {
   headline: '1 stamp added',
   isRedemption: false,
   eventId: 'evt_1',
+  isOnlyLocal: false,
   secondCode: null,
   recent: null,
   qr: '',
@@ -80,14 +81,23 @@ describe('the outcome to a scan', () => {
   });
 
   it.each([
-    ['en', 'Espresso and Cake are ready'],
-    ['de', 'Espresso und Cake sind bereit'],
-    ['fr', 'Récompenses à offrir\u202f: Espresso et Cake'],
-    ['es', 'Premios listos: Espresso y Cake'],
-    ['nl', 'Espresso en Cake liggen klaar'],
-  ])('says in %s which rewards are ready, unless it asks something first', (locale, ready) => {
+    ['en', 14, 'Espresso and Cake are ready'],
+    ['en', 13, 'Espresso or Cake is ready'],
+    ['de', 14, 'Espresso und Cake sind bereit'],
+    ['de', 13, 'Espresso oder Cake ist bereit'],
+    ['fr', 14, 'Récompenses à offrir\u202f: Espresso et Cake'],
+    ['fr', 13, 'Récompense à offrir\u202f: Espresso ou Cake'],
+    ['es', 14, 'Premios listos: Espresso y Cake'],
+    ['es', 13, 'Premio listo: Espresso o Cake'],
+    ['nl', 14, 'Espresso en Cake liggen klaar'],
+    ['nl', 13, 'Espresso of Cake ligt klaar'],
+  ])('says in %s which rewards are ready with %i stamps', (locale, stamps_count, ready) => {
     const cake = { id: 5, name: 'Cake', stamps_required: 9 };
-    const card = { ...CARD, available_rewards: [...CARD.available_rewards, cake] };
+    const card = {
+      ...CARD,
+      stamps_count,
+      available_rewards: [...CARD.available_rewards, cake],
+    };
     expect(outcome({ card }, locale).card?.ready).toBe(ready);
     expect(outcome({ card, secondCode: 'K7QX2M9P' }, locale).card?.ready).toBe('');
   });

@@ -56,6 +56,8 @@ export type OutcomeView = {
   forms: OutcomeForm[];
   /** The QR code with the link to the card, as the address of a picture; empty unless the guest is to take it. */
   qr: string;
+  /** What to do with that code. */
+  take: string;
   /** The label of the link back to the scanner; empty where a script closes the outcome. */
   close: string;
   /** Where that link leads: after a question about another stamp first to the card as it is. */
@@ -80,12 +82,14 @@ export type OutcomeInput = {
   /** The last stamping, if it was a moment ago and nothing was added now. */
   recent: { secondsAgo: number; by: string | null; isOwn: boolean } | null;
   qr: string;
+  /** Whether links open on this computer only. */
+  isOnlyLocal: boolean;
   close: string;
   createReceipt: () => string;
 };
 
 export function createOutcome(input: OutcomeInput, localization: Localization): OutcomeView {
-  const { path, card, headline, isRedemption, recent, qr, close } = input;
+  const { path, card, headline, isRedemption, recent, qr, isOnlyLocal, close } = input;
   const { t } = localization;
   const isSecond = input.secondCode !== null;
   const question = isSecond
@@ -103,6 +107,7 @@ export function createOutcome(input: OutcomeInput, localization: Localization): 
     unknownCode: '',
     forms: listForms(input, card, localization),
     qr,
+    take: isOnlyLocal ? t.words.localOnly : t.counter.find.take,
     close: recent && close !== '' ? t.counter.outcome.no : close,
     // Whoever wants no other stamp may still have a reward; nothing is offered to somebody unconfirmed.
     closePath: recent && !isSecond ? `${path}/cards/${card.id}` : path,
@@ -139,6 +144,7 @@ export function createProblemOutcome(
     unknownCode: code,
     forms: [],
     qr: '',
+    take: '',
     close,
     closePath: path,
   };
@@ -165,7 +171,10 @@ function toCounterCard(
   const have = card.stamps_count;
   const { stampsRequired: goal } = template;
   const { filled, ...balance } = describeBalance(have, goal, t.counter);
-  const rewards = secondCode === null ? listRewards(card).map((reward) => reward.name) : [];
+  const offered = secondCode === null ? listRewards(card) : [];
+  const rewards = offered.map((reward) => reward.name);
+  // Else the customer has to choose.
+  const isForAll = offered.reduce((sum, reward) => sum + reward.stamps_required, 0) <= have;
   const next = template.rewards.find(
     ({ active, stampsRequired }) => active && stampsRequired > have && stampsRequired <= goal,
   );
@@ -180,8 +189,10 @@ function toCounterCard(
       rewards.length === 0
         ? ''
         : outcome.ready({
-            count: rewards.length,
-            rewards: new Intl.ListFormat(locale).format(rewards),
+            count: isForAll ? rewards.length : 1,
+            rewards: new Intl.ListFormat(locale, {
+              type: isForAll ? 'conjunction' : 'disjunction',
+            }).format(rewards),
           }),
     more: next
       ? outcome.toGo({ count: next.stampsRequired - have, reward: next.name })

@@ -178,6 +178,7 @@ export class CounterService {
         name,
         close: visit.close,
         createReceipt,
+        isOnlyLocal: this.config.isOnlyLocal,
         ...NOTHING,
         ...extras,
       },

@@ -30,6 +30,7 @@ export function createPosterListView(
     localization,
     now,
     toUrls,
+    isOnlyLocal,
   }: {
     base: string;
     cards: string;
@@ -39,6 +40,7 @@ export function createPosterListView(
     localization: Localization;
     now: Date;
     toUrls: (listed: ListedPoster) => PosterUrls;
+    isOnlyLocal: boolean;
   },
 ) {
   const t = localization.t.posterConsole;
@@ -48,6 +50,7 @@ export function createPosterListView(
     canEdit,
     hasCards,
     flash: findFlashMessage(done, { removed: t.removed }),
+    warning: isOnlyLocal && posters.length > 0 ? t.localOnly : '',
     next: next === null ? null : `${base}?after=${next}`,
     posters: posters.map((listed) => ({
       title: listed.poster.title,

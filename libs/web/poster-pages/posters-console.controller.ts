@@ -76,6 +76,7 @@ export class PostersConsoleController {
       localization,
       now: getNow(),
       toUrls: (listed) => this.toUrls(listed),
+      isOnlyLocal: this.config.isOnlyLocal,
     });
     return showPage({
       view: posterListView,

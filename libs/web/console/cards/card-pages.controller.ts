@@ -290,6 +290,7 @@ export class CardPagesController {
         designed,
       },
       {
+        isOnlyLocal: this.config.isOnlyLocal,
         base: buildPath(store),
         posters: `/app/stores/${store.id}/posters/new`,
         preview,

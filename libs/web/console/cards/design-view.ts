@@ -36,10 +36,12 @@ export function createDesignView(
     posters,
     preview,
     localization,
+    isOnlyLocal,
   }: {
     base: string;
     posters: string;
     preview: FrontsView;
+    isOnlyLocal: boolean;
     localization: Localization;
   },
 ) {
@@ -57,6 +59,7 @@ export function createDesignView(
     base,
     path,
     isNew: id === undefined,
+    tryItWhy: isOnlyLocal ? localization.t.words.localOnly : t.tryItWhy,
     isUnsaved: id === undefined || isUnsaved,
     isArchived: designed !== null && designed.card.archivedAt !== null,
     hasPicture: designed !== null && designed.card.stripPicture !== null,

@@ -1,7 +1,7 @@
 import { Body, Controller, Param } from '@nestjs/common';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
-import { ForbiddenError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
-import { parsePublicEventId } from '#platform/kernel/public-id.js';
+import { ForbiddenError, NotFoundError } from '#platform/kernel/errors.js';
+import { parsePublicEventId, toPublicEventId } from '#platform/kernel/public-id.js';
 import { readFields } from '#platform/http/dtos.js';
 import type { Form } from '#platform/http/body-kinds.js';
 import { parsePathId } from '#platform/http/path.js';
@@ -22,7 +22,7 @@ import {
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { loadView } from '#web/pages/view.js';
-import { describeRejection, type FormErrors, type Rejectable } from '#web/pages/form-errors.js';
+import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
 import type { CardPath } from '#loyalty/stamping/card-holder.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#loyalty/stamping/customer-card.dto.js';
@@ -65,16 +65,10 @@ type AdjustView = CorrectionView & Adjustment & { balance: string; count: string
 export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
-/** The attempt to undo an entry of a customer card. @property eventId the public id of the entry */
-type UndoAttempt = {
-  store: EnteredStore;
-  user: SignedInUser;
-  id: number;
-  eventId: string;
-  error: unknown;
-};
+/** @property first what has to be undone first; null: nothing */
+type UndoView = CorrectionView & { first: { text: string; path: string; what: string } | null };
 
-const undoView = loadView<CorrectionView>(import.meta.url, './views/undo.eta');
+const undoView = loadView<UndoView>(import.meta.url, './views/undo.eta');
 const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
 
 /** Serves the pages that put a balance right: undo an entry, or add and take off stamps. */
@@ -120,8 +114,11 @@ export class CorrectionPagesController {
         new ReverseCardEvent(context, ids, path.event_id, body.reason, staffId),
       );
     } catch (error) {
-      const attempt = { store, user, id, eventId: path.event_id, error };
-      const errors = await this.describeUndoRejection(localization, attempt);
+      const t = localization.t.customerPages;
+      const errors =
+        error instanceof ForbiddenError
+          ? { fields: {}, text: t.tooLate }
+          : describeRejection(error, localization);
       return this.showUndo(localization, store, user, path, { ...reason, errors });
     }
     return redirectTo(buildCardFlashPath(store, { id, customerId }, 'undone'));
@@ -174,30 +171,22 @@ export class CorrectionPagesController {
   }
 
   /**
-   * Describes why an entry cannot be undone, and names the redemption that spent its stamps. An earlier
-   * redemption did not: then a correction took them off.
+   * Finds the redemption that has to be undone first, as it spent the stamps of an entry. An earlier redemption did not:
+   * then a correction took them off.
    */
-  private async describeUndoRejection(
-    localization: Localization,
-    { store, user, id, eventId, error }: UndoAttempt,
-  ): Promise<FormErrors> {
-    const t = localization.t.customerPages;
-    if (error instanceof ForbiddenError) return { fields: {}, text: t.tooLate };
-    if (error instanceof RejectedError && error.code === 'insufficient_stamps') {
-      const { entry } = await this.getEntry(store, id, eventId);
-      const filter = { ...NO_FILTER, customerCardId: id, name: 'reward.redeemed' };
-      const readPage = await this.history.list(store.id, filter, null);
-      const redemptions = await readPage({ after: null, limit: MAX_REDEMPTIONS });
-      const last = redemptions.find(
-        ({ entry: { revision }, reversedBy }) => reversedBy === null && revision > entry.revision,
-      );
-      if (last) {
-        const { userId } = user;
-        const { what, at } = await this.timeline.describe({ store, userId, localization }, last);
-        return { fields: {}, text: t.undo.spent({ what, when: at }) };
-      }
-    }
-    return describeRejection(error, localization);
+  private async findSpending(
+    store: EnteredStore,
+    id: number,
+    { entry: { stamps, revision }, reversedBy }: DetailedEntry,
+    balance: number,
+  ): Promise<DetailedEntry | undefined> {
+    if (reversedBy !== null || (stamps ?? 0) <= balance) return undefined;
+    const filter = { ...NO_FILTER, customerCardId: id, name: 'reward.redeemed' };
+    const readPage = await this.history.list(store.id, filter, null);
+    const redemptions = await readPage({ after: null, limit: MAX_REDEMPTIONS });
+    return redemptions.find(
+      (redemption) => redemption.reversedBy === null && redemption.entry.revision > revision,
+    );
   }
 
   /** @throws NotFoundError */
@@ -217,11 +206,17 @@ export class CorrectionPagesController {
     const { t: translations } = localization;
     const t = translations.customerPages.undo;
     const ids = parseCardParameters(path);
-    const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
-    const customer = await this.customers.get(store.id, customerId);
-    if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customerId));
+    const card = await this.customerCards.get(store.id, ids);
+    const customer = await this.customers.get(store.id, card.customer_id);
+    if (!isOpen(customer)) return redirectTo(buildCustomerPath(store, customer.id));
     const entry = await this.getEntry(store, ids.id, path.event_id);
-    const { what, at } = await this.timeline.describe({ store, userId, localization }, entry);
+    const reader = { store, userId, localization };
+    const { what, at } = await this.timeline.describe(reader, entry);
+    const spending = await this.findSpending(store, ids.id, entry, card.stamps_count);
+    const first = spending && {
+      ...(await this.timeline.describe(reader, spending)),
+      path: `${buildCardPath(store, ids)}/events/${toPublicEventId(spending.entry.eventId)}/undo`,
+    };
     const name = renderName(customer, translations.customerPages.person.erased);
     return showPage({
       view: undoView,
@@ -231,8 +226,15 @@ export class CorrectionPagesController {
       errors,
       data: {
         about: t.about({ name, what, when: at }),
+        first: first
+          ? {
+              text: t.spent({ what: first.what, when: first.at }),
+              path: first.path,
+              what: first.what,
+            }
+          : null,
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
-        back: buildCustomerPath(store, customerId),
+        back: buildCustomerPath(store, customer.id),
         reasons: REASONS,
         directions: {},
         ...state,

@@ -88,7 +88,7 @@ export type FormView = {
   values: CustomerFields;
   months: Choices;
   /** Of a new customer only. */
-  creation: { cards: Choices; cardId: string; sendsLink: boolean; canSend: boolean } | null;
+  creation: { cards: Choices; cardId: string; sendsLink: boolean; codeWhy: string } | null;
 };
 
 const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
@@ -271,7 +271,12 @@ export class CustomerListController {
           ],
           cardId,
           sendsLink,
-          canSend: this.config.mail !== null || this.config.sms !== null,
+          codeWhy:
+            this.config.mail || this.config.sms
+              ? ''
+              : this.config.isOnlyLocal
+                ? translations.words.localOnly
+                : t.codeAfterwards,
         },
         ...state,
       },

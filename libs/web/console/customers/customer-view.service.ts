@@ -57,6 +57,8 @@ type PersonView = {
   mergedInto: string;
   may: { edit: boolean; merge: boolean; export: boolean; erase: boolean };
   cards: CardPanel[];
+  /** What to do with the QR code of a card. */
+  codeWhy: string;
   /** The designs that the customer has no card of. */
   otherCards: { value: string; text: string }[];
   birthday: string;
@@ -70,7 +72,7 @@ type PersonView = {
 
 const view = loadView<PersonView>(import.meta.url, './views/customer.eta');
 
-const TIMELINE_SIZE = 20;
+const TIMELINE_SIZE = 10;
 const BOUNCE_REASONS: Readonly<
   Record<string, keyof Localization['t']['customerPages']['person']['bounceReasons']>
 > = {
@@ -158,6 +160,7 @@ export class CustomerView {
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),
         cards: panels,
+        codeWhy: this.config.isOnlyLocal ? localization.t.words.localOnly : t.showCodeWhy,
         otherCards: isOpen(customer) ? listOtherDesigns(designs, cards) : [],
         timeline: await this.listTimeline(reader, customer, cards),
         history: mayReadHistory ? `/app/stores/${store.id}/history?customer_id=${customer.id}` : '',

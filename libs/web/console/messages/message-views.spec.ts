@@ -17,7 +17,7 @@ it.each([
 it.each([
   [
     { reached: 0, people: 3 },
-    'Nobody can get this message yet. Not set up on this service: Wallet.',
+    'Nobody can get this message yet. Not set up on this service: Wallet. Ask whoever runs Inkpad for you.',
   ],
   [{ reached: 1, people: 3 }, ''],
   [{ reached: 0, people: 0 }, ''],

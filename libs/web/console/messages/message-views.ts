@@ -51,6 +51,8 @@ export type RecipientsView = {
   /** Links that narrow the list to an outcome. */
   filters: Tabs;
   lines: RecipientLine[];
+  /** Whether the list is unfolded: a long one stands between what became of the message and how it looks. */
+  isOpen: boolean;
   more: string | null;
   first: string | null;
 };
@@ -229,6 +231,8 @@ function describeOutcome(
   return { state: outbox.states[arrival], mood: arrival === 'delivered' ? 'good' : 'bad', why };
 }
 
+const MAX_OPEN_RECIPIENTS = 5;
+
 /** How many recipients a page shows. */
 export const RECIPIENT_PAGE_SIZE = 50;
 
@@ -271,6 +275,7 @@ export function createRecipientsView(
       })),
     },
     lines: page.map((recipient) => toRecipientLine(recipient, customers, time, localization)),
+    isOpen: page.length <= MAX_OPEN_RECIPIENTS || state !== null || after !== null,
     more: last ? linkTo({ state, after: String(last[key]) }) : null,
     first: after === null ? null : linkTo({ state }),
   };

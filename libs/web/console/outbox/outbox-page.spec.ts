@@ -31,6 +31,7 @@ describe('a message in the outbox', () => {
       channel: 'E-mail',
       at: '2 Mar 2026, 00:30',
       state: 'Sent',
+      why: '',
       mood: 'good',
     });
   });

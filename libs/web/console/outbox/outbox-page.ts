@@ -13,6 +13,8 @@ export type OutboxLine = {
   state: string;
   /** The colour of the state. */
   mood: '' | 'good' | 'bad';
+  /** Why it was not sent, as far as the service has decided that. */
+  why: string;
 };
 
 export type OutboxData = {
@@ -54,6 +56,7 @@ export function toOutboxLine(
     channel: localization.t.outbox.channels[entry.channel],
     at: time(entry.requestedAt),
     ...describeState(entry, localization),
+    why: entry.state === 'held' ? describeReason(entry.reason ?? '', localization) : '',
   };
 }
 

@@ -57,7 +57,7 @@ type UsersView = {
 };
 
 const view = loadView<UsersView>(import.meta.url, './views/users.eta');
-const linkView = loadView<{ email: string; link: string; days: number }>(
+const linkView = loadView<{ email: string; link: string; days: number; warning: string }>(
   import.meta.url,
   './views/invitation-link.eta',
 );
@@ -142,7 +142,12 @@ export class StoreUsersController {
     return showPage({
       view: linkView,
       title: localization.t.console.invitationLink.title,
-      data: { email: invited.email, link, days: INVITATION_DAYS },
+      data: {
+        email: invited.email,
+        link,
+        days: INVITATION_DAYS,
+        warning: this.config.isOnlyLocal ? localization.t.words.localOnly : '',
+      },
       width: 'form',
     });
   }
