@@ -90,7 +90,11 @@ describe('the overview', () => {
     await at.stamp(path, 2);
     await at.post(`${at.store}/locations`, { location: { name: 'Kiosk', address: 'Kai 2' } });
     const page = await open('', { email: at.email, at });
-    await page.getByText('3 steps left: Add your logo, Make a poster, Invite your team').waitFor();
+    await page
+      .getByText(
+        '4 steps left: Add your logo, Say how you handle data, Make a poster, Invite your team',
+      )
+      .waitFor();
     const headings = await page.locator('main h2').allTextContents();
     expect(headings).toEqual(['Today', 'Last 30 days', 'Latest', 'All pages']);
     expect(await page.locator('main a').first().textContent()).toContain('Open the counter');
@@ -98,12 +102,12 @@ describe('the overview', () => {
     await expectGoodPage(page, 'overview');
     await page.setViewportSize(SIZES.desktop);
     expect(await page.getByRole('heading', { name: 'All pages' }).isVisible()).toBe(false);
-    await page.getByText('3 steps left').click();
+    await page.getByText('4 steps left').click();
     await press(page, 'Hide this');
     await page.getByRole('heading', { name: 'Today' }).waitFor();
-    expect(await page.getByText('3 steps left').count()).toBe(0);
+    expect(await page.getByText('4 steps left').count()).toBe(0);
     await page.reload();
-    expect(await page.getByText('3 steps left').count()).toBe(0);
+    expect(await page.getByText('4 steps left').count()).toBe(0);
     await page.context().close();
   });
 

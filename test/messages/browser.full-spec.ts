@@ -21,6 +21,7 @@ const stopping = new AbortController();
 beforeAll(async () => {
   service = await startService({
     PUBLIC_URL: CONSOLE_URL,
+    TRUST_PROXY_HOPS: '1',
     SMTP_URL: 'smtp://127.0.0.1:1',
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
   });
@@ -212,11 +213,20 @@ describe('the pages about messages', () => {
     await page.context().close();
   });
 
-  it.each(['en', 'de', 'fr', 'es'])(
+  it.each([
+    ['en', '2001:db8:1::1'],
+    ['de', '2001:db8:2::1'],
+    ['fr', '2001:db8:3::1'],
+    ['es', '2001:db8:4::1'],
+  ])(
     'are accessible in light and dark, fit narrow phones, and are small, in %s',
-    async (locale) => {
+    async (locale, address) => {
       store = await service.newStore({ timeZone: 'Europe/Berlin', locale });
-      const page = await signInToConsole(browser, store, 'messages/announcements', { locale });
+      // The limits of the pages are for each address.
+      const page = await signInToConsole(browser, store, 'messages/announcements', {
+        locale,
+        extraHTTPHeaders: { 'x-forwarded-for': address },
+      });
       const check = async (path: string, name: string) => {
         const url = `${CONSOLE_URL}/app/stores/${store.accountId}/messages/${path}`;
         expect([path, (await page.goto(url))?.status()]).toEqual([path, 200]);

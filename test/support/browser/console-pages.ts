@@ -14,7 +14,11 @@ export async function signInToConsole(
   browser: Browser,
   store: Client & { email: string },
   path: string,
-  options: { javaScriptEnabled?: boolean; locale?: string } = {},
+  options: {
+    javaScriptEnabled?: boolean;
+    locale?: string;
+    extraHTTPHeaders?: Record<string, string>;
+  } = {},
 ): Promise<Page> {
   const context = await browser.newContext({ viewport: SIZES.phone, ...options });
   const page = await context.newPage();
