@@ -76,6 +76,10 @@ describe('the states of the card', () => {
     );
     await stamp(5);
     expect(words((await get(page)).text)).toMatch(
+      /One of these rewards is ready Espresso uses 5 stamps Cake uses 10 stamps/,
+    );
+    await stamp(5);
+    expect(words((await get(page)).text)).toMatch(
       /Your rewards are ready Espresso uses 5 stamps Cake uses 10 stamps/,
     );
   });

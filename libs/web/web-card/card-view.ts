@@ -176,12 +176,14 @@ function listRewards(
 }
 
 /** Describes the rewards that can be redeemed now, and what they take. */
-function describeReadyRewards({ rewards }: PassContent, localization: Localization) {
+function describeReadyRewards({ rewards, stampsCount }: PassContent, localization: Localization) {
   const t = localization.t.card;
   const ready = rewards.filter(({ available }) => available);
   if (ready.length === 0) return null;
+  const cost = ready.reduce((sum, { stampsRequired }) => sum + stampsRequired, 0);
   return {
-    title: ready.length === 1 ? t.rewardReady : t.rewardsReady,
+    title:
+      ready.length === 1 ? t.rewardReady : cost <= stampsCount ? t.rewardsReady : t.rewardChoice,
     how: t.howToRedeem,
     list: ready.map(({ name, stampsRequired }) => ({
       name,

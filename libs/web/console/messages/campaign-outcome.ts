@@ -8,7 +8,7 @@ import {
   type UnsentGroup,
 } from '#outbound/campaigns/message-recipient.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
-import type { Localization, Translations } from '#translations/translations.js';
+import { toDateLocale, type Localization, type Translations } from '#translations/translations.js';
 
 /** How far the sending of an announcement is. @property waits why some messages wait, and until when */
 export type ProgressView = {
@@ -106,7 +106,7 @@ export function toDays(
   { locale }: Localization,
 ): { day: string; people: string; share: number }[] {
   const numbers = new Intl.NumberFormat(locale);
-  const days = new Intl.DateTimeFormat(locale, {
+  const days = new Intl.DateTimeFormat(toDateLocale(locale), {
     day: 'numeric',
     month: 'short',
     timeZone: 'UTC',

@@ -47,6 +47,8 @@ type OverviewView = {
   /** Whether there is nothing to count yet. */
   isNew: boolean;
   services: string[];
+  /** What a new owner has to know before they print a code; blank: nothing. */
+  warning: string;
 };
 
 const view = loadView<OverviewView>(import.meta.url, './views/overview.eta');
@@ -91,6 +93,7 @@ export class OverviewController {
       maySeeHistory ? this.readLatest({ store, userId, localization }) : [],
     ]);
     const isOwner = store.role === 'owner';
+    const isNew = setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false;
     return showPage({
       view,
       title: store.name,
@@ -100,7 +103,8 @@ export class OverviewController {
         today,
         latest,
         setup: setup?.left && this.listHidden(request).includes(String(store.id)) ? null : setup,
-        isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
+        isNew,
+        warning: isNew && this.config.isOnlyLocal ? localization.t.words.localOnly : '',
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
       },
     });
