@@ -40,7 +40,12 @@ async function readPages(url: string): Promise<Record<string, string>> {
   });
   const counter = `/counter/${store.accountId}`;
   await browser.get(`${counter}/find?q=Grace`);
-  const guest = { q: 'Grace', name: 'Grace', contact: 'grace@example.com', card_id: String(card.id) };
+  const guest = {
+    q: 'Grace',
+    name: 'Grace',
+    contact: 'grace@example.com',
+    card_id: String(card.id),
+  };
   const { location } = await browser.post(`${counter}/enrol`, guest);
   const invitation = { email: 'nina@example.com', role: 'staff', current_password: PASSWORD };
   await browser.get(`${base}/users`);

@@ -1,20 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { SetPassword } from '#identity/user.commands.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
+import { LocationsService } from '#loyalty/locations/locations.service.js';
+import { CounterLocations } from '#web/counter/counter-locations.service.js';
 import { Browser } from '../support/browser/browser.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { cli, startService, type Client, type Service } from '../support/services/service.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Tests who may do what at the counter; test/counter/browser.full-spec.ts tests it as people use it. */
 
 const PASSWORD = 'correct horse';
 const PIN = '407185';
 
-let service: Service;
+let service: LocalService;
 let store: Client & { email: string };
 
 beforeAll(async () => {
@@ -56,9 +58,14 @@ async function sendBatch(browser: Browser, operations: object[], headers: object
   return postBatch(browser, operations, headers);
 }
 
-async function postBatch(browser: Browser, operations: unknown[], headers: object = {}) {
+async function postBatch(
+  browser: Browser,
+  operations: unknown[],
+  headers: object = {},
+  path = counter('/batch'),
+) {
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-  const response = await fetch(service.baseUrl + counter('/batch'), {
+  const response = await fetch(service.baseUrl + path, {
     method: 'POST',
     redirect: 'manual',
     headers: {
@@ -217,6 +224,74 @@ describe('the counter', () => {
     expect(await stamp()).toBeNull();
     await shop.send('DELETE', `${shop.store}/locations/${third}`);
     expect(await stamp()).toBe(first);
+  });
+
+  it('remembers the location for each store in one cookie, and ignores what is none', async () => {
+    const email = `${randomUUID()}@member.example`;
+    await service.execute(new CreateUser(cli, email, 'Zoe', PASSWORD));
+    const others = [await service.newStore(), await service.newStore()];
+    for (const { accountId } of others) {
+      await service.execute(new AddMember(cli, accountId, email, 'staff'));
+    }
+    const browser = await signIn(email);
+    const chosen: { owner: Client; id: number; code: string; path: string }[] = [];
+    for (const owner of others) {
+      for (const name of ['Harbour', 'Old Town']) {
+        const location = { name, address: 'Kai 2, Hamburg' };
+        await owner.post(`${owner.store}/locations`, { location });
+      }
+      const { body } = await owner.get<{ id: number }[]>(`${owner.store}/locations`);
+      const { customerCard, path } = await enrol(owner);
+      const at = `/counter/${owner.accountId}`;
+      const { text } = await browser.get(`${at}/location`);
+      expect(text).toMatch(/Harbour[^]*Old Town[^]*No location/);
+      const id = body.at(-1)?.id ?? 0;
+      await browser.post(`${at}/location`, { location_id: String(id) });
+      expect((await browser.get(`${at}/location`)).text).toMatch(
+        new RegExp(`value="${id}"[^>]* checked`),
+      );
+      chosen.push({ owner, id, code: customerCard.code, path });
+    }
+    const stampAt = async ({ owner, code, path }: (typeof chosen)[number]) => {
+      const at = `/counter/${owner.accountId}`;
+      await browser.get(at);
+      await browser.post(`${at}/stamp`, { code, again: 'yes' });
+      const { body } = await owner.get<HistoryEntryJson[]>(`${path}/events`);
+      return body.find(({ type }) => type === 'stamp.earned')?.location_id;
+    };
+    for (const choice of chosen) expect(await stampAt(choice)).toBe(choice.id);
+    const name = [...browser.cookies.keys()].find((key) => key.includes('counter-locations')) ?? '';
+    const [choice] = chosen;
+    if (!choice) throw new Error('there is a choice');
+    for (const value of ['x', '1-', '-1', '..', '9'.repeat(400), `${choice.owner.accountId}-1e9`]) {
+      browser.cookies.set(name, value);
+      expect([value, await stampAt(choice)]).toEqual([value, null]);
+    }
+  });
+
+  it('loses no stamp of a batch when its location is removed meanwhile', async () => {
+    const shop = await service.newStore();
+    const location = { name: 'Harbour', address: 'Kai 2, Hamburg' };
+    const { body } = await shop.post<{ id: number }>(`${shop.store}/locations`, { location });
+    const { customerCard, path } = await enrol(shop);
+    const browser = await signIn(shop.email);
+    const at = `/counter/${shop.accountId}`;
+    const locations = service.app.get(CounterLocations, { strict: false });
+    const current = await service.app
+      .get(LocationsService, { strict: false })
+      .getState(shop.accountId, body.id);
+    await shop.send('DELETE', `${shop.store}/locations/${body.id}`);
+    // As it was found just before it was removed.
+    const find = jest.spyOn(locations, 'find').mockResolvedValue({ current, hasChoice: false });
+    await browser.get(at);
+    const [external_ref, code] = [`counter-${randomUUID()}`, customerCard.code];
+    const operation = { operation: 'stamp', code, stamps: 1, external_ref };
+    const { results } = await postBatch(browser, [operation], {}, `${at}/batch`);
+    find.mockRestore();
+    expect(results.map(({ status }) => status)).toEqual([200]);
+    const { body: events } = await shop.get<HistoryEntryJson[]>(`${path}/events`);
+    const stampings = events.filter(({ type }) => type === 'stamp.earned');
+    expect(stampings).toMatchObject([{ location_id: null }]);
   });
 
   it('books what was done with a session only if the user was signed in with it then', async () => {

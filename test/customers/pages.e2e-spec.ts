@@ -406,6 +406,19 @@ describe('the customers of the console', () => {
     expect((await readCard(enrolled)).stamps_count).toBe(0);
   });
 
+  it('unfold the last twenty steps of a balance', async () => {
+    const enrolled = await enrol(store);
+    const page = `${getPerson(enrolled.customer.id)}/cards/${enrolled.customerCard.id}/explain`;
+    const countRows = (text: string) => text.split(/<tr><td/).length - 1;
+    await enrolled.stamp(1);
+    const short = (await owner.get(page)).text;
+    expect([short.includes('<details class="panel"'), countRows(short)]).toEqual([false, 2]);
+    for (let i = 0; i < 21; i++) await enrolled.stamp(1);
+    const [folded = '', unfolded = ''] = (await owner.get(page)).text.split('</details>\n<section');
+    expect(folded).toContain('<summary>Earlier</summary>');
+    expect([countRows(folded), countRows(unfolded)]).toEqual([3, 20]);
+  });
+
   it('name no redemption from before an entry whose stamps a correction took off', async () => {
     const enrolled = await enrol(store, { rewards: [['Cake', 2]] });
     const page = getPerson(enrolled.customer.id);

@@ -59,6 +59,7 @@ describe('what the page shows', () => {
       'Get the Tea club on your phone – no app needed. Scone for 4 stamps Pot of tea for 10 stamps You start with 2 stamps.',
     );
     expect(read).not.toContain('Secret');
+    expect(read).toContain('Responsible for these details: Corner Café.');
   });
 
   it('JOIN-40 The birthday is asked for in three numbers, in the order of the language', async () => {

@@ -76,7 +76,7 @@ describe('the states of the card', () => {
     );
     await stamp(5);
     expect(words((await get(page)).text)).toMatch(
-      /One of these rewards is ready Espresso uses 5 stamps Cake uses 10 stamps/,
+      /Rewards to choose from Espresso uses 5 stamps Cake uses 10 stamps/,
     );
     await stamp(5);
     expect(words((await get(page)).text)).toMatch(

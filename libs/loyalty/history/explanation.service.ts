@@ -13,7 +13,7 @@ import type { RewardRedeemed } from '#loyalty/stamping/customer-card.events.js';
 import { TemplatesService } from '#loyalty/stamping/templates.service.js';
 import { priceRewards, type Milestone } from '#loyalty/stamping/unlocked-rewards.js';
 import type { HistoryEntry } from './entry.js';
-import { isMerge, Narrator } from './explanation.js';
+import { isMovedInMerge, Narrator } from './explanation.js';
 import type {
   ExplainedRewardJson,
   ExplanationJson,
@@ -133,7 +133,7 @@ export class ExplanationService {
         stamps: entry.stamps,
         source: readTextField(data, 'source'),
         isImport: entry.channel === IMPORT_CHANNEL,
-        isMerge: isMerge({ name: entry.name, data }),
+        isMerge: isMovedInMerge({ name: entry.name, data }),
         reward: readTextField(data, 'rewardName') ?? readTextField(data, 'name'),
         location: entry.locationId === null ? null : (locations.get(entry.locationId) ?? null),
         person: readTextField(data, 'staffRef') ?? actorName,

@@ -27,7 +27,7 @@ export type Step = {
  * Tells whether a merge, or its undoing, moved the stamps.
  * @param event its name, as in `stamp.earned`, and its data; null: the event is lost
  */
-export function isMerge({ name, data }: { name: string; data: object | null }): boolean {
+export function isMovedInMerge({ name, data }: { name: string; data: object | null }): boolean {
   return (
     (name === 'stamp.earned' || name === 'stamp.removed') &&
     data !== null &&

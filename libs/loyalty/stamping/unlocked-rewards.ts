@@ -110,3 +110,8 @@ function isUnlocked(already: readonly UnlockedReward[], id: number): boolean {
   for (const { rewardId } of already) if (rewardId === id) return true;
   return false;
 }
+
+/** Tells whether stamps are enough for several rewards together; else their holder has to choose. */
+export function coversAll(stampsCount: number, costs: readonly number[]): boolean {
+  return costs.reduce((sum, cost) => sum + cost, 0) <= stampsCount;
+}

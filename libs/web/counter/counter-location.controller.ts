@@ -12,7 +12,7 @@ import type { CounterVisit } from './counter-visit.js';
 type LocationView = {
   path: string;
   choices: { value: string; text: string }[];
-  chosen: string;
+  chosenId: string;
 };
 
 const locationView = loadView<LocationView>(import.meta.url, './views/location.eta');
@@ -44,7 +44,7 @@ export class CounterLocationController {
           ...locations.map(({ id, name }) => ({ value: String(id), text: name })),
           { value: '0', text: t.numbers.noLocation },
         ],
-        chosen: String(current?.id ?? 0),
+        chosenId: String(current?.id ?? 0),
       },
       back: path,
     });

@@ -14,8 +14,11 @@ const MAX_STORES = 100;
 /** So many locations a page offers. */
 const MAX_LOCATIONS = 200;
 
-/** @property current where the counter is; null: nobody has said so @property hasChoice whether the store has several */
-export type CounterPlace = { current: Location | null; hasChoice: boolean };
+/**
+ * Where a counter is. @property current null: the store has no location, or none of its several is chosen
+ * @property hasChoice whether the store has several
+ */
+export type CounterLocation = { current: Location | null; hasChoice: boolean };
 
 /** Remembers in a browser at which location it is, whoever is signed in there. */
 @Injectable()
@@ -30,7 +33,7 @@ export class CounterLocations {
   }
 
   /** Finds where the counter is: at the only location of the store, or at the chosen one unless it was removed. */
-  async find(request: FastifyRequest, accountId: number): Promise<CounterPlace> {
+  async find(request: FastifyRequest, accountId: number): Promise<CounterLocation> {
     const [first, second] = await this.list(accountId, 2);
     if (!second) return { current: first ?? null, hasChoice: false };
     const chosenId = this.readChoices(request).get(accountId) ?? 0;
@@ -48,10 +51,9 @@ export class CounterLocations {
     reply: FastifyReply,
     { accountId, locationId }: { accountId: number; locationId: number },
   ): void {
-    const choices = this.readChoices(request);
-    choices.delete(accountId);
-    const all = [[accountId, locationId] as const, ...choices].slice(0, MAX_STORES);
-    const value = all.map((choice) => choice.join('-')).join('.');
+    const others = [...this.readChoices(request)].filter(([id]) => id !== accountId);
+    const choices = [[accountId, locationId], ...others].slice(0, MAX_STORES);
+    const value = choices.map((choice) => choice.join('-')).join('.');
     this.cookies.set(reply, COOKIE, value, { maxAgeSeconds: COOKIE_SECONDS });
   }
 
@@ -59,9 +61,9 @@ export class CounterLocations {
   private readChoices(request: FastifyRequest): Map<number, number> {
     const choices = this.cookies.read(request, COOKIE)?.split('.') ?? [];
     return new Map(
-      choices.map((choice): [number, number] => {
+      choices.flatMap((choice): [number, number][] => {
         const [accountId, locationId] = choice.split('-').map(parsePositiveInteger);
-        return [accountId ?? 0, locationId ?? 0];
+        return accountId && locationId ? [[accountId, locationId]] : [];
       }),
     );
   }

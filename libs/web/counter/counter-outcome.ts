@@ -1,5 +1,5 @@
 import type { Localization } from '#translations/translations.js';
-import type { Milestone } from '#loyalty/stamping/unlocked-rewards.js';
+import { coversAll, type Milestone } from '#loyalty/stamping/unlocked-rewards.js';
 import { capitalize } from '#web/pages/capitalize.js';
 
 /** More stamps than this are counted, and not drawn. */
@@ -57,7 +57,7 @@ export type OutcomeView = {
   /** The QR code with the link to the card, as the address of a picture; empty unless the guest is to take it. */
   qr: string;
   /** What to do with that code. */
-  take: string;
+  qrHint: string;
   /** The label of the link back to the scanner; empty where a script closes the outcome. */
   close: string;
   /** Where that link leads: after a question about another stamp first to the card as it is. */
@@ -107,7 +107,7 @@ export function createOutcome(input: OutcomeInput, localization: Localization): 
     unknownCode: '',
     forms: listForms(input, card, localization),
     qr,
-    take: isOnlyLocal ? t.words.localOnly : t.counter.find.take,
+    qrHint: isOnlyLocal ? t.words.localOnly : t.counter.find.take,
     close: recent && close !== '' ? t.counter.outcome.no : close,
     // Whoever wants no other stamp may still have a reward; nothing is offered to somebody unconfirmed.
     closePath: recent && !isSecond ? `${path}/cards/${card.id}` : path,
@@ -144,7 +144,7 @@ export function createProblemOutcome(
     unknownCode: code,
     forms: [],
     qr: '',
-    take: '',
+    qrHint: '',
     close,
     closePath: path,
   };
@@ -173,8 +173,10 @@ function toCounterCard(
   const { filled, ...balance } = describeBalance(have, goal, t.counter);
   const offered = secondCode === null ? listRewards(card) : [];
   const rewards = offered.map((reward) => reward.name);
-  // Else the customer has to choose.
-  const isForAll = offered.reduce((sum, reward) => sum + reward.stamps_required, 0) <= have;
+  const isForAll = coversAll(
+    have,
+    offered.map((reward) => reward.stamps_required),
+  );
   const next = template.rewards.find(
     ({ active, stampsRequired }) => active && stampsRequired > have && stampsRequired <= goal,
   );

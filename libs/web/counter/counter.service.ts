@@ -3,12 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { CommandBus } from '@nestjs/cqrs';
 import { toString as renderQrCode } from 'qrcode';
 import { Config } from '#configuration/config.js';
+import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { ForbiddenError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { Sessions } from '#identity/sessions.service.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { pickReadableColor } from '#web/pages/colors.js';
 import { getRootPath, type Colors } from '#web/pages/page.js';
 import { createPlainFrame, loadView, type PageFrame } from '#web/pages/view.js';
+import type { BatchResultJson } from '#loyalty/stamping/batch.dto.js';
 import { BatchesService } from '#loyalty/stamping/batches.service.js';
 import { ReverseCardEvent } from '#loyalty/stamping/corrections.commands.js';
 import { CustomerCardsService, type CodeMatch } from '#loyalty/stamping/customer-cards.service.js';
@@ -30,6 +32,7 @@ const REASON = 'Undone at the counter';
 /** The fields of a result's body that the counter shows. */
 type ResultBody = {
   code?: string;
+  errors?: Record<string, unknown>;
   event_id?: string | null;
   redemption?: { reward_name: string };
 };
@@ -116,7 +119,7 @@ export class CounterService {
       ...input,
       location_id: locationId,
     }));
-    const done = inputs.length === 0 ? [] : await this.batches.execute(context, inputs, 'app_scan');
+    const done = inputs.length === 0 ? [] : await this.executeBatch(context, inputs);
     return Promise.all(
       operations.map((operation, i) => {
         const question = questions[i];
@@ -125,6 +128,21 @@ export class CounterService {
         return this.describe(visit, operation, { status, body: body as ResultBody });
       }),
     );
+  }
+
+  /** Executes a batch. What the location was just removed for counts without one: its receipt number is still unused. */
+  private async executeBatch(
+    context: CommandContext,
+    inputs: { location_id: number | null }[],
+  ): Promise<BatchResultJson[]> {
+    const results = await this.batches.execute(context, inputs, 'app_scan');
+    const rejected = results.flatMap(({ status, body }, i) =>
+      status === 422 && (body as ResultBody).errors?.['location_id'] ? [i] : [],
+    );
+    if (rejected.length === 0) return results;
+    const again = rejected.map((i) => ({ ...inputs[i], location_id: null }));
+    const repeated = await this.batches.execute(context, again, 'app_scan');
+    return results.map((result, i) => repeated[rejected.indexOf(i)] ?? result);
   }
 
   /**

@@ -50,7 +50,7 @@ export function createPosterListView(
     canEdit,
     hasCards,
     flash: findFlashMessage(done, { removed: t.removed }),
-    warning: isOnlyLocal && posters.length > 0 ? t.localOnly : '',
+    warning: isOnlyLocal && posters.length > 0 ? localization.t.words.localOnly : '',
     next: next === null ? null : `${base}?after=${next}`,
     posters: posters.map((listed) => ({
       title: listed.poster.title,
@@ -113,7 +113,7 @@ export function createPosterFormView(
     path,
     title: listed?.poster.title ?? t.newTitle,
     flash: findFlashMessage(done, messages, listed?.poster.title),
-    warning: listed && isOnlyLocal ? t.localOnly : '',
+    warning: listed && isOnlyLocal ? localization.t.words.localOnly : '',
     picture: listed
       ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`
       : cardId === undefined
@@ -146,7 +146,6 @@ function describePoster(
     ...state,
     card: listed.card.name,
     cardId,
-    size,
     print: t.printSize({ size: t.papers[size] }),
     signups: describeSignups(listed, localization),
     public: `/posters/${slug}`,

@@ -1,3 +1,4 @@
+import { coversAll } from '#loyalty/stamping/unlocked-rewards.js';
 import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import { toPhoneLink } from '#loyalty/accounts/contact-details.js';
 import { isExpired } from '#loyalty/cards/card.js';
@@ -180,10 +181,12 @@ function describeReadyRewards({ rewards, stampsCount }: PassContent, localizatio
   const t = localization.t.card;
   const ready = rewards.filter(({ available }) => available);
   if (ready.length === 0) return null;
-  const cost = ready.reduce((sum, { stampsRequired }) => sum + stampsRequired, 0);
+  const isForAll = coversAll(
+    stampsCount,
+    ready.map(({ stampsRequired }) => stampsRequired),
+  );
   return {
-    title:
-      ready.length === 1 ? t.rewardReady : cost <= stampsCount ? t.rewardsReady : t.rewardChoice,
+    title: ready.length === 1 ? t.rewardReady : isForAll ? t.rewardsReady : t.rewardChoice,
     how: t.howToRedeem,
     list: ready.map(({ name, stampsRequired }) => ({
       name,

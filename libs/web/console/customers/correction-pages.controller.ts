@@ -65,8 +65,10 @@ type AdjustView = CorrectionView & Adjustment & { balance: string; count: string
 export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
-/** @property first what has to be undone first; null: nothing */
-type UndoView = CorrectionView & { first: { text: string; path: string; what: string } | null };
+/** @property redemption what has to be undone first, its path blank for those who may not; null: nothing */
+type UndoView = CorrectionView & {
+  redemption: { text: string; path: string; what: string } | null;
+};
 
 const undoView = loadView<UndoView>(import.meta.url, './views/undo.eta');
 const adjustView = loadView<AdjustView>(import.meta.url, './views/adjust.eta');
@@ -174,7 +176,7 @@ export class CorrectionPagesController {
    * Finds the redemption that has to be undone first, as it spent the stamps of an entry. An earlier redemption did not:
    * then a correction took them off.
    */
-  private async findSpending(
+  private async findSpendingRedemption(
     store: EnteredStore,
     id: number,
     { entry: { stamps, revision }, reversedBy }: DetailedEntry,
@@ -212,11 +214,9 @@ export class CorrectionPagesController {
     const entry = await this.getEntry(store, ids.id, path.event_id);
     const reader = { store, userId, localization };
     const { what, at } = await this.timeline.describe(reader, entry);
-    const spending = await this.findSpending(store, ids.id, entry, card.stamps_count);
-    const first = spending && {
-      ...(await this.timeline.describe(reader, spending)),
-      path: `${buildCardPath(store, ids)}/events/${toPublicEventId(spending.entry.eventId)}/undo`,
-    };
+    const spending = await this.findSpendingRedemption(store, ids.id, entry, card.stamps_count);
+    const redemption = spending && (await this.timeline.describe(reader, spending));
+    const mayUndo = isAllowed(store.role, 'reverseCardEvent.any');
     const name = renderName(customer, translations.customerPages.person.erased);
     return showPage({
       view: undoView,
@@ -226,13 +226,16 @@ export class CorrectionPagesController {
       errors,
       data: {
         about: t.about({ name, what, when: at }),
-        first: first
-          ? {
-              text: t.spent({ what: first.what, when: first.at }),
-              path: first.path,
-              what: first.what,
-            }
-          : null,
+        redemption:
+          spending && redemption
+            ? {
+                text: t.spent({ what: redemption.what, when: redemption.at }),
+                path: mayUndo
+                  ? `${buildCardPath(store, ids)}/events/${toPublicEventId(spending.entry.eventId)}/undo`
+                  : '',
+                what: redemption.what,
+              }
+            : null,
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customer.id),
         reasons: REASONS,

@@ -88,7 +88,14 @@ export type FormView = {
   values: CustomerFields;
   months: Choices;
   /** Of a new customer only. */
-  creation: { cards: Choices; cardId: string; sendsLink: boolean; codeWhy: string } | null;
+  /** @property codeWhy what becomes of the QR code or link; blank: what the box says */
+  creation: {
+    cards: Choices;
+    cardId: string;
+    sendsLink: boolean;
+    canSend: boolean;
+    codeWhy: string;
+  } | null;
 };
 
 const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
@@ -251,6 +258,7 @@ export class CustomerListController {
     const { t: translations, locale } = localization;
     const t = translations.customerPages.form;
     const base = `/app/stores/${store.id}/customers`;
+    const canSend = this.config.mail !== null || this.config.sms !== null;
     return showPage({
       view: formView,
       title: t.addTitle,
@@ -271,12 +279,12 @@ export class CustomerListController {
           ],
           cardId,
           sendsLink,
-          codeWhy:
-            this.config.mail || this.config.sms
+          canSend,
+          codeWhy: this.config.isOnlyLocal
+            ? translations.words.localOnly
+            : canSend
               ? ''
-              : this.config.isOnlyLocal
-                ? translations.words.localOnly
-                : t.codeAfterwards,
+              : t.codeAfterwards,
         },
         ...state,
       },

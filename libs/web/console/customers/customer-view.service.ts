@@ -73,6 +73,8 @@ type PersonView = {
 const view = loadView<PersonView>(import.meta.url, './views/customer.eta');
 
 const TIMELINE_SIZE = 10;
+/** Staff have no link to the rest, and may undo what they did minutes ago. */
+const STAFF_TIMELINE_SIZE = 20;
 const BOUNCE_REASONS: Readonly<
   Record<string, keyof Localization['t']['customerPages']['person']['bounceReasons']>
 > = {
@@ -176,7 +178,7 @@ export class CustomerView {
   ): Promise<TimelinePage> {
     if (!isAllowed(reader.store.role, 'listHistory')) {
       const ids = cards.map((card) => card.id);
-      return this.timeline.listOfCards(reader, ids, TIMELINE_SIZE);
+      return this.timeline.listOfCards(reader, ids, STAFF_TIMELINE_SIZE);
     }
     const page = { after: null, limit: TIMELINE_SIZE, showsCustomers: false };
     return this.timeline.list(reader, { ...NO_FILTER, customerId: id }, page);

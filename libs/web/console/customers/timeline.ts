@@ -1,5 +1,5 @@
 import type { CustomerMessaged } from '#loyalty/customers/customer.events.js';
-import { isMerge } from '#loyalty/history/explanation.js';
+import { isMovedInMerge } from '#loyalty/history/explanation.js';
 import type { Translations } from '#translations/translations.js';
 import type { IconName } from '#web/pages/icons.js';
 
@@ -55,14 +55,14 @@ export function describeEntry(entry: TimelineEntry, t: Texts): string {
   const count = Math.abs(stamps ?? 0);
   if (name === 'stamp.earned') {
     if (source === 'welcome_bonus') return t.names.welcome({ count });
-    if (isMerge(entry)) return t.names.movedIn({ count });
+    if (isMovedInMerge(entry)) return t.names.movedIn({ count });
     if (source === 'adjustment') {
       return (isImport ? t.names.imported : t.names.credited)({ count });
     }
     return t.names.earned({ count });
   }
   if (name === 'stamp.removed') {
-    return (isMerge(entry) ? t.names.movedOut : t.names.removed)({ count });
+    return (isMovedInMerge(entry) ? t.names.movedOut : t.names.removed)({ count });
   }
   const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
   if (data === null) return kind;
@@ -136,7 +136,7 @@ function describeAuthorAlone({ type, name }: TimelineActor, t: Texts): string {
 /** Tells whether an entry can be undone; the command decides in the end. */
 export function isUndoable(entry: TimelineEntry): boolean {
   const { name, isReversal, isReversed } = entry;
-  return REVERSIBLE.has(name) && !isReversal && !isReversed && !isMerge(entry);
+  return REVERSIBLE.has(name) && !isReversal && !isReversed && !isMovedInMerge(entry);
 }
 
 export function findText(data: object, name: string): string | null {

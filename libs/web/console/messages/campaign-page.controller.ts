@@ -208,7 +208,8 @@ export class CampaignPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const current = await this.findAnnouncement(store, id);
-    return this.execute(localization, store, current, { done: 'cancelled' }, () =>
+    const done = current.state === 'draft' ? 'discarded' : 'cancelled';
+    return this.execute(localization, store, current, { done }, () =>
       this.commands.execute(new CancelAnnouncement(context, current.id)),
     );
   }
@@ -370,7 +371,8 @@ export class CampaignPageController {
     const after = parseCursor(afterParameter);
     const key = kind === 'rule' ? ('id' as const) : ('customerId' as const);
     const state = parseRecipientState(stateParameter);
-    const place = { base, accountId: store.id, after, state, counts, key, time: minute };
+    const isChosen = stateParameter !== undefined || after !== null;
+    const place = { base, accountId: store.id, after, state, isChosen, counts, key, time: minute };
     const range = { after, limit: RECIPIENT_PAGE_SIZE + 1 };
     const recipients = own.sending
       ? null

@@ -247,13 +247,15 @@ export function createRecipientsView(
     accountId: number;
     after: number[] | null;
     state: RecipientState | null;
+    /** Whether somebody has followed a link of the list. */
+    isChosen: boolean;
     counts: MessageCounts | null;
     key: 'customerId' | 'id';
     time: (at: Date) => string;
   },
   localization: Localization,
 ): RecipientsView {
-  const { base, accountId, after, state, counts, key, time } = place;
+  const { base, accountId, after, state, isChosen, counts, key, time } = place;
   const { recipients: t } = localization.t.messagePages;
   const { page, last } = takePage(recipients, RECIPIENT_PAGE_SIZE);
   const customers = `/app/stores/${accountId}/customers`;
@@ -269,15 +271,15 @@ export function createRecipientsView(
     filters: {
       label: t.filter,
       tabs: filters.map((filter) => ({
-        path: linkTo({ state: filter }),
+        path: linkTo({ state: filter ?? 'all' }),
         text: filter === null ? t.all : t.states[filter],
         isCurrent: filter === state,
       })),
     },
     lines: page.map((recipient) => toRecipientLine(recipient, customers, time, localization)),
-    isOpen: page.length <= MAX_OPEN_RECIPIENTS || state !== null || after !== null,
+    isOpen: page.length <= MAX_OPEN_RECIPIENTS || isChosen,
     more: last ? linkTo({ state, after: String(last[key]) }) : null,
-    first: after === null ? null : linkTo({ state }),
+    first: after === null ? null : linkTo({ state: state ?? 'all' }),
   };
 }
 

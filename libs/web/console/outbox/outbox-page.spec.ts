@@ -23,6 +23,12 @@ const explain = (overrides: Partial<OutboxEntry>) =>
   explainState({ ...entry, ...overrides }, minute, english);
 
 describe('a message in the outbox', () => {
+  it('says in the list why it waits', () => {
+    const waiting: OutboxEntry = { ...entry, state: 'held', reason: 'mail_not_set_up' };
+    const { why } = toOutboxLine(waiting, '/app/stores/1/messages', minute, english);
+    expect(why).toBe(english.t.outbox.reasons.mail_not_set_up);
+  });
+
   it('is listed with its time in the time zone of the store', () => {
     expect(toOutboxLine(entry, '/app/stores/1/messages', minute, english)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
