@@ -389,7 +389,7 @@ describe('the statistics', () => {
     const statistics = service.app.get(StatisticsService, { strict: false });
     const scope = { cardId: null, locationId: null, userId: null };
     const { today } = await statistics.getToday(store.accountId, scope, NOW);
-    expect(today.all).toMatchObject({ new_customers: 1, imported_customers: 2 });
+    expect(today).toMatchObject({ new_customers: 1, imported_customers: 2 });
     const filter = { ...scope, interval: 'day', from: null, to: null, breakdown: null } as const;
     expect(await statistics.countImported(store.accountId, filter, NOW)).toBe(2);
     expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
@@ -411,7 +411,7 @@ describe('the statistics', () => {
     expect(result).toMatchObject({
       day: '2025-06-13',
       hour: 12,
-      today: { untilHour: counts(1), all: counts(1) },
+      today: counts(1),
       before: { untilHour: counts(2), all: { visits: 2, stamps: 5, redemptions: 0 } },
     });
   });

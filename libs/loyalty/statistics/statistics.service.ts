@@ -191,7 +191,7 @@ export type StatisticsOfToday = {
   day: string;
   hour: number;
   time_zone: string;
-  today: ComparedDay;
+  today: DayCounts;
   before: ComparedDay;
 };
 
@@ -236,7 +236,7 @@ export class StatisticsService {
         day,
         hour,
         time_zone: timeZone,
-        today: { untilHour: find(true, true), all: find(true, false) },
+        today: find(true, false),
         before: { untilHour: find(false, true), all: find(false, false) },
       };
     });

@@ -38,10 +38,10 @@ export function buildTodaysTiles(
       hour === 0 || untilHour === count
         ? t.lastWeek({ weekday, count })
         : t.lastWeekUntilHour({ hour: format.hour(hour), weekday, untilHour, count });
-    return { label, value: format.count(today.all[name]), note: capitalize(note, locale) };
+    return { label, value: format.count(today[name]), note: capitalize(note, locale) };
   };
   const newCustomers = compare(t.newCustomers, 'new_customers');
-  const { imported_customers: imported } = today.all;
+  const { imported_customers: imported } = today;
   return [
     compare(t.visits, 'visits'),
     compare(words.stamps, 'stamps'),

@@ -13,7 +13,7 @@ const day = {
   day: '2026-11-27',
   hour: 14,
   time_zone: 'Europe/Berlin',
-  today: { untilHour: counts(3), all: counts(5) },
+  today: counts(5),
   before: { untilHour: counts(4), all: counts(30) },
 };
 
@@ -33,10 +33,9 @@ it('compares each number with last week up to the last full hour', () => {
 });
 
 it('tells those whom an import added from new customers', () => {
-  const [tile] = buildTodaysTiles(
-    { ...day, today: { untilHour: counts(1, 60), all: counts(1, 60) } },
-    new NumbersFormat('de'),
-  ).slice(-1);
+  const [tile] = buildTodaysTiles({ ...day, today: counts(1, 60) }, new NumbersFormat('de')).slice(
+    -1,
+  );
   expect(tile).toEqual({
     label: 'Neue Kunden',
     value: '0',
