@@ -157,8 +157,18 @@ describe('the designer of cards', () => {
     await press(page, 'Save');
     await page.getByText('1 customer has this card.').waitFor();
     await expectAccessiblePage(page, 'card-sure');
+    expect(await page.locator('#sure-warnings').isVisible()).toBe(false);
     await press(page, 'Keep editing');
     expect(await findCard('Held by one')).toBeUndefined();
+    await page.getByLabel('Text', { exact: true }).fill(card.card_color.toLowerCase());
+    const warning = page.locator('#warning-text_hard_to_read');
+    await warning.waitFor();
+    await press(page, 'Save');
+    const repeated = await page.locator('#sure-warnings').textContent();
+    expect(repeated).toBe(await warning.locator('p').textContent());
+    await press(page, 'Keep editing');
+    await warning.getByRole('button', { name: 'Fix it' }).click();
+    await warning.waitFor({ state: 'hidden' });
     await press(page, 'Save');
     await page.locator('#sure').getByRole('button', { name: 'Save' }).click();
     await page.getByText('The card “Held by one” is saved.').waitFor();

@@ -149,6 +149,10 @@ form.addEventListener('submit', (event) => {
   if (sure && !isSure) {
     event.preventDefault();
     sure.returnValue = '';
+    const warnings = [...document.querySelectorAll('[id^=warning-]:not([hidden]) p')];
+    const text = document.getElementById('sure-warnings');
+    text.textContent = warnings.map(({ textContent }) => textContent).join(' ');
+    text.hidden = warnings.length === 0;
     sure.showModal();
     return;
   }
