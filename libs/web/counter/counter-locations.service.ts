@@ -10,7 +10,6 @@ const COOKIE = 'inkpad-counter-locations';
 const COOKIE_SECONDS = 365 * 24 * 60 * 60;
 /** So many stores fit into a cookie, with room to spare. */
 const MAX_STORES = 100;
-
 /** So many locations a page offers. */
 const MAX_LOCATIONS = 200;
 
@@ -52,7 +51,8 @@ export class CounterLocations {
     { accountId, locationId }: { accountId: number; locationId: number },
   ): void {
     const others = [...this.readChoices(request)].filter(([id]) => id !== accountId);
-    const choices = [[accountId, locationId], ...others].slice(0, MAX_STORES);
+    const choice = locationId === 0 ? [] : [[accountId, locationId]];
+    const choices = [...choice, ...others].slice(0, MAX_STORES);
     const value = choices.map((choice) => choice.join('-')).join('.');
     this.cookies.set(reply, COOKIE, value, { maxAgeSeconds: COOKIE_SECONDS });
   }

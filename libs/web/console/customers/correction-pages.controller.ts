@@ -152,7 +152,7 @@ export class CorrectionPagesController {
     const { id, customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const { direction = 'add', stamps = '' } = form;
     const input = readReason(form);
-    // What the form hid is not the reason.
+    // Somebody chose the reason before the direction that it does not explain.
     const fits = (DIRECTIONS[input.reason] ?? direction) === direction;
     const reason = fits ? input : { ...input, reason: '' };
     try {

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
-import { describeState, toPastReachView } from './message-views.js';
+import type { MessageRecipient } from '#outbound/campaigns/message-recipient.js';
+import { createRecipientsView, describeState, toPastReachView } from './message-views.js';
 
 it.each([
   [{ queued: 0, sent: 3, failed: 0, people: 4 }, 'good'],
@@ -35,4 +36,42 @@ it.each([
     getTranslations('en'),
   );
   expect(nobody).toBe(text);
+});
+
+it.each([
+  [5, false, true],
+  [6, false, false],
+  [6, true, true],
+])('unfolds %i recipients, with a link of the list followed: %s', (count, isChosen, isOpen) => {
+  const recipient: MessageRecipient = {
+    id: 1,
+    announcementId: 1,
+    ruleId: null,
+    customerId: 1,
+    customerName: 'Anna',
+    customerCardId: 1,
+    state: 'sent',
+    channel: 'email',
+    reason: null,
+    arrival: null,
+    dueAt: null,
+    createdAt: new Date(0),
+    finishedAt: new Date(0),
+  };
+  const view = createRecipientsView(
+    Array.from({ length: count }, () => recipient),
+    {
+      base: '/app',
+      accountId: 1,
+      after: null,
+      state: null,
+      isChosen,
+      counts: null,
+      key: 'customerId',
+      time: String,
+    },
+    getTranslations('en'),
+  );
+  expect(view.isOpen).toBe(isOpen);
+  expect(view.filters.tabs[0]?.path).toBe('/app?state=all#recipients');
 });
