@@ -394,10 +394,10 @@ async function allowConnections(allowed: boolean): Promise<void> {
   if (!allowed) await breakConnections();
 }
 
-/** All but the one that the test itself holds. */
+/** All but the one that the test itself holds. Waits for their end, so that no request finds one that is left. */
 function breakConnections(): Promise<void> {
   return asAdmin(
-    `select pg_terminate_backend(pid) from pg_stat_activity
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
      where datname = $1 and application_name like 'inkpad %'`,
     [databaseName()],
   );

@@ -145,7 +145,7 @@ describe('ids of redemptions', () => {
     const first = await takeIdFromBlock(pool, 'redemptions');
     expect(await takeIdFromBlock(pool, 'redemptions')).toBe(first + 1);
     await service.database.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      'select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     );
     await eventually(
       () =>

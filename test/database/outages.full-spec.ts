@@ -58,10 +58,10 @@ async function asAdmin(statement: string): Promise<void> {
   }
 }
 
-/** Ends the sessions of the service, so that it has to connect again. */
+/** Ends the sessions of the service and waits for their end, so that every request has to connect again. */
 const endSessions = () =>
   asAdmin(
-    `select pg_terminate_backend(pid) from pg_stat_activity
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
      where datname = '${databaseName()}' and application_name like 'inkpad %'`,
   );
 

@@ -336,7 +336,7 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
     await admin.connect();
     await admin.query(`alter database ${name} allow_connections false`);
     await admin.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2',
+      'select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = $1 and pid <> $2',
       [name, rows[0]?.pid],
     );
     return async () => {
