@@ -146,6 +146,12 @@ askBeyond();
 const sure = document.getElementById('sure');
 let isSure = false;
 form.addEventListener('submit', (event) => {
+  if (preparation) {
+    event.preventDefault();
+    const submit = () => form.requestSubmit(event.submitter);
+    preparation.then(submit, submit);
+    return;
+  }
   if (sure && !isSure) {
     event.preventDefault();
     sure.returnValue = '';
@@ -180,6 +186,8 @@ const [zoom, across, down] = ['zoom', 'across', 'down'].map((part) =>
 );
 const QUALITY = 0.9;
 let picture;
+/** The work on a picture that is not done yet: a photo as it was chosen may be too large to be sent. */
+let preparation;
 
 /** Finds the part of the picture that is shown. */
 function getPart() {
@@ -258,7 +266,15 @@ async function replaceFile() {
   file.files = files.files;
 }
 
-file.addEventListener('change', async () => {
+/** Runs work on the picture, for which saving waits. */
+function prepare(work) {
+  const current = work().finally(() => {
+    if (preparation === current) preparation = undefined;
+  });
+  preparation = current;
+}
+
+async function readFile() {
   const [chosen] = file.files;
   picture = undefined;
   URL.revokeObjectURL(pictureUrl);
@@ -278,11 +294,12 @@ file.addEventListener('change', async () => {
   crop.hidden = false;
   draw();
   await replaceFile();
-});
+}
+file.addEventListener('change', () => prepare(readFile));
 
 for (const slider of [zoom, across, down]) {
   slider.addEventListener('input', draw);
-  slider.addEventListener('change', replaceFile);
+  slider.addEventListener('change', () => prepare(replaceFile));
 }
 
 // The picture can be dragged as well.
@@ -306,5 +323,5 @@ canvas.addEventListener('pointermove', (event) => {
 });
 canvas.addEventListener('pointerup', () => {
   dragged = undefined;
-  void replaceFile();
+  prepare(replaceFile);
 });
