@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isContact, readNewCustomer } from './counter-customer.js';
+import { isContact, readNewCustomer, sortByMatch } from './counter-customer.js';
 
 const read = (contact: string, name = '') => readNewCustomer(name, contact, 'Guest');
 
@@ -31,5 +31,27 @@ describe('a new customer', () => {
 
   it.each(['Anna van der Berg', 'محمد', '12', '', '  '])('cannot be reached by %p', (text) => {
     expect(isContact(text)).toBe(false);
+  });
+});
+
+describe('the order of results', () => {
+  const sort = (text: string, ...names: [string | null, string | null][]) =>
+    sortByMatch(
+      names.map(([first_name, last_name]) => ({ first_name, last_name })),
+      text,
+    ).map(({ first_name, last_name }) => `${first_name} ${last_name}`);
+
+  it('begins with names that begin with the text, in any case', () => {
+    expect(
+      sort('LOTTE', ['Charlotte', 'Berg'], ['Lotte', 'Adler'], ['Ida', 'Lottenburg'], [null, null]),
+    ).toEqual(['Lotte Adler', 'Ida Lottenburg', 'Charlotte Berg', 'null null']);
+  });
+
+  it('takes the text literally, and otherwise keeps the order', () => {
+    expect(sort('.', ['B', 'B'], ['A', 'A'])).toEqual(['B B', 'A A']);
+    expect(sort('anna b', ['Susanna', 'Berg'], ['Anna', 'Berg'])).toEqual([
+      'Anna Berg',
+      'Susanna Berg',
+    ]);
   });
 });

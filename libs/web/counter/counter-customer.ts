@@ -1,5 +1,9 @@
+import { foldCase } from '#loyalty/customers/search-keys.js';
+
 /** Limits the results of a search to what a phone shows at once. */
 export const MAX_CUSTOMERS = 10;
+/** So many results are looked through for names that begin with the text: the search finds it within words too. */
+export const MAX_SORTED = 50;
 
 /** The fields of a new customer, as the API takes them. */
 export type NewCustomer = {
@@ -8,6 +12,20 @@ export type NewCustomer = {
   email?: string;
   phone?: string;
 };
+
+/** Puts those first who have a name that begins with the text, so that Lotte comes before Charlotte. */
+export function sortByMatch<C extends { first_name: string | null; last_name: string | null }>(
+  customers: readonly C[],
+  text: string,
+): C[] {
+  const start = foldCase(text);
+  const isBeginning = ({ first_name, last_name }: C): boolean => {
+    const name = foldCase([first_name, last_name].filter(Boolean).join(' '));
+    return name.startsWith(start) || name.includes(` ${start}`);
+  };
+  const matches = customers.filter(isBeginning);
+  return [...matches, ...customers.filter((customer) => !matches.includes(customer))];
+}
 
 /** Tells whether what somebody searched for is a phone number or an e-mail address, and no name. */
 export function isContact(text: string): boolean {

@@ -20,7 +20,13 @@ import { loadView } from '#web/pages/view.js';
 import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo } from '#web/pages/page-results.js';
-import { isContact, MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
+import {
+  isContact,
+  MAX_CUSTOMERS,
+  MAX_SORTED,
+  readNewCustomer,
+  sortByMatch,
+} from './counter-customer.js';
 import { readId } from './counter-operation.js';
 import { describeBalance } from './counter-outcome.js';
 import type { CounterVisit } from './counter-visit.js';
@@ -169,8 +175,9 @@ export class CounterCustomersController {
     try {
       const query = readQuery(CustomerListQuery, { search: q });
       const filter = toCustomerFilter(query);
-      const page = { page: 1, items: MAX_CUSTOMERS + 1 };
-      return (await this.customers.list(accountId, filter, page)).customers;
+      const page = { page: 1, items: MAX_SORTED };
+      const { customers } = await this.customers.list(accountId, filter, page);
+      return sortByMatch(customers, q);
     } catch (error) {
       if (error instanceof InvalidFieldsError) return [];
       throw error;
