@@ -7,6 +7,8 @@ import { createPlainFrame, loadView } from '#web/pages/view.js';
 import { createCardView, type CardViewInput, type WalletBadge } from './card-view.js';
 import { joinNames } from '#web/pages/join-names.js';
 
+/** The parts of a bar of progress that are not full: `--line` of the style, in light and dark. */
+const TRACKS = { light: '#E0DBD4', dark: '#3B3733' };
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;
 
@@ -39,7 +41,10 @@ export const WORKER_SCRIPT = readTextFile(import.meta.url, './assets/worker.js')
 export function renderCardPage(input: CardViewInput, root: string): RenderedPage {
   const view = createCardView(input);
   const { cardColor, textColor } = input.content.card;
-  const style = renderColorStyle('card', { ground: cardColor, text: textColor }) + STYLE;
+  const style =
+    renderColorStyle('card', { ground: cardColor, text: textColor }) +
+    renderBarStyle(cardColor) +
+    STYLE;
   const frame = createPlainFrame(root, view.lang);
   const buttons = view.buttons && {
     ...view.buttons,
@@ -63,6 +68,13 @@ export function renderCardPage(input: CardViewInput, root: string): RenderedPage
     ].join('; '),
     referrerPolicy: 'no-referrer',
   };
+}
+
+/** Gives bars of progress the colour of the card, where it stands out from the rest of the bar. */
+function renderBarStyle(color: string): string {
+  const bar = (track: string) =>
+    computeContrast(color, track) >= MIN_CONTRAST ? color : 'var(--ink)';
+  return `:root{--bar:${bar(TRACKS.light)}}@media (prefers-color-scheme:dark){:root{--bar:${bar(TRACKS.dark)}}}`;
 }
 
 /** Renders the icon for the home screen: a stamp, within the circle that launchers cut out. */

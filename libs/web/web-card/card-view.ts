@@ -87,7 +87,7 @@ export function createCardView(input: CardViewInput) {
         ? null
         : { title: t.enjoy, text: t.redeemedNow({ reward: input.redeemedReward }) },
     ready: isEnded ? null : describeReadyRewards(content, localization),
-    fields: listFields(content, isEnded, localization),
+    fields: listFields(content, localization),
     code: {
       ...drawCode(content),
       text: code,
@@ -129,24 +129,13 @@ function drawCode({ code, card }: PassContent): { path: string; width: number; h
   return { path, width: side, height: side };
 }
 
+/** Lists what passes show too, but for the stamps to the next reward: the list of rewards says that of each. */
 function listFields(
-  { memberName, stampsToReward, card }: PassContent,
-  isEnded: boolean,
-  localization: Localization,
+  { memberName, card }: PassContent,
+  { t: { card: t } }: Localization,
 ): { label: string | null; value: string }[] {
-  const t = localization.t.card;
-  return [
-    ...(memberName === null ? [] : [{ label: t.member, value: memberName }]),
-    ...(isEnded || stampsToReward === null || stampsToReward === 0
-      ? []
-      : [
-          {
-            label: t.toReward,
-            value: localization.t.stamps.count({ count: stampsToReward }),
-          },
-        ]),
-    ...card.auxiliaryFields,
-  ];
+  const member = memberName === null ? [] : [{ label: t.member, value: memberName }];
+  return [...member, ...card.auxiliaryFields];
 }
 
 /** @property note says what it means to have as many stamps as a card takes, or more */
