@@ -69,6 +69,11 @@ const FIND = {
   text: `${SELECT} where kind = $1 and account_id = $2 and id = $3 and state <> 'deleted'`,
 };
 
+const TITLES = {
+  name: 'campaigns_titles',
+  text: `select id, title from campaigns where kind = $1 and account_id = $2 and id = any ($3)`,
+};
+
 const LOCK = `${SELECT} where kind = $1 and account_id = $2 and id = $3 for no key update`;
 
 /** Reads campaigns. */
@@ -114,6 +119,18 @@ export class CampaignsService {
     const [campaign] = await query<CountedCampaign<K>>(this.pool, { ...FIND, values });
     if (!campaign) throw new NotFoundError(NAMES[kind]);
     return campaign;
+  }
+
+  /** Finds the titles of campaigns, also of those that were deleted. */
+  async findTitles(
+    kind: CampaignKind,
+    accountId: number,
+    ids: number[],
+  ): Promise<Map<number, string>> {
+    if (ids.length === 0) return new Map();
+    const values = [kind, accountId, ids];
+    const rows = await query<{ id: number; title: string }>(this.pool, { ...TITLES, values });
+    return new Map(rows.map(({ id, title }) => [id, title]));
   }
 
   /** Locks it against changes by others until the transaction ends, also one that was deleted. @throws NotFoundError */

@@ -11,7 +11,7 @@ import { findDarkModules } from '#web/web-card/qr-modules.js';
 import type { CardDraft } from './card-draft.js';
 
 /** The code of every preview. It has more characters than that of any card. */
-const SAMPLE_CODE = 'YOUR-CODE';
+const SAMPLE_CODE = 'A1B2C3D4';
 const SAMPLE = findDarkModules(SAMPLE_CODE, 'M');
 /** A file of its own, which browsers cache. */
 const SAMPLE_PICTURE = registerAsset(

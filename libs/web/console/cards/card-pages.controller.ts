@@ -72,8 +72,10 @@ export class CardPagesController {
       now: getNow(),
       localization,
     });
-    const title = localization.t.words.cards;
-    return showPage({ view: listView, title, data });
+    const { cardPages, words } = localization.t;
+    if (!isArchive) return showPage({ view: listView, title: words.cards, data });
+    const breadcrumb = { path: buildPath(store), text: words.cards };
+    return showPage({ view: listView, title: cardPages.archivedCards, data, breadcrumb });
   }
 
   @GetPage('createCard', 'new')

@@ -13,6 +13,7 @@ import { createMessageTabs, type Tabs } from '../outbox/message-tabs.js';
 import {
   buildCampaignsPath,
   describeRule,
+  describeRuleState,
   describeState,
   formatSent,
   type Mood,
@@ -115,15 +116,18 @@ export class CampaignListsController {
         tabs: createMessageTabs(store, 'rules', localization.t),
         base,
         texts: { ...t, name: t.columns.rule, sent: t.columns.sent },
-        lines: rules.map((rule): Line => ({
-          path: `${base}/${rule.id}`,
-          title: rule.title,
-          about: describeRule(rule, localization),
-          state: rule.enabled ? t.on : t.off,
-          mood: rule.enabled ? 'good' : '',
-          when: null,
-          sent: formatSent(subtractPending(rule.counts, pending.get(rule.id)), localization),
-        })),
+        lines: rules.map((rule): Line => {
+          const counts = subtractPending(rule.counts, pending.get(rule.id));
+          const reach = { people: counts.people, reached: counts.sent + counts.queued };
+          return {
+            path: `${base}/${rule.id}`,
+            title: rule.title,
+            about: describeRule(rule, localization),
+            ...describeRuleState(rule.enabled, reach, localization),
+            when: null,
+            sent: formatSent(counts, localization),
+          };
+        }),
         flash: findFlashMessage(done, t.done),
         older: null,
       },

@@ -54,6 +54,7 @@ import {
   linkToCampaigns,
   createRecipientsView,
   describeRule,
+  describeRuleState,
   describeState,
   parseRecipientState,
   RECIPIENT_PAGE_SIZE,
@@ -230,8 +231,7 @@ export class CampaignPageController {
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
-      state: enabled ? t.on : t.off,
-      mood: enabled ? 'good' : '',
+      ...describeRuleState(enabled, reach, localization),
       about: describeRule(rule.trigger, localization),
       flash: findFlashMessage(place.done, t.done),
       sending: null,

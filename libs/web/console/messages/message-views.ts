@@ -112,6 +112,18 @@ export function describeState(
   return { state: t.states[state], mood: state === 'cancelled' ? 'bad' : '' };
 }
 
+/** Says whether a rule is on. @param reach of the last days; null: not counted */
+export function describeRuleState(
+  isEnabled: boolean,
+  reach: Pick<Reach, 'people' | 'reached'> | null,
+  { t: { messagePages } }: Localization,
+): { state: string; mood: Mood } {
+  const { on, onWithoutReach, off } = messagePages.rules;
+  if (!isEnabled) return { state: off, mood: '' };
+  const isWithoutReach = reach !== null && reach.people > 0 && reach.reached === 0;
+  return isWithoutReach ? { state: onWithoutReach, mood: 'warn' } : { state: on, mood: 'good' };
+}
+
 /** Says why nobody gets a message, in a sentence for each channel. @returns blank when somebody does */
 function explainNobody(
   { people, reached, reasons }: Reach,

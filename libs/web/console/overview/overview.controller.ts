@@ -42,14 +42,33 @@ type OverviewView = {
   today: { tiles: Tile[]; chart: Chart; waiting: Waiting[] } | null;
   /** Of the last events. Empty: there is none, or the user may not see them. Null: the history cannot be reached. */
   latest: TimelineLine[] | null;
-  /** Null: everything is set up, or the user cannot do it. @property left names the last few steps; empty: there are more */
-  setup: { steps: Step[]; progress: string; left: string; done: number; all: number } | null;
+  /** Null: everything is set up, or the user cannot do it. */
+  setup: SetupView | null;
   /** Whether there is nothing to count yet. */
   isNew: boolean;
   services: string[];
   /** What a new owner has to know before they print a code; blank: nothing. */
   warning: string;
 };
+
+/**
+ * @property next the steps that lead to the first stamp and are left
+ * @property useful other steps that are left
+ * @property left names all that is left once there are stamps; blank: before
+ * @property isNew whether the store has no customer yet
+ */
+type SetupView = {
+  next: NumberedStep[];
+  useful: Step[];
+  done: Step[];
+  progress: string;
+  value: number;
+  max: number;
+  left: string;
+  isNew: boolean;
+};
+
+type NumberedStep = Step & { number: number };
 
 const view = loadView<OverviewView>(import.meta.url, './views/overview.eta');
 const DAY_MS = 24 * 60 * 60_000;
@@ -93,7 +112,7 @@ export class OverviewController {
       maySeeHistory ? this.readLatest({ store, userId, localization }) : [],
     ]);
     const isOwner = store.role === 'owner';
-    const isNew = setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false;
+    const isNew = setup?.isNew ?? false;
     return showPage({
       view,
       title: store.name,
@@ -184,24 +203,25 @@ export class OverviewController {
     { id }: EnteredStore,
   ): Promise<OverviewView['setup']> {
     const { t, locale } = localization;
-    const steps = listSteps(
-      await this.setup.findSteps(userId, id),
-      t.overview,
-      this.config.hasWallet,
-    );
+    const state = await this.setup.findSteps(userId, id);
+    const { needed, useful } = listSteps(state, t.overview, this.config.hasWallet);
+    const steps = [...needed, ...useful];
     const open = steps.filter(({ isDone }) => !isDone);
     if (open.length === 0) return null;
-    const all = steps.length;
-    const done = all - open.length;
+    const value = needed.filter(({ isDone }) => isDone).length;
+    const max = needed.length;
     const titles = new Intl.ListFormat(locale, { type: 'unit' }).format(
       open.map(({ title }) => title),
     );
     return {
-      steps,
-      progress: t.overview.progress({ done, all }),
-      left: done > all / 2 ? t.overview.stepsLeft({ count: open.length, steps: titles }) : '',
-      done,
-      all,
+      next: needed.map((step, at) => ({ ...step, number: at + 1 })).filter(({ isDone }) => !isDone),
+      useful: useful.filter(({ isDone }) => !isDone),
+      done: steps.filter(({ isDone }) => isDone),
+      progress: t.overview.progress({ done: value, all: max }),
+      value,
+      max,
+      left: state.stamp ? t.overview.stepsLeft({ count: open.length, steps: titles }) : '',
+      isNew: !state.customer,
     };
   }
 }

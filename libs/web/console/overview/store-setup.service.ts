@@ -18,6 +18,7 @@ const PARTS = {
       exists (select from locations where account_id = $1 and deleted_at is null) as location,
       exists (select from posters where account_id = $1 and deleted_at is null) as poster,
       exists (select from customers where account_id = $1) as customer,
+      exists (select from statistics_hours where account_id = $1 and visits > 0) as stamp,
       (select count(*) from memberships where account_id = $1) > 1 as team`,
 };
 
@@ -47,9 +48,9 @@ export class StoreSetup {
     private readonly config: Config,
   ) {}
 
-  /** Finds which steps are done. A step that this service does not have is left out. */
-  async findSteps(userId: number, accountId: number): Promise<Partial<Record<StepName, boolean>>> {
-    const [rows, store, { consentTexts }] = await Promise.all([
+  /** Finds which steps are done. */
+  async findSteps(userId: number, accountId: number): Promise<Record<StepName, boolean>> {
+    const [[row], store, { consentTexts }] = await Promise.all([
       query<Record<Exclude<StepName, 'name' | 'logo' | 'privacy'>, boolean>>(this.pool, {
         ...PARTS,
         values: [accountId],
@@ -57,8 +58,9 @@ export class StoreSetup {
       this.accounts.get(userId, accountId),
       this.accounts.getConsoleSettings(accountId),
     ]);
+    if (!row) throw new Error('the query of the steps returned no row');
     return {
-      ...rows[0],
+      ...row,
       name: store.name !== UNNAMED_STORE,
       logo: store.logo_url !== null,
       privacy: consentTexts.privacy !== null || consentTexts.privacyUrl !== null,

@@ -57,7 +57,7 @@ describe('the description of an audit entry', () => {
     ['token.limited', { type: 'system', name: 'root' }, 'The operator of this service'],
     ['token.limited', { type: 'admin_token', name: 'seed' }, 'The operator of this service (seed)'],
     ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
-    ['user.sign_in_failed', { type: 'system', name: null }, 'Someone'],
+    ['user.sign_in_failed', { type: 'system', name: null }, 'Not signed in'],
   ])('names the actor of %s by %j as %s', (type, actor, name) => {
     expect(describeActor(type, actor, english)).toBe(name);
   });

@@ -25,9 +25,9 @@ export function describeActor(
   { type, name }: { type: string; name: string | null },
   { t }: Localization,
 ): string {
-  const { operator, operatorBy, somebody, token } = t.console.log;
+  const { operator, operatorBy, somebody, notSignedIn, token } = t.console.log;
   if (type === 'admin_token') return name === null ? operator : operatorBy({ token: name });
-  if (BY_STRANGERS.has(what)) return somebody;
+  if (BY_STRANGERS.has(what)) return notSignedIn;
   if (type === 'system') return name === null ? 'Inkpad' : operator;
   return type === 'token' ? token({ name: name ?? '' }).trim() : (name ?? somebody);
 }

@@ -4,6 +4,7 @@ import { ActorNames } from '#loyalty/history/actor-names.service.js';
 import type { AuditEntryJson } from '#loyalty/history/audit-entry.dto.js';
 import { AuditService } from '#loyalty/history/audit.service.js';
 import { Members } from '#identity/members.service.js';
+import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
@@ -39,6 +40,7 @@ export class AuditPageController {
     private readonly audit: AuditService,
     private readonly names: ActorNames,
     private readonly members: Members,
+    private readonly campaigns: CampaignsService,
     private readonly times: StoreTimes,
   ) {}
 
@@ -53,8 +55,10 @@ export class AuditPageController {
     const rows = await this.audit.list(store.id, NO_FILTER, range);
     const { page: entries, last } = takePage(rows, PAGE_SIZE);
     const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
-    const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
-    const addresses = await this.members.findInvitedAddresses(store.id, invitations);
+    const others = await this.findOtherNames(
+      store.id,
+      entries.map(({ json }) => json.subject),
+    );
     const { log, pageOf } = localization.t.console;
     const { day, minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
@@ -66,9 +70,7 @@ export class AuditPageController {
           who: describeActor(json.type, json.actor, localization),
           from: json.ip_address ?? '',
           what: getAuditLabel(json.type, localization),
-          about: isAboutSelf(json)
-            ? ''
-            : (about[i] ?? addresses.get(findInvitationId(json.subject) ?? 0) ?? ''),
+          about: isAboutSelf(json) ? '' : (about[i] ?? others(json.subject) ?? ''),
           details: describeDetails(json.subject, day, localization),
           changes: describeChanges(json.subject, localization),
         })),
@@ -77,17 +79,34 @@ export class AuditPageController {
       },
     });
   }
+
+  /** Finds what messages and invitations are called. The entries do not say, since they are never deleted. */
+  private async findOtherNames(
+    accountId: number,
+    subjects: object[],
+  ): Promise<(subject: object) => string | undefined> {
+    const listIds = (property: string) =>
+      subjects.flatMap((subject) => getId(subject, property) ?? []);
+    const [invitation_id, announcement_id, message_rule_id] = await Promise.all([
+      this.members.findInvitedAddresses(accountId, listIds('invitation_id')),
+      this.campaigns.findTitles('announcement', accountId, listIds('announcement_id')),
+      this.campaigns.findTitles('rule', accountId, listIds('message_rule_id')),
+    ]);
+    const names = Object.entries({ invitation_id, announcement_id, message_rule_id });
+    return (subject) =>
+      names.map(([property, byId]) => byId.get(getId(subject, property) ?? 0)).find(Boolean);
+  }
+}
+
+/** An id in the subject of an entry, if it has one. */
+function getId(subject: object, property: string): number | undefined {
+  return (subject as Record<string, number | undefined>)[property];
 }
 
 /** Tells whether the entry is about the actor, whose name it shows anyway. */
 function isAboutSelf({ actor, subject }: AuditEntryJson): boolean {
   const { type, id } = findSubject(subject);
   return type === 'user' && actor.type === type && actor.id === id;
-}
-
-/** Finds the invitation. The entry itself has no address, since entries are never deleted. */
-function findInvitationId(subject: object): number | undefined {
-  return (subject as { invitation_id?: number }).invitation_id;
 }
 
 /** Finds the person or token that an entry is about, to show its name. */

@@ -1,4 +1,4 @@
-import { listCountries } from '#loyalty/accounts/country.js';
+import { findCountryOfTimeZone, listCountries } from '#loyalty/accounts/country.js';
 import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 
 /** Lists the forms of address, with the words of the languages that have them. */
@@ -27,10 +27,12 @@ export function describeSmsCountries(
 export type Option = { value: string; text: string };
 export type OptionGroup = { group: string; options: Option[] };
 
-/** Lists the languages to choose from, including the current one. @param locale of the page */
+/** Lists the languages to choose from. The current one replaces that without a country. @param locale of the page */
 export function listLanguages(current: string, locale: string): Option[] {
-  const codes = current === '' ? LANGUAGE_CODES : [...new Set([...LANGUAGE_CODES, current])];
-  return codes.map((value) => ({ value, text: getLanguageName(value, locale) }));
+  const [language = ''] = current.split('-');
+  const others = LANGUAGE_CODES.map((code) => (code === language ? current : code));
+  const codes = current === '' ? others : new Set([...others, current]);
+  return [...codes].map((value) => ({ value, text: getLanguageName(value, locale) }));
 }
 
 function getLanguageName(language: string, locale: string): string {
@@ -53,9 +55,16 @@ const CONTINENTS = new Map([
   ['Pacific', '009'],
 ]);
 
+/** Cities whose time zones ICU still calls by a former name. */
+const RENAMED = new Map([
+  ['Kiev', 'Kyiv'],
+  ['Godthab', 'Nuuk'],
+]);
+
 /**
- * Lists the time zones by continent, including the current one. Leaves out those of counties, such as
- * America/Indiana/Knox, which today have the time of a large city.
+ * Lists the time zones by continent and country, including the current one. Leaves out those of counties, such as
+ * America/Indiana/Knox, which today have the time of a large city. The city is named only in countries with several,
+ * since Intl knows cities by no name but that of the zone.
  * @param otherText the heading of those on no continent
  */
 export function listTimeZones(current: string, otherText: string, locale: string): OptionGroup[] {
@@ -64,13 +73,21 @@ export function listTimeZones(current: string, otherText: string, locale: string
   for (const code of CONTINENTS.values()) groups.set(names.of(code) ?? code, []);
   groups.set(otherText, [{ value: 'UTC', text: 'UTC' }]);
   const zones = Intl.supportedValuesOf('timeZone').filter((zone) => zone.split('/').length < 3);
-  for (const value of new Set(['America/Argentina/Buenos_Aires', ...zones, current])) {
-    if (value === '' || value === 'UTC') continue;
-    const [continent = '', ...city] = value.split('/');
+  const values = new Set(['America/Argentina/Buenos_Aires', ...zones, current]);
+  const places = [...values]
+    .filter((value) => value !== '' && value !== 'UTC')
+    .map((value) => ({ value, country: findCountryOfTimeZone(value) }));
+  for (const { value, country } of places) {
+    const [continent = '', ...rest] = value.split('/');
     const code = CONTINENTS.get(continent);
     const group = groups.get(code === undefined ? otherText : (names.of(code) ?? code));
-    const text = code === undefined || city.length === 0 ? value : city.join(', ');
-    group?.push({ value, text: text.replaceAll('_', ' ') });
+    const city = (rest.at(-1) ?? value).replaceAll('_', ' ');
+    const name = RENAMED.get(city) ?? city;
+    const isOnly = places.filter((place) => place.country === country).length === 1;
+    const countryName = country === null ? undefined : names.of(country);
+    const text =
+      countryName && isOnly ? countryName : [countryName, name].filter(Boolean).join(', ');
+    group?.push({ value, text });
   }
   return [...groups].map(([group, options]) => ({
     group,

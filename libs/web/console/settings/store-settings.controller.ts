@@ -43,6 +43,7 @@ type SettingsView = {
   timeZones: OptionGroup[];
   countries: Option[];
   smsHint: string;
+  isSmsOpen: boolean;
   /** Empty for others than owners. */
   quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
   flash: string;
@@ -125,6 +126,7 @@ export class StoreSettingsController {
         ]
           .filter(Boolean)
           .join(' '),
+        isSmsOpen: this.config.sms !== null || values.sms_countries !== '',
         quotas: await this.listQuotas(store, localization),
       },
       errors,
