@@ -45,7 +45,6 @@ describe('the page', () => {
       '4 / 10',
       'Grace Hopper',
       'Branch Harbour',
-      'Next reward in 6 stamps',
       'Cookie 3 stamps Ready to redeem About Cookie',
       'Free coffee 10 stamps 6 stamps to go About Free coffee',
       customerCard.code,

@@ -36,7 +36,6 @@ type FrontState = {
   count: string;
   /** Null: the card does not show it, or nothing is missing. */
   missing: string | null;
-  missingCount: string | null;
   strip: string;
   hero: string;
 };
@@ -96,13 +95,10 @@ export function createFronts({ draft, storeName, store, page, toStripUrl }: Fron
       text,
       header: cutText(header, 230, 14),
       title: cutText(name, 230, 22),
-      fields: placeFields(
-        [
-          ...(member === null ? [] : [{ label: t.card.member, value: member }]),
-          ...(draft.showToReward ? [{ label: t.card.toReward, value: null }] : []),
-        ],
-        { label: 12, value: 16 },
-      ),
+      fields: placeFields(member === null ? [] : [{ label: t.card.member, value: member }], {
+        label: 12,
+        value: 16,
+      }),
       hint: t.card.showCode,
     },
   };
@@ -202,7 +198,6 @@ function createStates(
       stamps,
       count: `${numbers.format(stamps)}/${numbers.format(stampsRequired)}`,
       missing: missing === null ? null : numbers.format(missing),
-      missingCount: missing === null ? null : store.t.stamps.count({ count: missing }),
       strip: toStripUrl(stamps, '2x'),
       hero: toStripUrl(stamps, 'hero'),
     };

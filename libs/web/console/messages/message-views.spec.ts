@@ -1,7 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
 import type { MessageRecipient } from '#outbound/campaigns/message-recipient.js';
-import { createRecipientsView, describeState, toPastReachView } from './message-views.js';
+import {
+  createRecipientsView,
+  describeRuleState,
+  describeState,
+  toPastReachView,
+} from './message-views.js';
 
 it.each([
   [{ queued: 0, sent: 3, failed: 0, people: 4 }, 'good'],
@@ -36,6 +41,16 @@ it.each([
     getTranslations('en'),
   );
   expect(nobody).toBe(text);
+});
+
+it.each([
+  [true, null, 'On', 'good'],
+  [true, { people: 3, reached: 1 }, 'On', 'good'],
+  [true, { people: 0, reached: 0 }, 'On', 'good'],
+  [true, { people: 3, reached: 0 }, 'On, but reaches nobody', 'warn'],
+  [false, { people: 3, reached: 0 }, 'Off', ''],
+])('warns of a rule that is on and reaches nobody: %s, %o', (isEnabled, reach, state, mood) => {
+  expect(describeRuleState(isEnabled, reach, getTranslations('en'))).toEqual({ state, mood });
 });
 
 it.each([
