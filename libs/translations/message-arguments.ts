@@ -160,6 +160,7 @@ export type MessageArguments = {
   'customerPages.person.cardDone.redeemed': { name: string };
   'customerPages.person.cardDone.corrected': { name: string };
   'customerPages.person.cardDone.undone': { name: string };
+  'customerPages.person.cardNow': { count: number };
   'customerPages.timeline.receipt': { number: string };
   'customerPages.timeline.undone': { when: string };
   'customerPages.timeline.balanceAfter': { count: number };
@@ -179,6 +180,7 @@ export type MessageArguments = {
   'customerPages.timeline.balanceOf': { have: number; need: number };
   'customerPages.undo.about': { name: string; what: string; when: string };
   'customerPages.undo.spent': { what: string; when: string };
+  'customerPages.undo.result': { from: number; to: number };
   'customerPages.adjust.about': { card: string; name: string };
   'customerPages.adjust.now': { count: number };
   'customerPages.adjust.save': { from: string; to: string };
@@ -187,6 +189,7 @@ export type MessageArguments = {
   'customerPages.merge.cardMoved': { count: number };
   'customerPages.merge.cardAdded': { added: number; now: number; total: number };
   'customerPages.merge.cardKept': { count: number };
+  'webhookPages.errors.responded': { status: string };
   'webhookPages.events': { count: number };
   'webhookPages.lastOk': { status: string; when: string };
   'webhookPages.lastFailed': { reason: string; when: string };
@@ -317,6 +320,7 @@ export type MessageArguments = {
   'messagePages.detail.sendsAt': { when: string };
   'messagePages.detail.sentAt': { when: string };
   'messagePages.detail.done.scheduled': { when: string };
+  'messagePages.recipients.notSetUp': { channel: string };
   'messagePages.rules.describe.stamps_away': { count: number };
   'messagePages.rules.describe.reward_unused': { count: number };
   'messagePages.rules.describe.inactive': { count: number };

@@ -82,6 +82,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await person.stamp(3);
     await find(page, person.name);
     await follow(page, /^Undo \+3 stamps/);
+    await page.getByText(/^The balance goes from 3 to 0\./).waitFor();
     await page.getByLabel('Done twice by mistake').check();
     await press(page, 'Undo it');
     await page.getByText(/^The entry about the card “[^”]+” is undone\./).waitFor();
@@ -97,14 +98,20 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await page.getByLabel('Another reason').check();
     await page.getByLabel('Your reason').fill('Brought along from the paper card');
     await press(page, javaScriptEnabled ? 'Save: 0 → 6' : 'Save');
-    await page.getByText(/^The stamps on the card “[^”]+” are adjusted\./).waitFor();
+    await page
+      .getByText(/^The stamps on the card “[^”]+” are adjusted\. It has 6 stamps now\./)
+      .waitFor();
     const main = (await page.locator('main').textContent()) ?? '';
     expect(main).toContain('6 of 10 stamps');
     expect(main).toContain('Brought along from the paper card');
     await page.getByRole('button', { name: /^Add a stamp/ }).click();
     await page.getByText(/^The stamp is on the card “/).waitFor();
     await page.getByRole('button', { name: /^Redeem Espresso/ }).click();
-    await page.getByText(/^A reward of the card “[^”]+” is redeemed\. Hand it over\./).waitFor();
+    await page
+      .getByText(
+        /^A reward was redeemed on the card “[^”]+”\. Hand it over\. It has 2 stamps now\./,
+      )
+      .waitFor();
     expect(await page.locator('main').textContent()).toContain('2 of 10 stamps');
     await follow(page, /^Explain/);
     await page.getByText('Step by step').waitFor();

@@ -91,7 +91,7 @@ describe('the messages of a store', () => {
       ['announcements', true, 'Messages'],
       ['rules', false, 'Automatic'],
       ['settings', false, 'Quiet hours'],
-      ['links', false, 'Card links'],
+      ['links', false, 'Links'],
     ]);
   });
 

@@ -98,7 +98,7 @@ export function createPosterFormView(
   const state = listed && describeState(listed, now, t);
   const messages = {
     saved: t.saved,
-    created: isOnlyLocal ? '' : t.created,
+    created: isOnlyLocal ? t.createdLocal : t.created,
     paused: t.pausedNow,
     // The card may keep sign-ups closed, which the page says.
     resumed: state?.mood === 'good' ? t.resumedNow : '',
@@ -113,6 +113,7 @@ export function createPosterFormView(
     path,
     title: listed?.poster.title ?? t.newTitle,
     flash: findFlashMessage(done, messages, listed?.poster.title),
+    isNew: done === 'created',
     warning: listed && isOnlyLocal ? localization.t.words.localOnly : '',
     picture: listed
       ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`

@@ -67,6 +67,8 @@ type EventParameters = CardParameters & { event_id: string };
 
 /** @property redemption what has to be undone first, its path blank for those who may not; null: nothing */
 type UndoView = CorrectionView & {
+  /** What it leads to. */
+  result: string;
   redemption: { text: string; path: string; what: string } | null;
 };
 
@@ -218,6 +220,8 @@ export class CorrectionPagesController {
     const redemption = spending && (await this.timeline.describe(reader, spending));
     const mayUndo = isAllowed(store.role, 'reverseCardEvent.any');
     const name = renderName(customer, translations.customerPages.person.erased);
+    const { stamps } = entry.entry;
+    const from = card.stamps_count;
     return showPage({
       view: undoView,
       title: t.title,
@@ -236,6 +240,7 @@ export class CorrectionPagesController {
                 what: redemption.what,
               }
             : null,
+        result: stamps === null ? t.text : t.result({ from, to: from - stamps }),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customer.id),
         reasons: REASONS,

@@ -52,6 +52,8 @@ type PersonView = {
   /** Why nothing is sent to the e-mail address; empty: nothing is known against it. */
   bounce: string;
   flash: string;
+  /** Whether the customer was added just now. */
+  isNew: boolean;
   isErased: boolean;
   erasedNotice: string;
   mergedInto: string;
@@ -97,6 +99,18 @@ export function buildCardFlashPath(
   done: CardFlashName,
 ): string {
   return `${buildCustomerPath(store, customerId)}?done=${done}&card=${id}`;
+}
+
+/** Says what was done on a card, and how many stamps it has since. */
+function describeDone(
+  done: unknown,
+  card: { card_name: string; stamps_count: number },
+  t: Localization['t']['customerPages']['person'],
+): string {
+  const message = findFlashMessage(done, t.cardDone, card.card_name);
+  return message && done !== 'enrolled'
+    ? `${message} ${t.cardNow({ count: card.stamps_count })}`
+    : message;
 }
 
 /**
@@ -156,8 +170,9 @@ export class CustomerView {
           done === 'sent' && !panels.some(({ sendLink }) => sendLink)
             ? ''
             : changed
-              ? findFlashMessage(done, t.cardDone, changed.card_name)
+              ? describeDone(done, changed, t)
               : findFlashMessage(done, t.done, renderName(customer, t.erased)),
+        isNew: done === 'created',
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),
         may: findRights(store, customer),

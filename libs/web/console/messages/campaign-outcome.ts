@@ -9,6 +9,7 @@ import {
 } from '#outbound/campaigns/message-recipient.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import { toDateLocale, type Localization, type Translations } from '#translations/translations.js';
+import { describeReason } from './message-views.js';
 
 /** How far the sending of an announcement is. @property waits why some messages wait, and until when */
 export type ProgressView = {
@@ -61,14 +62,16 @@ export function toProgressView(
 }
 
 export function toResultsView(
+  { channels }: Pick<Announcement, 'channels'>,
   { sentBy }: MessageCounts,
   pending: PendingCounts | undefined,
   unsent: readonly UnsentGroup[],
-  { t: { messagePages: t }, locale }: Localization,
+  localization: Localization,
 ): ResultsView {
-  const numbers = new Intl.NumberFormat(locale);
+  const { messagePages: t } = localization.t;
+  const numbers = new Intl.NumberFormat(localization.locale);
   const reasons = unsent.flatMap(({ reason, count: people }) =>
-    reason === null ? [] : [{ reason: t.reasons[reason], people }],
+    reason === null ? [] : [{ reason: describeReason(reason, channels, localization), people }],
   );
   const pendingCount = sumPending(pending);
   if (pendingCount > 0) reasons.unshift({ reason: t.reasons.pending, people: pendingCount });

@@ -243,7 +243,7 @@ export class CampaignPageController {
         byDay: toDays(reach?.byDay ?? [], localization),
         occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
-      reach: reach && toPastReachView(reach, rule.channels, localization, enabled),
+      reach: reach && toPastReachView(reach, rule.channels, localization),
       preview: await this.previews.create(store.id, rule, rule.trigger.cardId, localization),
     });
   }
@@ -353,7 +353,8 @@ export class CampaignPageController {
       progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
       counts: stored,
-      results: state === 'sent' ? toResultsView(counts, pending, unsent, localization) : null,
+      results:
+        state === 'sent' ? toResultsView(current, counts, pending, unsent, localization) : null,
       preview,
     });
   }
@@ -369,10 +370,9 @@ export class CampaignPageController {
     const base = buildCampaignPath(store, campaign);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     const after = parseCursor(afterParameter);
-    const key = kind === 'rule' ? ('id' as const) : ('customerId' as const);
     const state = parseRecipientState(stateParameter);
     const isChosen = stateParameter !== undefined || after !== null;
-    const place = { base, accountId: store.id, after, state, isChosen, counts, key, time: minute };
+    const place = { base, campaign, after, state, isChosen, counts, time: minute };
     const range = { after, limit: RECIPIENT_PAGE_SIZE + 1 };
     const recipients = own.sending
       ? null

@@ -4,7 +4,11 @@ import { Config } from '#configuration/config.js';
 import { renderNotification } from '#outbound/apple-wallet/apple-message.js';
 import { createHolderMail, renderHolderSms } from '#outbound/campaigns/holder-message-texts.js';
 import { CardImages } from '#outbound/card-images/card-images.service.js';
-import { createLogoDesign, toDrawnLogoUrl } from '#outbound/card-images/logo-design.js';
+import {
+  createLogoDesign,
+  toDrawnLogoUrl,
+  type LogoSize,
+} from '#outbound/card-images/logo-design.js';
 import {
   countFilledStamps,
   createStripDesign,
@@ -30,10 +34,13 @@ type MailPreview = Pick<StoreMail, 'store' | 'subject' | 'summary' | 'button'> &
   stop: string;
   foot: string[];
   /** The paths of its pictures; null: the store has no card, or no logo. */
-  pictures: { logo: string | null; strip: string | null };
+  pictures: { logo: string | null; strip: string | null; icon: IconPreview | null };
   buttonColor: string;
   isButtonDark: boolean;
 };
+
+/** The square of a notification: the logo, or a stamp in the colours of the card. */
+type IconPreview = { path: string } | Record<'ground' | 'circle' | 'mark', string>;
 
 /** @property notes what it costs, and where it goes */
 type SmsPreview = { text: string; parts: number; notes: string[] };
@@ -133,18 +140,20 @@ export class MessagePreviews {
     accountId: number,
     pictured: PicturedCard | null,
   ): Promise<MailPreview['pictures']> {
-    if (pictured === null) return { logo: null, strip: null };
+    if (pictured === null) return { logo: null, strip: null, icon: null };
     const { card, rewards, stampsCount, logo } = pictured;
     const { publicUrl } = this.config;
     const design = createStripDesign(card, rewards);
     const hash = await this.images.remember(accountId, design);
-    const strip = toStripUrl(publicUrl, hash, countFilledStamps(stampsCount, design), '2x');
-    if (logo === null) return { logo, strip: new URL(strip).pathname };
-    const banner = await this.images.remember(accountId, createLogoDesign(logo, card.cardColor));
-    return {
-      logo: new URL(toDrawnLogoUrl(publicUrl, banner, 'banner')).pathname,
-      strip: new URL(strip).pathname,
-    };
+    const url = toStripUrl(publicUrl, hash, countFilledStamps(stampsCount, design), '2x');
+    const strip = new URL(url).pathname;
+    if (logo === null) {
+      const { cardColor: ground, stampBackgroundColor: circle, stampColor: mark } = card;
+      return { logo, strip, icon: { ground, circle, mark } };
+    }
+    const drawn = await this.images.remember(accountId, createLogoDesign(logo, card.cardColor));
+    const toPath = (size: LogoSize) => new URL(toDrawnLogoUrl(publicUrl, drawn, size)).pathname;
+    return { logo: toPath('banner'), strip, icon: { path: toPath('icon@3x') } };
   }
 }
 

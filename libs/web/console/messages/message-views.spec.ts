@@ -77,12 +77,11 @@ it.each([
     Array.from({ length: count }, () => recipient),
     {
       base: '/app',
-      accountId: 1,
+      campaign: { kind: 'announcement', accountId: 1, channels: ['email'] },
       after: null,
       state: null,
       isChosen,
       counts: null,
-      key: 'customerId',
       time: String,
     },
     getTranslations('en'),

@@ -1,9 +1,15 @@
 import { UnavailableError } from '#platform/kernel/errors.js';
-import type { AnnouncementState, CampaignKind, Occasion } from '#outbound/campaigns/campaign.js';
+import type {
+  AnnouncementState,
+  Campaign,
+  CampaignKind,
+  Occasion,
+} from '#outbound/campaigns/campaign.js';
 import {
   CHANNELS,
   isChannel,
   type HolderChannel,
+  type MessageReason,
   type Reach,
 } from '#outbound/messages/message-channel.js';
 import {
@@ -171,14 +177,13 @@ export function toPastReachView(
   reach: Reach & { customers: number; days: number },
   channels: readonly HolderChannel[],
   localization: Localization,
-  isEnabled = false,
 ): ReachView {
   const { reach: t, rules } = localization.t.messagePages;
   const { people: messages, reached, customers, days } = reach;
   const format = createNumberFormat(localization);
   return {
     title: t.pastTitle({ days }),
-    about: isEnabled ? '' : t.past,
+    about: t.past,
     nobody: messages > 0 ? explainNobody(reach, localization) : '',
     figures: [
       { label: rules.messages, value: format(messages) },
@@ -214,11 +219,11 @@ function createNumberFormat({ locale }: Localization): (number: number) => strin
   return (number) => numbers.format(number);
 }
 
-/** @param customers the path of the list of customers @param time formats a time */
+/** @param customers the path of the list of customers */
 function toRecipientLine(
   recipient: MessageRecipient,
   customers: string,
-  time: (at: Date) => string,
+  { time, campaign: { channels } }: Pick<RecipientsPlace, 'time' | 'campaign'>,
   localization: Localization,
 ): RecipientLine {
   const { t } = localization;
@@ -227,16 +232,28 @@ function toRecipientLine(
     customer: customerName ?? t.messagePages.recipients.former,
     path: customerName === null ? null : `${customers}/${recipient.customerId}`,
     channel: channel === null ? '' : t.messagePages.channels[channel],
-    ...describeOutcome(recipient, localization),
+    ...describeOutcome(recipient, channels, localization),
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
 }
 
+/** Says why a message was not sent. The reason is that of its first channel. */
+export function describeReason(
+  reason: MessageReason,
+  [channel]: readonly HolderChannel[],
+  { t: { messagePages: t } }: Localization,
+): string {
+  if (reason !== 'not_set_up' || channel === undefined) return t.reasons[reason];
+  return t.recipients.notSetUp({ channel: t.channels[channel] });
+}
+
 function describeOutcome(
   { state, arrival, reason }: MessageRecipient,
-  { t: { messagePages: t, outbox } }: Localization,
+  channels: readonly HolderChannel[],
+  localization: Localization,
 ): Pick<RecipientLine, 'state' | 'mood' | 'why'> {
-  const why = reason === null ? '' : t.reasons[reason];
+  const { messagePages: t, outbox } = localization.t;
+  const why = reason === null ? '' : describeReason(reason, channels, localization);
   if (arrival === null) return { state: t.recipients.states[state], mood: STATE_MOODS[state], why };
   if (arrival === 'pending')
     return { state: outbox.states.held, mood: 'warn', why: t.reasons.pending };
@@ -248,29 +265,29 @@ const MAX_OPEN_RECIPIENTS = 5;
 /** How many recipients a page shows. */
 export const RECIPIENT_PAGE_SIZE = 50;
 
-/**
- * Creates a page of recipients, one of which may be beyond it.
- * @param place.base the path of the page @param place.key what the list is ordered by
- */
+/** @property base the path of the page @property time formats a time */
+type RecipientsPlace = {
+  base: string;
+  campaign: Pick<Campaign, 'kind' | 'accountId' | 'channels'>;
+  after: number[] | null;
+  state: RecipientState | null;
+  /** Whether somebody has followed a link of the list. */
+  isChosen: boolean;
+  counts: MessageCounts | null;
+  time: (at: Date) => string;
+};
+
+/** Creates a page of recipients, one of which may be beyond it. */
 export function createRecipientsView(
   recipients: readonly MessageRecipient[],
-  place: {
-    base: string;
-    accountId: number;
-    after: number[] | null;
-    state: RecipientState | null;
-    /** Whether somebody has followed a link of the list. */
-    isChosen: boolean;
-    counts: MessageCounts | null;
-    key: 'customerId' | 'id';
-    time: (at: Date) => string;
-  },
+  place: RecipientsPlace,
   localization: Localization,
 ): RecipientsView {
-  const { base, accountId, after, state, isChosen, counts, key, time } = place;
+  const { base, campaign, after, state, isChosen, counts } = place;
+  const key = campaign.kind === 'rule' ? 'id' : 'customerId';
   const { recipients: t } = localization.t.messagePages;
   const { page, last } = takePage(recipients, RECIPIENT_PAGE_SIZE);
-  const customers = `/app/stores/${accountId}/customers`;
+  const customers = `/app/stores/${campaign.accountId}/customers`;
   const linkTo = (parameters: Record<string, string | null>) => {
     const chosen = Object.entries(parameters).filter(([, value]) => value !== null);
     const search = new URLSearchParams(chosen as [string, string][]).toString();
@@ -288,7 +305,7 @@ export function createRecipientsView(
         isCurrent: filter === state,
       })),
     },
-    lines: page.map((recipient) => toRecipientLine(recipient, customers, time, localization)),
+    lines: page.map((recipient) => toRecipientLine(recipient, customers, place, localization)),
     isOpen: page.length <= MAX_OPEN_RECIPIENTS || isChosen,
     more: last ? linkTo({ state, after: String(last[key]) }) : null,
     first: after === null ? null : linkTo({ state: state ?? 'all' }),

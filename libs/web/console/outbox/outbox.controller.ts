@@ -44,7 +44,7 @@ export class OutboxController {
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
       view: listView,
-      title: localization.t.messagePages.tabs.links,
+      title: localization.t.outbox.heading,
       data: {
         lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
         older: older === null ? null : `${base}?after=${older}`,
@@ -68,7 +68,7 @@ export class OutboxController {
     return showPage({
       view: messageView,
       title: localization.t.outbox.title({ customer: line.recipient }),
-      breadcrumb: { path: base, text: localization.t.messagePages.tabs.links },
+      breadcrumb: { path: base, text: localization.t.outbox.heading },
       width: 'form',
       data: {
         ...line,

@@ -55,6 +55,8 @@ const CONTINENTS = new Map([
   ['Pacific', '009'],
 ]);
 
+/** Time zones that are listed as another one. */
+const REPEATED = new Set(['America/Buenos_Aires', 'Europe/Busingen']);
 /** Cities whose time zones ICU still calls by a former name. */
 const RENAMED = new Map([
   ['Kiev', 'Kyiv'],
@@ -72,7 +74,9 @@ export function listTimeZones(current: string, otherText: string, locale: string
   const groups = new Map<string, Option[]>();
   for (const code of CONTINENTS.values()) groups.set(names.of(code) ?? code, []);
   groups.set(otherText, [{ value: 'UTC', text: 'UTC' }]);
-  const zones = Intl.supportedValuesOf('timeZone').filter((zone) => zone.split('/').length < 3);
+  const zones = Intl.supportedValuesOf('timeZone').filter(
+    (zone) => zone.split('/').length < 3 && !REPEATED.has(zone),
+  );
   const values = new Set(['America/Argentina/Buenos_Aires', ...zones, current]);
   const places = [...values]
     .filter((value) => value !== '' && value !== 'UTC')

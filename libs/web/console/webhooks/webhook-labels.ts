@@ -1,6 +1,6 @@
 import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
 import type { LastTest } from '#outbound/subscriptions/webhook-subscription.js';
-import type { Localization } from '#translations/translations.js';
+import { getTranslations, type Localization } from '#translations/translations.js';
 import type { Breadcrumb } from '#web/pages/navigation.js';
 
 export type Choices = { value: string; text: string }[];
@@ -59,6 +59,18 @@ export function listEventChoices(localization: Localization): Choices {
   return PUBLIC_EVENTS.map((value) => ({ value, text: renderEventName(value, localization) }));
 }
 
+/** The usual reason, which has the status. */
+const RESPONDED = /^Responded with (\d+)$/i;
+
+/** Translates the reason of a failed attempt, which is stored in English; those that are rare stay so. */
+function translateError(error: string, { t: { webhookPages: t } }: Localization): string {
+  const [, status] = RESPONDED.exec(error) ?? [];
+  if (status !== undefined) return t.errors.responded({ status });
+  const { responded: _, ...english } = getTranslations('en').t.webhookPages.errors;
+  const name = Object.entries(english).find(([, text]) => text === error)?.[0];
+  return name === undefined ? error : t.errors[name as keyof typeof english];
+}
+
 /** Renders what an event means; one without a text by its name in the API. */
 export function renderEventName(event: string, { t: { webhookPages: t } }: Localization): string {
   if (event === '*') return t.allEvents;
@@ -85,9 +97,10 @@ export function describeWebhookState(
 
 export function renderLast(
   webhook: LastAttempt,
-  { t: { webhookPages: t } }: Localization,
+  localization: Localization,
   minute: (time: Date) => string,
 ): string {
+  const { webhookPages: t } = localization.t;
   const {
     last_delivery_at: at,
     last_delivery_status: status,
@@ -97,7 +110,7 @@ export function renderLast(
   const when = minute(new Date(at));
   return error === null
     ? t.lastOk({ status: String(status ?? ''), when })
-    : t.lastFailed({ reason: error, when });
+    : t.lastFailed({ reason: translateError(error, localization), when });
 }
 
 /** Renders the result of the latest test with its duration; empty when there was none. */
@@ -128,7 +141,7 @@ export function renderAttempts(
     // The usual reason only repeats the status.
     result: [
       ...(status === null ? [] : [t.status({ status: String(status) })]),
-      ...(error === null || /^Responded with \d+$/i.test(error) ? [] : [error]),
+      ...(error === null || RESPONDED.test(error) ? [] : [translateError(error, localization)]),
     ].join(', '),
     isGood: error === null,
     duration: duration.format(duration_ms),
