@@ -216,6 +216,7 @@ export type MessageArguments = {
   'overview.imports': { count: number };
   'overview.progress': { all: number; done: number };
   'overview.stepsLeft': { count: number; steps: string };
+  'overview.ready': { steps: string };
   'transfers.noneWhy': { days: number };
   'transfers.detailsOf': { when: string };
   'transfers.importOf': { when: string };

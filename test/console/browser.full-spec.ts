@@ -122,7 +122,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const text = await page.locator('main').textContent();
     expect(text).toContain('no mail server is set up');
     expect(text).toContain('Your stamp card from Corner Café');
-    await page.getByRole('link', { name: 'Links', exact: true }).click();
+    await page.getByRole('link', { name: 'Card links', exact: true }).click();
     await page.getByRole('heading', { name: 'Card links' }).waitFor();
     await page.context().close();
   });

@@ -209,7 +209,8 @@ function toResult(
         cards.find(({ id: cardId }) => cardId === card.card_id)?.stamps_required ??
         card.stamps_count + card.stamps_remaining;
       const { full, countText } = describeBalance(card.stamps_count, goal, t.counter);
-      const balance = [full, countText].filter(Boolean).join(' + ');
+      // Kept in one line.
+      const balance = [full, countText].filter(Boolean).join(' + ').replaceAll(' ', '\u00A0');
       return { id: card.id, text: find.open({ card: card.card_name, balance }) };
     }),
     others: cards

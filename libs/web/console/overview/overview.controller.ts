@@ -208,19 +208,27 @@ export class OverviewController {
     const steps = [...needed, ...useful];
     const open = steps.filter(({ isDone }) => !isDone);
     if (open.length === 0) return null;
-    const value = needed.filter(({ isDone }) => isDone).length;
+    const { ready, stepsLeft, progress } = t.overview;
+    const next = needed
+      .map((step, at) => ({ ...step, number: at + 1 }))
+      .filter(({ isDone }) => !isDone);
     const max = needed.length;
+    const value = max - next.length;
     const titles = new Intl.ListFormat(locale, { type: 'unit' }).format(
       open.map(({ title }) => title),
     );
+    const left =
+      next.length === 0
+        ? ready({ steps: titles })
+        : stepsLeft({ count: open.length, steps: titles });
     return {
-      next: needed.map((step, at) => ({ ...step, number: at + 1 })).filter(({ isDone }) => !isDone),
+      next,
       useful: useful.filter(({ isDone }) => !isDone),
       done: steps.filter(({ isDone }) => isDone),
-      progress: t.overview.progress({ done: value, all: max }),
+      progress: progress({ done: value, all: max }),
       value,
       max,
-      left: state.stamp ? t.overview.stepsLeft({ count: open.length, steps: titles }) : '',
+      left: state.stamp ? left : '',
       isNew: !state.customer,
     };
   }
