@@ -220,8 +220,8 @@ export class CorrectionPagesController {
     const redemption = spending && (await this.timeline.describe(reader, spending));
     const mayUndo = isAllowed(store.role, 'reverseCardEvent.any');
     const name = renderName(customer, translations.customerPages.person.erased);
+    const { stamps_count: from } = card;
     const { stamps } = entry.entry;
-    const from = card.stamps_count;
     return showPage({
       view: undoView,
       title: t.title,
@@ -240,7 +240,7 @@ export class CorrectionPagesController {
                 what: redemption.what,
               }
             : null,
-        result: stamps === null ? t.text : t.result({ from, to: from - stamps }),
+        result: stamps === null || stamps > from ? t.text : t.result({ from, to: from - stamps }),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customer.id),
         reasons: REASONS,
