@@ -181,6 +181,7 @@ export type MessageArguments = {
   'customerPages.undo.about': { name: string; what: string; when: string };
   'customerPages.undo.spent': { what: string; when: string };
   'customerPages.undo.result': { from: number; to: number };
+  'customerPages.undo.tooFew': { count: number };
   'customerPages.adjust.about': { card: string; name: string };
   'customerPages.adjust.now': { count: number };
   'customerPages.adjust.save': { from: string; to: string };
@@ -190,6 +191,8 @@ export type MessageArguments = {
   'customerPages.merge.cardAdded': { added: number; now: number; total: number };
   'customerPages.merge.cardKept': { count: number };
   'webhookPages.errors.responded': { status: string };
+  'webhookPages.errors.redirected': { status: string };
+  'webhookPages.errors.slow': { seconds: string };
   'webhookPages.events': { count: number };
   'webhookPages.lastOk': { status: string; when: string };
   'webhookPages.lastFailed': { reason: string; when: string };

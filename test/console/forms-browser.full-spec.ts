@@ -242,9 +242,9 @@ describe('the buttons of the script', () => {
     await page.goto(`${PUBLIC_URL}/app/account`);
     const field = page.getByLabel('New password');
     expect(await field.getAttribute('type')).toBe('password');
-    await page.getByRole('button', { name: 'Show New password' }).click();
+    await page.getByRole('button', { name: 'New password, Show' }).click();
     expect(await field.getAttribute('type')).toBe('text');
-    await page.getByRole('button', { name: 'Hide New password' }).click();
+    await page.getByRole('button', { name: 'New password, Hide' }).click();
     expect(await field.getAttribute('type')).toBe('password');
     await close(page);
   });

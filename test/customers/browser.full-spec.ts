@@ -99,7 +99,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await page.getByLabel('Your reason').fill('Brought along from the paper card');
     await press(page, javaScriptEnabled ? 'Save: 0 → 6' : 'Save');
     await page
-      .getByText(/^The stamps on the card “[^”]+” are adjusted\. It has 6 stamps now\./)
+      .getByText(/^The stamps on the card “[^”]+” are adjusted\. The card has 6 stamps now\./)
       .waitFor();
     const main = (await page.locator('main').textContent()) ?? '';
     expect(main).toContain('6 of 10 stamps');
@@ -109,7 +109,7 @@ describe.each([true, false])('the customers in a browser, scripts: %s', (javaScr
     await page.getByRole('button', { name: /^Redeem Espresso/ }).click();
     await page
       .getByText(
-        /^A reward was redeemed on the card “[^”]+”\. Hand it over\. It has 2 stamps now\./,
+        /^A reward was redeemed on the card “[^”]+”\. Hand it over\. The card has 2 stamps now\./,
       )
       .waitFor();
     expect(await page.locator('main').textContent()).toContain('2 of 10 stamps');

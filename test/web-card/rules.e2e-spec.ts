@@ -69,7 +69,7 @@ describe('the page', () => {
       reward: { stamps_required: 9 },
     });
     const read = words((await get(page)).text);
-    expect(read).toContain('Next reward in 6 stamps');
+    expect(read).toContain('Free coffee 10 stamps 6 stamps to go');
     expect(read).toContain('Cookie uses 3 stamps');
     expect(read).toContain('Cookie 3 stamps Ready to redeem');
   });

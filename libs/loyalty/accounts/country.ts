@@ -29,8 +29,21 @@ let countriesByTimeZone: ReadonlyMap<string, string> | undefined;
 /** Returns the country that a time zone lies in, such as DE for Europe/Berlin; null if it lies in none, such as UTC. */
 export function findCountryOfTimeZone(timeZone: string): string | null {
   countriesByTimeZone ??= new Map([...COUNTRIES].flatMap(listTimeZonesOfCountry));
-  const { timeZone: name } = new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions();
-  return countriesByTimeZone.get(name) ?? null;
+  return (
+    countriesByTimeZone.get(timeZone) ??
+    countriesByTimeZone.get(findCanonicalTimeZone(timeZone) ?? '') ??
+    null
+  );
+}
+
+/** Finds the name by which a list has the time zone, of which this may be an alias; undefined if there is none. */
+export function findCanonicalTimeZone(timeZone: string): string | undefined {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 function listTimeZonesOfCountry(region: string): [timeZone: string, region: string][] {

@@ -2,7 +2,7 @@ import { foldCase } from '#loyalty/customers/search-keys.js';
 
 /** Limits the results of a search to what a phone shows at once. */
 export const MAX_CUSTOMERS = 10;
-/** So many results are looked through for names that begin with the text: the search finds it within words too. */
+/** Limits the results that are sorted: the search also finds the text within words. */
 export const MAX_SORTED = 50;
 
 /** The fields of a new customer, as the API takes them. */

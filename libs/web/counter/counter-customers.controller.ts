@@ -170,7 +170,7 @@ export class CounterCustomersController {
     });
   }
 
-  /** Searches as the list of customers does. Text that it refuses is found nowhere. */
+  /** Searches as the list of customers does, in another order. Text that it refuses is found nowhere. */
   private async search(accountId: number, q: string): Promise<CustomerJson[]> {
     try {
       const query = readQuery(CustomerListQuery, { search: q });

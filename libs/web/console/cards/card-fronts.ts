@@ -10,7 +10,7 @@ import { pickReadableColor } from '#web/pages/colors.js';
 import { findDarkModules } from '#web/web-card/qr-modules.js';
 import type { CardDraft } from './card-draft.js';
 
-/** The code of every preview. It has more characters than that of any card. */
+/** The code of every preview. No card has it: codes have no 1. */
 const SAMPLE_CODE = 'A1B2C3D4';
 const SAMPLE = findDarkModules(SAMPLE_CODE, 'M');
 /** A file of its own, which browsers cache. */

@@ -65,9 +65,15 @@ type AdjustView = CorrectionView & Adjustment & { balance: string; count: string
 export type CardParameters = { id: string; customer_card_id: string };
 type EventParameters = CardParameters & { event_id: string };
 
-/** @property redemption what has to be undone first, its path blank for those who may not; null: nothing */
+/**
+ * @property redemption what has to be undone first, its path blank for those who may not; null: nothing
+ * @property tooFew why it cannot be undone, as too few stamps are left; blank: there are enough
+ * @property adjust the path of the page on which the stamps can be put right; blank for those who may not
+ * @property result what the undo leads to; blank: the entry is undone already
+ */
 type UndoView = CorrectionView & {
-  /** What it leads to. */
+  tooFew: string;
+  adjust: string;
   result: string;
   redemption: { text: string; path: string; what: string } | null;
 };
@@ -222,6 +228,7 @@ export class CorrectionPagesController {
     const name = renderName(customer, translations.customerPages.person.erased);
     const { stamps_count: from } = card;
     const { stamps } = entry.entry;
+    const isOpenEntry = entry.reversedBy === null;
     return showPage({
       view: undoView,
       title: t.title,
@@ -240,7 +247,15 @@ export class CorrectionPagesController {
                 what: redemption.what,
               }
             : null,
-        result: stamps === null || stamps > from ? t.text : t.result({ from, to: from - stamps }),
+        tooFew: (stamps ?? 0) > from && isOpenEntry ? t.tooFew({ count: from }) : '',
+        adjust: isAllowed(store.role, 'adjustCustomerCard')
+          ? `${buildCardPath(store, ids)}/adjust`
+          : '',
+        result: !isOpenEntry
+          ? ''
+          : stamps === null
+            ? t.text
+            : t.result({ from, to: from - stamps }),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
         back: buildCustomerPath(store, customer.id),
         reasons: REASONS,

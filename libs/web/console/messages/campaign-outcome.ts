@@ -62,7 +62,7 @@ export function toProgressView(
 }
 
 export function toResultsView(
-  { channels }: Pick<Announcement, 'channels'>,
+  announcement: Pick<Announcement, 'kind' | 'channels'>,
   { sentBy }: MessageCounts,
   pending: PendingCounts | undefined,
   unsent: readonly UnsentGroup[],
@@ -71,7 +71,7 @@ export function toResultsView(
   const { messagePages: t } = localization.t;
   const numbers = new Intl.NumberFormat(localization.locale);
   const reasons = unsent.flatMap(({ reason, count: people }) =>
-    reason === null ? [] : [{ reason: describeReason(reason, channels, localization), people }],
+    reason === null ? [] : [{ reason: describeReason(reason, announcement, localization), people }],
   );
   const pendingCount = sumPending(pending);
   if (pendingCount > 0) reasons.unshift({ reason: t.reasons.pending, people: pendingCount });

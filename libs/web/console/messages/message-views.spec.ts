@@ -3,6 +3,7 @@ import { getTranslations } from '#translations/translations.js';
 import type { MessageRecipient } from '#outbound/campaigns/message-recipient.js';
 import {
   createRecipientsView,
+  describeReason,
   describeRuleState,
   describeState,
   toPastReachView,
@@ -47,7 +48,7 @@ it.each([
   [true, null, 'On', 'good'],
   [true, { people: 3, reached: 1 }, 'On', 'good'],
   [true, { people: 0, reached: 0 }, 'On', 'good'],
-  [true, { people: 3, reached: 0 }, 'On, but reaches nobody', 'warn'],
+  [true, { people: 3, reached: 0 }, 'On, nobody reached', 'warn'],
   [false, { people: 3, reached: 0 }, 'Off', ''],
 ])('warns of a rule that is on and reaches nobody: %s, %o', (isEnabled, reach, state, mood) => {
   expect(describeRuleState(isEnabled, reach, getTranslations('en'))).toEqual({ state, mood });
@@ -89,3 +90,17 @@ it.each([
   expect(view.isOpen).toBe(isOpen);
   expect(view.filters.tabs[0]?.path).toBe('/app?state=all#recipients');
 });
+
+it.each([
+  ['announcement', ['sms', 'email'], 'not_set_up', 'SMS is not set up on this service'],
+  ['announcement', ['sms'], 'no_phone', 'no phone number'],
+  // Its channels may have changed since.
+  ['rule', ['sms'], 'not_set_up', 'this channel is not set up on this service'],
+] as const)(
+  'names the channel that is not set up, if it is known: %s, %o, %s',
+  (kind, channels, reason, text) => {
+    expect(describeReason(reason, { kind, channels: [...channels] }, getTranslations('en'))).toBe(
+      text,
+    );
+  },
+);

@@ -223,7 +223,7 @@ function createNumberFormat({ locale }: Localization): (number: number) => strin
 function toRecipientLine(
   recipient: MessageRecipient,
   customers: string,
-  { time, campaign: { channels } }: Pick<RecipientsPlace, 'time' | 'campaign'>,
+  { time, campaign }: Pick<RecipientsPlace, 'time' | 'campaign'>,
   localization: Localization,
 ): RecipientLine {
   const { t } = localization;
@@ -232,28 +232,28 @@ function toRecipientLine(
     customer: customerName ?? t.messagePages.recipients.former,
     path: customerName === null ? null : `${customers}/${recipient.customerId}`,
     channel: channel === null ? '' : t.messagePages.channels[channel],
-    ...describeOutcome(recipient, channels, localization),
+    ...describeOutcome(recipient, campaign, localization),
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
 }
 
-/** Says why a message was not sent. The reason is that of its first channel. */
+/** Says why a message was not sent: the reason of its first channel, which is known as long as nobody can change it. */
 export function describeReason(
   reason: MessageReason,
-  [channel]: readonly HolderChannel[],
+  { kind, channels: [channel] }: Pick<Campaign, 'kind' | 'channels'>,
   { t: { messagePages: t } }: Localization,
 ): string {
-  if (reason !== 'not_set_up' || channel === undefined) return t.reasons[reason];
+  if (reason !== 'not_set_up' || kind === 'rule' || !channel) return t.reasons[reason];
   return t.recipients.notSetUp({ channel: t.channels[channel] });
 }
 
 function describeOutcome(
   { state, arrival, reason }: MessageRecipient,
-  channels: readonly HolderChannel[],
+  campaign: RecipientsPlace['campaign'],
   localization: Localization,
 ): Pick<RecipientLine, 'state' | 'mood' | 'why'> {
   const { messagePages: t, outbox } = localization.t;
-  const why = reason === null ? '' : describeReason(reason, channels, localization);
+  const why = reason === null ? '' : describeReason(reason, campaign, localization);
   if (arrival === null) return { state: t.recipients.states[state], mood: STATE_MOODS[state], why };
   if (arrival === 'pending')
     return { state: outbox.states.held, mood: 'warn', why: t.reasons.pending };

@@ -121,7 +121,7 @@ export class OverviewController {
       data: {
         today,
         latest,
-        setup: setup?.left && this.listHidden(request).includes(String(store.id)) ? null : setup,
+        setup: !isNew && this.listHidden(request).includes(String(store.id)) ? null : setup,
         isNew,
         warning: isNew && this.config.isOnlyLocal ? localization.t.words.localOnly : '',
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
@@ -218,7 +218,7 @@ export class OverviewController {
       open.map(({ title }) => title),
     );
     const left =
-      next.length === 0
+      next.length === 0 && !this.config.isOnlyLocal
         ? ready({ steps: titles })
         : stepsLeft({ count: open.length, steps: titles });
     return {

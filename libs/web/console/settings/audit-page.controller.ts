@@ -86,20 +86,24 @@ export class AuditPageController {
     subjects: object[],
   ): Promise<(subject: object) => string | undefined> {
     const listIds = (property: string) =>
-      subjects.flatMap((subject) => getId(subject, property) ?? []);
-    const [invitation_id, announcement_id, message_rule_id] = await Promise.all([
+      subjects.flatMap((subject) => findId(subject, property) ?? []);
+    const [addresses, titles, ruleTitles] = await Promise.all([
       this.members.findInvitedAddresses(accountId, listIds('invitation_id')),
       this.campaigns.findTitles('announcement', accountId, listIds('announcement_id')),
       this.campaigns.findTitles('rule', accountId, listIds('message_rule_id')),
     ]);
-    const names = Object.entries({ invitation_id, announcement_id, message_rule_id });
+    const names = Object.entries({
+      invitation_id: addresses,
+      announcement_id: titles,
+      message_rule_id: ruleTitles,
+    });
     return (subject) =>
-      names.map(([property, byId]) => byId.get(getId(subject, property) ?? 0)).find(Boolean);
+      names.map(([property, byId]) => byId.get(findId(subject, property) ?? 0)).find(Boolean);
   }
 }
 
-/** An id in the subject of an entry, if it has one. */
-function getId(subject: object, property: string): number | undefined {
+/** Finds an id in the subject of an entry. */
+function findId(subject: object, property: string): number | undefined {
   return (subject as Record<string, number | undefined>)[property];
 }
 

@@ -3,7 +3,7 @@ import { listLanguages, listTimeZones } from './store-choices.js';
 
 describe('the time zones', () => {
   const findText = (value: string, locale = 'de', current = '') =>
-    listTimeZones(current, 'Andere', locale)
+    listTimeZones(current, locale === 'de' ? 'Andere' : 'Other', locale)
       .flatMap(({ group, options }) => options.map((option) => ({ group, ...option })))
       .filter((option) => option.value === value)
       .map(({ group, text }) => `${group}: ${text}`);
@@ -13,7 +13,7 @@ describe('the time zones', () => {
     ['Europe/Berlin', 'Europa: Deutschland'],
     ['Europe/Kiev', 'Europa: Ukraine, Kyiv'],
     ['America/Godthab', 'Amerika: Grönland, Nuuk'],
-    ['America/Argentina/Buenos_Aires', 'Amerika: Argentinien, Buenos Aires'],
+    ['America/Buenos_Aires', 'Amerika: Argentinien, Buenos Aires'],
     ['UTC', 'Andere: UTC'],
   ])('have the country in the language of the page: %s', (value, text) => {
     expect(findText(value)).toEqual([text]);
@@ -25,6 +25,16 @@ describe('the time zones', () => {
       'Americas: United States, Knox',
     ]);
     expect(findText('Europe/Vienna', 'en', 'Europe/Vienna')).toEqual(['Europe: Austria']);
+    expect(findText('Mars/Olympus', 'en', 'Mars/Olympus')).toEqual(['Other: Mars/Olympus']);
+  });
+
+  it.each([
+    ['Europe/Kyiv', 'Europe/Kiev', 'Europe: Ukraine, Kyiv'],
+    ['Asia/Kolkata', 'Asia/Calcutta', 'Asia: India'],
+    ['America/Argentina/Buenos_Aires', 'America/Buenos_Aires', 'Americas: Argentina, Buenos Aires'],
+  ])('have an alias that a store uses in place of their own name: %s', (alias, name, text) => {
+    expect(findText(alias, 'en', alias)).toEqual([text]);
+    expect(findText(name, 'en', alias)).toEqual([]);
   });
 });
 

@@ -1,4 +1,8 @@
-import { findCountryOfTimeZone, listCountries } from '#loyalty/accounts/country.js';
+import {
+  findCanonicalTimeZone,
+  findCountryOfTimeZone,
+  listCountries,
+} from '#loyalty/accounts/country.js';
 import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 
 /** Lists the forms of address, with the words of the languages that have them. */
@@ -27,7 +31,7 @@ export function describeSmsCountries(
 export type Option = { value: string; text: string };
 export type OptionGroup = { group: string; options: Option[] };
 
-/** Lists the languages to choose from. The current one replaces that without a country. @param locale of the page */
+/** Lists the languages to choose from. The current one replaces that without a country, as it has the same texts. @param locale of the page */
 export function listLanguages(current: string, locale: string): Option[] {
   const [language = ''] = current.split('-');
   const others = LANGUAGE_CODES.map((code) => (code === language ? current : code));
@@ -55,12 +59,14 @@ const CONTINENTS = new Map([
   ['Pacific', '009'],
 ]);
 
-/** Time zones that are listed as another one. */
-const REPEATED = new Set(['America/Buenos_Aires', 'Europe/Busingen']);
 /** Cities whose time zones ICU still calls by a former name. */
 const RENAMED = new Map([
   ['Kiev', 'Kyiv'],
   ['Godthab', 'Nuuk'],
+  ['Coral Harbour', 'Atikokan'],
+  ['Enderbury', 'Kanton'],
+  ['Ponape', 'Pohnpei'],
+  ['Truk', 'Chuuk'],
 ]);
 
 /**
@@ -74,11 +80,12 @@ export function listTimeZones(current: string, otherText: string, locale: string
   const groups = new Map<string, Option[]>();
   for (const code of CONTINENTS.values()) groups.set(names.of(code) ?? code, []);
   groups.set(otherText, [{ value: 'UTC', text: 'UTC' }]);
+  // By the name that is stored, which may be an alias.
+  const canonicalName = findCanonicalTimeZone(current);
   const zones = Intl.supportedValuesOf('timeZone').filter(
-    (zone) => zone.split('/').length < 3 && !REPEATED.has(zone),
+    (zone) => zone.split('/').length < 3 && zone !== canonicalName && zone !== 'Europe/Busingen',
   );
-  const values = new Set(['America/Argentina/Buenos_Aires', ...zones, current]);
-  const places = [...values]
+  const places = [...new Set([...zones, current])]
     .filter((value) => value !== '' && value !== 'UTC')
     .map((value) => ({ value, country: findCountryOfTimeZone(value) }));
   for (const { value, country } of places) {
@@ -87,10 +94,10 @@ export function listTimeZones(current: string, otherText: string, locale: string
     const group = groups.get(code === undefined ? otherText : (names.of(code) ?? code));
     const city = (rest.at(-1) ?? value).replaceAll('_', ' ');
     const name = RENAMED.get(city) ?? city;
-    const isOnly = places.filter((place) => place.country === country).length === 1;
+    const isOnly = places.filter((other) => other.country === country).length === 1;
     const countryName = country === null ? undefined : names.of(country);
-    const text =
-      countryName && isOnly ? countryName : [countryName, name].filter(Boolean).join(', ');
+    const place = countryName ? `${countryName}, ${name}` : value.replaceAll('_', ' ');
+    const text = countryName && isOnly ? countryName : place;
     group?.push({ value, text });
   }
   return [...groups].map(([group, options]) => ({

@@ -30,6 +30,14 @@ it.each([
 
 it.each([
   [{ kind: 'responded', status: 500, retryAfter: null }, 'Antwort mit Status 500'],
+  [
+    { kind: 'responded', status: 301, retryAfter: null },
+    'Antwort mit Status 301: Weiterleitungen wird nicht gefolgt',
+  ],
+  [
+    { kind: 'failed', cause: 'timeout', error: 'No response within 10 seconds' },
+    'Keine Antwort innerhalb von 10 Sekunden',
+  ],
   [{ kind: 'blocked' }, 'Die Adresse führt nicht ins öffentliche Netz'],
   // Rare reasons have no translation.
   [{ kind: 'unrendered' }, 'The event could not be prepared for sending'],

@@ -62,13 +62,19 @@ export function listEventChoices(localization: Localization): Choices {
 /** The usual reason, which has the status. */
 const RESPONDED = /^Responded with (\d+)$/i;
 
+const REDIRECTED = /^Responded with (\d+): redirects/;
+const SLOW = /^No response within (\d+) seconds/;
+
 /** Translates the reason of a failed attempt, which is stored in English; those that are rare stay so. */
-function translateError(error: string, { t: { webhookPages: t } }: Localization): string {
-  const [, status] = RESPONDED.exec(error) ?? [];
-  if (status !== undefined) return t.errors.responded({ status });
-  const { responded: _, ...english } = getTranslations('en').t.webhookPages.errors;
-  const name = Object.entries(english).find(([, text]) => text === error)?.[0];
-  return name === undefined ? error : t.errors[name as keyof typeof english];
+function translateError(error: string, { t: { webhookPages } }: Localization): string {
+  const { responded, redirected, slow, ...texts } = webhookPages.errors;
+  const [, status = ''] = RESPONDED.exec(error) ?? REDIRECTED.exec(error) ?? [];
+  if (status !== '') return REDIRECTED.test(error) ? redirected({ status }) : responded({ status });
+  const [, seconds] = SLOW.exec(error) ?? [];
+  if (seconds !== undefined) return slow({ seconds });
+  const english = Object.entries(getTranslations('en').t.webhookPages.errors);
+  const name = english.find(([, text]) => text === error)?.[0];
+  return texts[name as keyof typeof texts] ?? error;
 }
 
 /** Renders what an event means; one without a text by its name in the API. */

@@ -13,7 +13,10 @@ function hasZone(country) {
   return (region.getTimeZones?.() ?? region.timeZones ?? []).includes(zone);
 }
 
-choose('time_zone', (value) => value === zone);
+// Browsers call some time zones by an alias.
+const resolve = (timeZone) => Intl.DateTimeFormat('en', { timeZone }).resolvedOptions().timeZone;
+if (!choose('time_zone', (value) => value === zone))
+  choose('time_zone', (value) => resolve(value) === resolve(zone));
 // A browser in Berlin may speak American English: its language names the country only where the time zone does not.
 if (!choose('country', hasZone)) {
   const { region } = new Intl.Locale(navigator.language);
