@@ -260,6 +260,7 @@ export class AccountController {
       title: localization.t.signIn.account.title,
       errors,
       width: 'form',
+      breadcrumb: { path: '/app', text: localization.t.console.stores },
       data: {
         flash: '',
         form: '',
