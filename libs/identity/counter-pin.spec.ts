@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { findPinIssue, normalizePin } from './counter-pin.js';
 
 describe('the PIN of a member', () => {
-  it.each(['4071', '80352', '259047'])('may be %s', (pin) => {
+  it.each(['4071', '80352', '259047', '4826', '1470'])('may be %s', (pin) => {
     expect(findPinIssue(pin)?.message).toBeUndefined();
   });
 

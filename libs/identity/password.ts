@@ -114,7 +114,7 @@ export function isRepeated(text: string): boolean {
   return unit !== undefined && [...unit].length < MIN_PASSWORD_LENGTH;
 }
 
-/** Recognizes sequences such as 12345678901 or zyxwvutsrq. */
+/** Recognizes sequences such as 12345678901 or zyxwvutsrq. Digits may also count by two, but no further: nobody sees it. */
 export function isSequence(text: string): boolean {
   const codes = [...text].map((character) => character.codePointAt(0) ?? 0);
   const isOnlyDigits = /^\d+$/.test(text);
@@ -122,5 +122,6 @@ export function isSequence(text: string): boolean {
     const step = code - (codes[i] ?? 0);
     return isOnlyDigits ? (step + 10) % 10 : step;
   });
-  return new Set(steps).size === 1;
+  const [step = 0] = steps;
+  return new Set(steps).size === 1 && (!isOnlyDigits || Math.min(step, 10 - step) <= 2);
 }

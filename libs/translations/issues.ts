@@ -31,8 +31,7 @@ export const ISSUE_TEXTS = {
   no_store: 'must name at least one store',
   not_future: 'must be in the future',
   pin_length: 'must be {min, number} to {max, number} digits',
-  pin_too_easy:
-    'is too easy to guess: use digits that neither repeat nor go up or down in equal steps',
+  pin_too_easy: 'is too easy to guess: use digits that neither repeat nor count up or down',
   too_short: 'must have at least {min, number} characters',
   invisible_characters: 'must not contain control or invisible characters',
   password_repetitive:

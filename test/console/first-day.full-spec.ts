@@ -217,6 +217,6 @@ it('a shop designs its first card, welcomes its first guest and gives out its fi
     'Add your first location',
     'Say how you handle data',
   ]);
-  await owner.getByText(/^Your shop is ready\. Also useful: Add your logo, /).waitFor();
+  await owner.getByText(/^You are ready to stamp\. Also useful: Add your logo, /).waitFor();
   await keepPicture(owner, 'first-day-overview');
 });

@@ -115,8 +115,13 @@ describe('the counter in a browser', () => {
     await type(page, customerCard.code);
     await page.locator('#result.small').getByRole('button', { name: 'Undo' }).waitFor();
     await keepPicture(page, 'counter-small');
+    expect(await page.getByRole('link', { name: 'Find or add a customer' }).isVisible()).toBe(
+      false,
+    );
     await page.locator('#result').waitFor({ state: 'hidden' });
     expect(await page.locator('#result').innerHTML()).toBe('');
+    for (const name of ['Find or add a customer', 'Recent · Undo'])
+      await page.getByRole('link', { name }).waitFor();
   });
 
   it('says with another sound and vibration that something could not be undone', async () => {

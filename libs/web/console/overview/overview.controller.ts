@@ -1,4 +1,4 @@
-import { Controller, Req, Res } from '@nestjs/common';
+import { Controller, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
@@ -17,6 +17,7 @@ import {
   GetPage,
   PostForm,
 } from '#web/pages/current-user.js';
+import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import type { Localization } from '#translations/translations.js';
@@ -47,6 +48,7 @@ type OverviewView = {
   /** Whether there is nothing to count yet. */
   isNew: boolean;
   services: string[];
+  flash: string;
   /** What a new owner has to know before they print a code; blank: nothing. */
   warning: string;
 };
@@ -100,9 +102,10 @@ export class OverviewController {
     @Req() request: FastifyRequest,
     @CurrentStore() store: EnteredStore,
     @CurrentUser() { userId }: SignedInUser,
+    @Query('done') done: unknown,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const { overview: t } = localization.t;
+    const { overview: t, console: texts } = localization.t;
     const maySeeNumbers = isAllowed(store.role, 'getStatistics');
     const maySetUp = isAllowed(store.role, 'store.settings');
     const maySeeHistory = isAllowed(store.role, 'listHistory');
@@ -123,6 +126,7 @@ export class OverviewController {
         latest,
         setup: !isNew && this.listHidden(request).includes(String(store.id)) ? null : setup,
         isNew,
+        flash: findFlashMessage(done, { saved: texts.settings.saved }),
         warning: isNew && this.config.isOnlyLocal ? localization.t.words.localOnly : '',
         services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
       },
@@ -218,7 +222,7 @@ export class OverviewController {
       open.map(({ title }) => title),
     );
     const left =
-      next.length === 0 && !this.config.isOnlyLocal
+      next.length === 0
         ? ready({ steps: titles })
         : stepsLeft({ count: open.length, steps: titles });
     return {

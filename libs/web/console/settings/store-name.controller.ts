@@ -83,7 +83,9 @@ export class StoreNameController {
     } catch (error) {
       return this.render(localization, values, { errors: toFormErrors(error, localization) });
     }
-    return redirectTo(`/app/stores/${store.id}${next === 'poster' ? '/posters/new' : ''}`);
+    return redirectTo(
+      `/app/stores/${store.id}${next === 'poster' ? '/posters/new' : '?done=saved'}`,
+    );
   }
 
   private render(
