@@ -10,6 +10,7 @@ import type { Campaign, CampaignKind } from './campaign.js';
 import { toCampaignJson, type CampaignJson } from './campaign.dto.js';
 import {
   NO_MESSAGES,
+  subtractPending,
   type MessageCounts,
   type MessageRecipient,
   type RecipientState,
@@ -152,6 +153,15 @@ export class CampaignsService {
     counts,
   }: CountedCampaign<K>): Promise<MessageCounts> {
     return counts ?? (await this.recipients.count(kind, [id])).get(id) ?? NO_MESSAGES;
+  }
+
+  /** Counts its messages as `count` does, but as unsent those that a wallet's server or a browser's has not accepted. */
+  async countAccepted<K extends CampaignKind>(
+    campaign: CountedCampaign<K>,
+  ): Promise<MessageCounts> {
+    const { kind, accountId, id } = campaign;
+    const pending = await this.recipients.countPending(kind, accountId, [id]);
+    return subtractPending(await this.count(campaign), pending.get(id));
   }
 
   /** Lists its messages: of an announcement by customer, of a rule newest first. @throws NotFoundError */

@@ -1,4 +1,4 @@
-import type { Announcement } from '#outbound/campaigns/campaign.js';
+import type { Announcement, Occasion } from '#outbound/campaigns/campaign.js';
 import { CHANNELS } from '#outbound/messages/message-channel.js';
 import {
   sumPending,
@@ -9,7 +9,7 @@ import {
 } from '#outbound/campaigns/message-recipient.js';
 import type { EnteredStore } from '#web/pages/current-user.js';
 import { toDateLocale, type Localization, type Translations } from '#translations/translations.js';
-import { describeReason } from './message-views.js';
+import { describeReason, describeRule, formatSent } from './message-views.js';
 
 /** How far the sending of an announcement is. @property waits why some messages wait, and until when */
 export type ProgressView = {
@@ -36,6 +36,19 @@ export function describeTime(
 
 export function countPeople({ queued, sent, failed, skipped }: MessageCounts): number {
   return queued + sent + failed + skipped;
+}
+
+/** Says what a rule does, and what it has sent. */
+export function describeWritten(
+  occasion: Pick<Occasion, 'kind' | 'threshold'>,
+  counts: MessageCounts,
+  localization: Localization,
+): string {
+  const { sent: label } = localization.t.messagePages.rules.columns;
+  const sent = formatSent({ ...counts, people: countPeople(counts) }, localization);
+  return [describeRule(occasion, localization), sent && `${label}: ${sent}`]
+    .filter(Boolean)
+    .join(' · ');
 }
 
 export function toProgressView(

@@ -38,6 +38,7 @@ import type { Localization } from '#translations/translations.js';
 import {
   countPeople,
   describeTime,
+  describeWritten,
   toDays,
   toOccasionLine,
   toProgressView,
@@ -53,7 +54,6 @@ import {
   buildCampaignsPath,
   linkToCampaigns,
   createRecipientsView,
-  describeRule,
   describeRuleState,
   describeState,
   parseRecipientState,
@@ -224,16 +224,16 @@ export class CampaignPageController {
     @Localized() localization: Localization,
   ): Promise<PageResult> {
     const rule = await this.campaigns.find('rule', store.id, parsePathId(id));
-    const t = localization.t.messagePages.rules;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const counts = await this.campaigns.countAccepted(rule);
     const reach = await skipWhenBusy(this.reaches.count(rule, DAYS));
     const range = { after: null, limit: MAX_OCCASIONS };
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
       ...describeRuleState(enabled, reach, localization),
-      about: describeRule(rule.trigger, localization),
-      flash: findFlashMessage(place.done, t.done),
+      about: describeWritten(rule.trigger, counts, localization),
+      flash: findFlashMessage(place.done, localization.t.messagePages.rules.done),
       sending: null,
       progress: null,
       results: null,
