@@ -114,7 +114,7 @@ export function isRepeated(text: string): boolean {
   return unit !== undefined && [...unit].length < MIN_PASSWORD_LENGTH;
 }
 
-/** Recognizes sequences such as 12345678901 or zyxwvutsrq. Digits may also count by two, but no further: nobody sees it. */
+/** Recognizes sequences such as 12345678901 or zyxwvutsrq, and 2468: people try no digits with larger steps. */
 export function isSequence(text: string): boolean {
   const codes = [...text].map((character) => character.codePointAt(0) ?? 0);
   const isOnlyDigits = /^\d+$/.test(text);

@@ -39,7 +39,7 @@ export function countPeople({ queued, sent, failed, skipped }: MessageCounts): n
 }
 
 /** Says what a rule does, and what it has sent. */
-export function describeWritten(
+export function describeRuleOutcome(
   occasion: Pick<Occasion, 'kind' | 'threshold'>,
   counts: MessageCounts,
   localization: Localization,

@@ -38,7 +38,7 @@ import type { Localization } from '#translations/translations.js';
 import {
   countPeople,
   describeTime,
-  describeWritten,
+  describeRuleOutcome,
   toDays,
   toOccasionLine,
   toProgressView,
@@ -232,7 +232,7 @@ export class CampaignPageController {
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
       ...describeRuleState(enabled, reach, localization),
-      about: describeWritten(rule.trigger, counts, localization),
+      about: describeRuleOutcome(rule.trigger, counts, localization),
       flash: findFlashMessage(place.done, localization.t.messagePages.rules.done),
       sending: null,
       progress: null,

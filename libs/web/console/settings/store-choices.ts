@@ -31,7 +31,10 @@ export function describeSmsCountries(
 export type Option = { value: string; text: string };
 export type OptionGroup = { group: string; options: Option[] };
 
-/** Lists the languages to choose from. The current one replaces that without a country, as it has the same texts. @param locale of the page */
+/**
+ * Lists the languages to choose from. The current one replaces that without a country, as it has the same texts.
+ * @param locale of the page
+ */
 export function listLanguages(current: string, locale: string): Option[] {
   const [language = ''] = current.split('-');
   const others = LANGUAGE_CODES.map((code) => (code === language ? current : code));
