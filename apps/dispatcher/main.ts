@@ -42,7 +42,10 @@ import { WebhookDispatch } from '#outbound/dispatch/webhook-dispatch.service.js'
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#platform/operations/health-listener.js';
 
-/** Shorter than the time a process has to stop (see stop.ts): the results of what was sent must still be recorded. */
+/**
+ * From the signal on, and shorter than the time that a process has to stop (see stop.ts): the results of what was sent must
+ * still be recorded.
+ */
 const FINISH_WITHIN_MS = 12_000;
 
 /** What runs until the process has to stop. */
@@ -116,13 +119,15 @@ async function run(stopRequest: StopRequest): Promise<void> {
   log.log(`started; health on port ${getPort(health)}`);
   const signal = await stopRequest.received;
   readiness.stop();
+  // All at once: what begins nothing new must not wait for what takes long to end.
   stopping.abort();
-  await Promise.all([...followers, checking]);
   const [left] = await Promise.all([
     webhooks.stop(FINISH_WITHIN_MS),
     messages.stop(FINISH_WITHIN_MS),
     passes.stop(FINISH_WITHIN_MS),
     campaigns.stop(FINISH_WITHIN_MS),
+    checking,
+    ...followers,
   ]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

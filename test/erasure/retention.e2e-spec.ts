@@ -147,17 +147,29 @@ describe('retention by settings', () => {
     expect(await retention.deleteOfRules(3650)).toBe(0);
   });
 
-  it('deletes the rows of an import after IMPORT_RETENTION_DAYS', async () => {
+  it('deletes the rows of an import IMPORT_RETENTION_DAYS after its end, and of none that goes on', async () => {
     await service.database.query(
-      `insert into imports (id, uuid, account_id, state, dry_run, format, encoding, columns, rows_total, actor, created_at, updated_at)
-       values (900001, gen_random_uuid(), 1, 'done', false, 'csv', 'utf-8', '[]', 1, '{}', now() - interval '8 days', now())`,
+      `insert into imports (id, uuid, account_id, state, dry_run, format, encoding, columns, rows_total, actor, created_at,
+         started_at, finished_at, updated_at, due_at)
+       select 900000 + n, gen_random_uuid(), 1, state, false, 'csv', 'utf-8', '[]', 1, '{}', now() - interval '99 days',
+         now() - interval '98 days', now() - finished * interval '1 day', now(), due
+       from (values (1, 'done', 8, null), (2, 'done', 6, null), (3, 'running', null, now()), (4, 'checking', null, now()),
+         (5, 'undoing', 8, now()), (6, 'ready', null, null), (7, 'failed', 9, null), (8, 'undone', 6, null)) x (n, state, finished, due)`,
     );
     const lock = service.app.get(LeaderLock, { strict: false });
-    const deleteOldest = (days: string) =>
-      new ImportRetention(pool, lock, configure({ IMPORT_RETENTION_DAYS: days })).deleteOldest();
-    expect(await deleteOldest('9')).toBe(false);
-    expect(await deleteOldest('7')).toBe(true);
-    expect(await deleteOldest('7')).toBe(false);
+    const retention = new ImportRetention(pool, lock, configure({ IMPORT_RETENTION_DAYS: '7' }));
+    while (await retention.deleteOldest());
+    const { rows } = await service.database.query<{ state: string; id: number; due: boolean }>(
+      `select id - 900000 as id, state, due_at is not null as due from imports
+       where id > 900000 and rows_deleted_at is null order by id`,
+    );
+    expect(rows).toEqual([
+      { id: 2, state: 'done', due: false },
+      { id: 3, state: 'running', due: true },
+      { id: 4, state: 'checking', due: true },
+      { id: 5, state: 'undoing', due: true },
+      { id: 8, state: 'undone', due: false },
+    ]);
   });
 
   it('es.forget_audit_addresses removes addresses of the days that it is given, and never within a week', async () => {

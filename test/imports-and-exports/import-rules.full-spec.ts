@@ -757,7 +757,7 @@ it('IMPORT-23 Starting or undoing an import twice does so once', async () => {
   ]);
 });
 
-it('IMPORT-24 Erasing a customer deletes the cells of their rows', async () => {
+it('IMPORT-24 Erasing a customer deletes the cells of every row that has an e-mail address, phone number, external id or card code of theirs, whatever became of the row, also if nobody has read the file yet', async () => {
   const store = await service.newStore();
   const anna = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
   const file = 'first_name,email\nAnne,anna@example.com\nBen,none\n';

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Pool } from 'pg';
 import { CustomerVisits } from '#loyalty/statistics/customer-visits.service.js';
 import { StatisticsTable } from '#loyalty/statistics/statistics-table.service.js';
 import { StoreRecounts } from '#loyalty/statistics/store-recounts.service.js';
 import { StatisticsVerification } from '#loyalty/statistics/statistics-verification.service.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
 import { OvertakenError } from '#platform/event-store/port/subscription-position.js';
 import { testConfig } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -242,6 +243,33 @@ describe('counting a store anew', () => {
     expect(await verifyInLittleMemory(true)).not.toEqual([]);
     expect((await verify(false)).errors).toEqual([]);
     expect(await shop?.countStamps()).toBe(10);
+  });
+
+  it('goes on with the page that an outage has interrupted, without the pages before it', async () => {
+    const shop = await openSpoiledShop();
+    class InterruptedVisits extends CustomerVisits {
+      outages = 0;
+      override addAll(...args: Parameters<CustomerVisits['addAll']>): Promise<void> {
+        if (this.outages++ < 2) throw new UnavailableError('The database cannot be reached');
+        return super.addAll(...args);
+      }
+    }
+    const visits = new InterruptedVisits(pool);
+    const recounts = new StoreRecounts(pool, visits);
+    await recounts.request([shop.store.accountId]);
+    const query = jest.spyOn(pool, 'query');
+    const results: unknown[] = [];
+    const advance = () => recounts.advance().catch((error: unknown) => error);
+    while (visits.outages < 3) results.push(await advance());
+    while (await recounts.advance());
+    const names = query.mock.calls.map(
+      ([statement]: unknown[]) => (statement as { name?: string }).name,
+    );
+    query.mockRestore();
+    expect(names.filter((name) => name === 'statistics_joined')).toHaveLength(2);
+    expect(results.filter((result) => result instanceof UnavailableError)).toHaveLength(2);
+    expect(await shop.countStamps()).toBe(2);
+    expect((await verify(false)).errors).toEqual([]);
   });
 
   it('uses the time zone to which the store moves during a repair', async () => {

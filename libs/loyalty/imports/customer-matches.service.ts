@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#platform/database/connection.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import type { Claim } from '#platform/event-store/port/event-store.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import { ClaimHolders } from '#loyalty/stamping/claim-holders.service.js';
 import { normalizePhone } from '#loyalty/customers/contact.js';
@@ -11,9 +12,11 @@ import {
   type Customer,
   type CustomerChanges,
   type StoreRegion,
+  type UniqueCustomerValue,
 } from '#loyalty/customers/customer.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import type { ImportEntry } from './import-row.dto.js';
+import type { RowValues } from './row-values.js';
 
 /**
  * Who a row is about.
@@ -28,6 +31,13 @@ export type Match = {
   heldByMerged: (keyof CustomerChanges)[];
   codeHolderId: number | null;
 };
+
+/**
+ * Whom a row may be about, so that the erasure of any of them finds it.
+ * @property claims what it says about people, as it is stored
+ * @property customerIds who has any of that now
+ */
+export type RowPeople = { claims: Buffer[]; customerIds: number[] };
 
 export const EMPTY_MATCH: Match = {
   keys: [],
@@ -57,28 +67,17 @@ export class CustomerMatches {
   /** Finds the customers of many rows at once; in their order. */
   async find(accountId: number, region: StoreRegion, entries: ImportEntry[]): Promise<Match[]> {
     const valuesOfRows = entries.map(({ changes }) => listValues(changes, region));
-    const claims = valuesOfRows.flatMap((values, place) =>
-      values.map(({ kind, value }) => ({
-        place,
-        claim: this.keys.createClaim(accountId, kind, value, ''),
-      })),
+    const holders = await this.findHolders(
+      accountId,
+      valuesOfRows.map((values) => this.createClaims(accountId, values)),
     );
-    const rows = await query<ClaimRow>(this.pool, {
-      name: 'customer_matches_claims',
-      text: `select x.place, x.kind, c.stream_id from unnest($2::int[], $3::text[], $4::bytea[]) as x (place, kind, value)
-             join es.claims c on c.account_id = $1 and c.kind = x.kind and c.value = x.value`,
-      values: [
-        accountId,
-        claims.map(({ place }) => place),
-        claims.map(({ claim }) => claim.kind),
-        claims.map(({ claim }) => claim.value),
-      ],
-    });
-    const claimsOfRows = entries.map((): { id: number; field: keyof CustomerChanges }[] => []);
-    for (const { place, kind, stream_id } of rows) {
-      claimsOfRows[place]?.push({ id: toCustomerId(stream_id), field: FIELDS_BY_KIND[kind] });
-    }
-    const codeHolders = await this.findCodeHolders(accountId, entries);
+    const claimsOfRows = holders.map((rows) =>
+      rows.map(({ kind, id }) => ({ id, field: FIELDS_BY_KIND[kind] })),
+    );
+    const codeHolders = await this.findCodeHolders(
+      accountId,
+      entries.map(({ code }) => code),
+    );
     return Promise.all(
       entries.map(async ({ code }, place) => {
         const claimed = claimsOfRows[place] ?? [];
@@ -98,6 +97,51 @@ export class CustomerMatches {
     );
   }
 
+  /** Finds whom rows may be about, even those that cannot be read; in their order. */
+  async findPeople(accountId: number, rows: RowValues[]): Promise<RowPeople[]> {
+    const claimsOfRows = rows.map(({ values }) => this.createClaims(accountId, values));
+    const holders = await this.findHolders(accountId, claimsOfRows);
+    const codeHolders = await this.findCodeHolders(
+      accountId,
+      rows.map(({ code }) => code),
+    );
+    return rows.map(({ code }, place) => {
+      const ids = (holders[place] ?? []).map(({ id }) => id);
+      const codeHolderId = code === null ? undefined : codeHolders.get(code);
+      return {
+        claims: (claimsOfRows[place] ?? []).map(({ value }) => value),
+        customerIds: [...new Set(codeHolderId === undefined ? ids : [...ids, codeHolderId])],
+      };
+    });
+  }
+
+  private createClaims(accountId: number, values: UniqueCustomerValue[]): Claim[] {
+    return values.map(({ kind, value }) => this.keys.createClaim(accountId, kind, value, ''));
+  }
+
+  private async findHolders(
+    accountId: number,
+    claimsOfRows: Claim[][],
+  ): Promise<{ id: number; kind: ClaimRow['kind'] }[][]> {
+    const claims = claimsOfRows.flatMap((each, place) => each.map((claim) => ({ place, claim })));
+    const rows = await query<ClaimRow>(this.pool, {
+      name: 'customer_matches_claims',
+      text: `select x.place, x.kind, c.stream_id from unnest($2::int[], $3::text[], $4::bytea[]) as x (place, kind, value)
+             join es.claims c on c.account_id = $1 and c.kind = x.kind and c.value = x.value`,
+      values: [
+        accountId,
+        claims.map(({ place }) => place),
+        claims.map(({ claim }) => claim.kind),
+        claims.map(({ claim }) => claim.value),
+      ],
+    });
+    const holders = claimsOfRows.map((): { id: number; kind: ClaimRow['kind'] }[] => []);
+    for (const { place, kind, stream_id } of rows) {
+      holders[place]?.push({ id: toCustomerId(stream_id), kind });
+    }
+    return holders;
+  }
+
   /** Loads customers; those who were merged into others are one person with them. */
   private async load(ids: number[]): Promise<Customer[]> {
     const customers = new Map<number, Customer>();
@@ -115,9 +159,9 @@ export class CustomerMatches {
 
   private async findCodeHolders(
     accountId: number,
-    entries: ImportEntry[],
+    codesOfRows: (string | null)[],
   ): Promise<Map<string, number>> {
-    const codes = entries.flatMap(({ code }) => (code === null ? [] : [code]));
+    const codes = codesOfRows.filter((code) => code !== null);
     if (codes.length === 0) return new Map();
     const rows = await query<{ code: string; customer_id: number }>(this.pool, {
       name: 'customer_matches_codes',

@@ -64,8 +64,8 @@ export class ImportApplying {
     private readonly matches: CustomerMatches,
   ) {}
 
-  /** Applies the next rows. @returns false when none was left */
-  async applyBatch(running: CustomerImport): Promise<boolean> {
+  /** Applies the next rows, until the signal aborts. @returns false when none was left */
+  async applyBatch(running: CustomerImport, signal: AbortSignal): Promise<boolean> {
     const stored = await this.rows.listNext(running.id, ['pending'], BATCH_SIZE);
     if (stored.length === 0) return false;
     const region = await this.regions.get(running.accountId);
@@ -79,9 +79,14 @@ export class ImportApplying {
     const results: RowResult[] = failed;
     const work = pending.map((row, i) => ({ ...row, match: matches[i] ?? EMPTY_MATCH, cards }));
     try {
-      await runConcurrently(work, CONCURRENCY, async (row) => {
-        results.push(await this.applyRow(running, region, row));
-      });
+      await runConcurrently(
+        work,
+        CONCURRENCY,
+        async (row) => {
+          results.push(await this.applyRow(running, region, row));
+        },
+        signal,
+      );
     } finally {
       await this.rows.record(running.id, ['pending'], results);
     }

@@ -7,13 +7,19 @@ import { getLocalDay } from '#platform/kernel/zoned-time.js';
 import type { Job } from '#platform/database/job-queue.js';
 import { StoreRegions } from '#loyalty/customers/store-regions.service.js';
 import type { StoreRegion } from '#loyalty/customers/customer.js';
-import { CustomerMatches, EMPTY_MATCH, type Match } from './customer-matches.service.js';
+import {
+  CustomerMatches,
+  EMPTY_MATCH,
+  type Match,
+  type RowPeople,
+} from './customer-matches.service.js';
 import type { CustomerImport } from './customer-import.js';
 import { readFile, type FileRow } from './import-file.js';
 import { ImportPreview, type KnownRow } from './import-preview.service.js';
 import { ImportQueue, type QueuedImport } from './import-queue.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type NewRow } from './import-rows.service.js';
+import { listRowValues } from './row-values.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
 
@@ -21,10 +27,11 @@ const BATCH_SIZE = 500;
 
 const decompress = promisify(inflateRaw);
 
-/** A row that can be applied, as far as is known before. */
-type CheckedRow = FileRow & { entry: ImportEntry };
+const NO_PEOPLE: RowPeople = { claims: [], customerIds: [] };
+const FAILED = { state: 'failed', customerId: null, expected: null } as const;
 
-type Counts = { created: number; updated: number; unchanged: number; failed: number };
+/** A row that can be applied, as far as is known before. */
+type CheckedRow = FileRow & { people: RowPeople; entry: ImportEntry };
 
 /** What the rows before have said: a second row about one customer is an error, because their order has no meaning. */
 type EarlierRows = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
@@ -42,10 +49,10 @@ export class ImportChecking {
   ) {}
 
   /**
-   * Checks all rows. Done again after a process was killed, it stores those that are missing. An import whose columns were
-   * chosen anew has its rows already, and no file.
+   * Checks all rows, until the signal aborts. Done again after a process was killed, it replaces what is stored. An import
+   * whose columns were chosen anew has its rows already, and no file.
    */
-  async check(job: Job<QueuedImport>, checked: CustomerImport): Promise<void> {
+  async check(job: Job<QueuedImport>, checked: CustomerImport, signal: AbortSignal): Promise<void> {
     const { id, accountId } = checked;
     const { rows: files } = await this.pool.query<{ file: Buffer | null }>({
       name: 'imports_file',
@@ -56,21 +63,15 @@ export class ImportChecking {
     const rows = await this.readRows(checked, sealed);
     const region = await this.regions.get(accountId);
     const earlierRows: EarlierRows = { rowsByKey: new Map(), rowsByCustomer: new Map() };
-    const counts: Counts = { created: 0, updated: 0, unchanged: 0, failed: 0 };
     for (let at = 0; at < rows.length; at += BATCH_SIZE) {
+      if (signal.aborted) return this.queue.endSlice(job);
       if (!(await this.queue.extendLease(job))) return;
       const batch = rows.slice(at, at + BATCH_SIZE);
-      const results = await this.checkBatch(checked, region, batch, { earlierRows, counts });
+      const results = await this.checkBatch(checked, region, batch, earlierRows);
       if (sealed) await this.rows.insert(id, results);
       else await this.rows.replaceChecks(id, results);
     }
-    await this.queue.finishCheck(
-      job,
-      checked.dryRun ? 'ready' : 'running',
-      checked.dryRun
-        ? { ...counts, done: rows.length }
-        : { ...counts, done: counts.failed, created: 0, updated: 0, unchanged: 0 },
-    );
+    await this.queue.finishCheck(job);
   }
 
   private async readRows(
@@ -86,15 +87,18 @@ export class ImportChecking {
     checked: CustomerImport,
     region: StoreRegion,
     batch: FileRow[],
-    { earlierRows, counts }: { earlierRows: EarlierRows; counts: Counts },
+    earlierRows: EarlierRows,
   ): Promise<NewRow[]> {
     const { accountId, columns, dateOrder } = checked;
+    const valuesOfRows = batch.map(({ cells }) => listRowValues(cells, columns, region.country));
+    const people = await this.matches.findPeople(accountId, valuesOfRows);
     const valid: CheckedRow[] = [];
     const failed: NewRow[] = [];
-    for (const fileRow of batch) {
+    for (const [place, fileRow] of batch.entries()) {
       const { entry, errors } = readEntry(fileRow.cells, columns, dateOrder);
-      if (entry) valid.push({ ...fileRow, entry });
-      else failed.push({ ...fileRow, state: 'failed', errors, customerId: null });
+      const peopleOfRow = people[place] ?? NO_PEOPLE;
+      if (entry) valid.push({ ...fileRow, people: peopleOfRow, entry });
+      else failed.push({ ...fileRow, ...FAILED, errors, people: peopleOfRow });
     }
     const matches = await this.matches.find(
       accountId,
@@ -118,15 +122,13 @@ export class ImportChecking {
     const results = matched.map(({ fileRow, errors: rowIssues, customerId, knownRow }): NewRow => {
       const preview = knownRow && previews.get(knownRow);
       const errors = preview && 'errors' in preview ? preview.errors : rowIssues;
-      if (!errors) {
-        const willChange = preview && 'willChange' in preview && preview.willChange;
-        counts[knownRow ? (willChange ? 'updated' : 'unchanged') : 'created']++;
-      }
-      return { ...fileRow, state: errors ? 'failed' : 'pending', errors, customerId };
+      if (errors) return { ...fileRow, ...FAILED, errors, customerId };
+      const willChange = preview && 'willChange' in preview && preview.willChange;
+      const outcome = knownRow ? (willChange ? 'updated' : 'unchanged') : 'created';
+      const expected = checked.dryRun ? outcome : null;
+      return { ...fileRow, state: 'pending', errors, customerId, expected };
     });
-    const all = [...failed, ...results];
-    counts.failed += all.filter(({ state }) => state === 'failed').length;
-    return all;
+    return [...failed, ...results];
   }
 }
 

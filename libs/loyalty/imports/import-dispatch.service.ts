@@ -16,8 +16,10 @@ import { ImportUndoing } from './import-undoing.service.js';
 
 /** Imports of different stores at once. */
 const CONCURRENCY = 2;
-/** Shorter than a lease, and than the time that a process has to stop. Then another store is served. */
+/** Shorter than a lease. Then another store is served. */
 const SLICE_MS = 10_000;
+/** What the rows that have begun may take after the signal. What is killed then is found again in the history. */
+const FINISH_WITHIN_MS = 12_000;
 /** While maintenance mode is on, during which no import changes anything. */
 const MAINTENANCE_WAIT_MS = 5_000;
 
@@ -38,7 +40,7 @@ export class ImportDispatch {
     private readonly metrics: QueueMetrics,
   ) {}
 
-  /** Runs until the signal aborts, and then to the end of the slices. */
+  /** Runs until the signal aborts, and then to the end of the rows that have begun. */
   async run(signal: AbortSignal): Promise<void> {
     this.runner.start<QueuedImport>(
       this.metrics.watch('imports', {
@@ -49,15 +51,20 @@ export class ImportDispatch {
         attempt: (job) => this.attempt(job, signal),
       }),
     );
-    await this.retention.run(signal);
-    await this.runner.stop(SLICE_MS);
+    await Promise.all([this.retention.run(signal), this.stopAt(signal)]);
+  }
+
+  private async stopAt(signal: AbortSignal): Promise<void> {
+    await waitForAbort(signal);
+    await this.runner.stop(FINISH_WITHIN_MS);
   }
 
   private async attempt(job: Job<QueuedImport>, signal: AbortSignal): Promise<JobOutcome | void> {
     try {
       return await this.runSlice(job, signal);
     } catch (error) {
-      if (isTransient(error)) return { kind: 'failed', error: 'The database is unavailable' };
+      // Counts as no attempt: an outage says nothing about the file, however long it lasts.
+      if (isTransient(error)) throw error;
       if (error instanceof InvalidFieldsError)
         return { kind: 'refused', error: error.message, issues: error.issues };
       this.log.error(
@@ -76,11 +83,11 @@ export class ImportDispatch {
     const row = await this.imports.findOneBy({ id: job.id });
     if (!row) return;
     const current = toImport(row);
-    if (current.state === 'checking') return this.checking.check(job, current);
+    if (current.state === 'checking') return this.checking.check(job, current, signal);
     const isUndo = current.state === 'undoing';
     const work = isUndo
-      ? () => this.undoing.undoBatch(current)
-      : () => this.applying.applyBatch(current);
+      ? () => this.undoing.undoBatch(current, signal)
+      : () => this.applying.applyBatch(current, signal);
     for (const endsAt = performance.now() + SLICE_MS; ;) {
       if (!(await this.queue.extendLease(job))) return;
       if (!(await work())) break;
@@ -92,4 +99,11 @@ export class ImportDispatch {
       account_id: current.accountId,
     });
   }
+}
+
+function waitForAbort(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

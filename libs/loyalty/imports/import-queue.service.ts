@@ -9,6 +9,7 @@ import {
   type JobOutcome,
   type JobTable,
 } from '#platform/database/job-queue.js';
+import { inTransaction } from '#platform/database/connection.js';
 import { ProcessSession } from '#platform/database/process-session.js';
 import { ISSUES } from '#translations/issues.js';
 import type { StoredState } from './customer-import.js';
@@ -63,27 +64,36 @@ export class ImportQueue extends JobQueue<QueuedImport> {
     return extended !== undefined;
   }
 
-  /** Ends the check: stores its counts, and removes the file, since its rows are stored. */
-  async finishCheck(
-    job: Job<QueuedImport>,
-    state: 'ready' | 'running',
-    counts: Record<'done' | 'created' | 'updated' | 'unchanged' | 'failed', number>,
-  ): Promise<void> {
-    const text = `
-      update imports
-      set state = $1, due_at = case when $1 = 'running' then now() end, file = null, attempts = 0,
-        rows_done = $2, created = $3, updated = $4, unchanged = $6, failed = $5, updated_at = now(),
-        started_at = case when $1 = 'running' then now() end
-      where ${LEASED}`;
-    const { done, created, updated, unchanged, failed } = counts;
-    await this.change(job, 'finish_check', text, [
-      state,
-      done,
-      created,
-      updated,
-      failed,
-      unchanged,
-    ]);
+  /**
+   * Ends the check: removes the file, since its rows are stored, and the cells of people who were erased since the upload,
+   * and counts the rows as they are now.
+   */
+  async finishCheck(job: Job<QueuedImport>): Promise<void> {
+    await inTransaction(this.pool, async (client) => {
+      const lock = `update imports set updated_at = now() where ${LEASED}`;
+      if ((await this.change(job, 'finish_check_lock', lock, [], client)) === 0) return;
+      await client.query({
+        name: 'imports_drop_erased',
+        text: `select es.drop_imported_cells(erased_claims, '{}') from imports where id = $1`,
+        values: [job.id],
+      });
+      const text = `
+        update imports
+        set state = case when dry_run then 'ready' else 'running' end, file = null, erased_claims = '{}', attempts = 0,
+          due_at = case when dry_run then null else now() end, process = null,
+          started_at = case when dry_run then null else now() end,
+          rows_done = case when dry_run then rows_total else c.failed end,
+          created = c.created, updated = c.updated, unchanged = c.unchanged, failed = c.failed
+        from (
+          select count(*) filter (where expected = 'created')::int as created,
+            count(*) filter (where expected = 'updated')::int as updated,
+            count(*) filter (where expected = 'unchanged')::int as unchanged,
+            count(*) filter (where state = 'failed')::int as failed
+          from import_rows where import_id = $1
+        ) c
+        where ${LEASED}`;
+      await this.change(job, 'finish_check', text, [job.id], client);
+    });
   }
 
   /** Ends the work on an import. Changes nothing when the lease has ended: somebody else goes on. */
@@ -94,7 +104,7 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   ): Promise<void> {
     const text = `
       update imports
-      set state = $1, due_at = null, file = null, error = $2, attempts = 0, updated_at = now(), finished_at = now()
+      set state = $1, due_at = null, process = null, file = null, erased_claims = '{}', error = $2, attempts = 0, updated_at = now(), finished_at = now()
       where ${LEASED}`;
     await this.change(job, 'enter', text, [state, error && JSON.stringify(error)]);
   }

@@ -11,22 +11,26 @@ import { ISSUES } from '#translations/issues.js';
 const LEADERSHIP = { name: 'imports', lock: LOCKS.importRetention };
 const IDLE_MS = 10 * 60_000;
 
-/** Finds the oldest import whose time is over. One that somebody works on has a lease, and comes later. */
+/**
+ * Finds the import whose time has been over for longest. The time begins when it has ended, or when it began to wait for its
+ * start: one that is checked, runs or is undone keeps its rows for as long as that takes.
+ */
 const FIND_EXPIRED = {
   name: 'imports_expired',
   text: `select id from imports
-         where rows_deleted_at is null and created_at < now() - make_interval(days => $1)
-         order by created_at limit 1 for update skip locked`,
+         where rows_deleted_at is null and state not in ('checking', 'running', 'undoing')
+           and coalesce(finished_at, created_at) < now() - make_interval(days => $1)
+         order by coalesce(finished_at, created_at) limit 1 for update skip locked`,
 };
 
 /** An import that was never started is over with its rows. */
 const FORGET = {
   name: 'imports_forget',
   text: `update imports
-         set rows_deleted_at = now(), file = null, due_at = null, updated_at = now(),
-           error = case when state in ('done', 'failed', 'undone') then error else $2::jsonb end,
+         set rows_deleted_at = now(), updated_at = now(),
+           error = case when state = 'ready' then $2::jsonb else error end,
            finished_at = coalesce(finished_at, now()),
-           state = case when state in ('done', 'failed', 'undone') then state else 'failed' end
+           state = case when state = 'ready' then 'failed' else state end
          where id = $1`,
 };
 

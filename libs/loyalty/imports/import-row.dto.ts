@@ -14,11 +14,9 @@ import {
 import { parseBirthday, type DateOrder } from './birthdays.js';
 import { findDamage } from './cell-damage.js';
 import { IMPORT_FIELDS, type ImportColumn, type ImportField } from './import-columns.js';
+import { DEFAULT_SOURCE } from './row-values.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
-
-/** The system that external ids are of, if no column names it. */
-const DEFAULT_SOURCE = 'import';
 
 /** The columns of the fields of a reference. */
 const REFERENCE_FIELDS: Readonly<Record<string, ImportField>> = {

@@ -5,6 +5,7 @@ import { open, seal } from '#platform/kernel/sealing.js';
 import { query } from '#platform/database/connection.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import type { PageRange } from '#platform/http/page.js';
+import type { RowPeople } from './customer-matches.service.js';
 import type { RowState } from './customer-import.js';
 import type { FileRow } from './import-file.js';
 
@@ -14,10 +15,13 @@ export type NewRow = {
   state: RowState;
   errors: FieldIssues | null;
   customerId: number | null;
+  people: RowPeople;
+  /** What a start would do with it; null: it has errors, or nobody asked. */
+  expected: 'created' | 'updated' | 'unchanged' | null;
 };
 
 /** @property cells null: deleted */
-export type StoredRow = Omit<NewRow, 'cells'> & {
+export type StoredRow = Omit<NewRow, 'cells' | 'people' | 'expected'> & {
   cells: string[] | null;
   customerCardId: number | null;
 };
@@ -51,7 +55,9 @@ const RECORD = {
              errors = ($5::text[])[array_position($3, r.row)]::jsonb,
              customer_id = ($6::bigint[])[array_position($3, r.row)],
              customer_card_id = ($7::bigint[])[array_position($3, r.row)],
-             sealed = case when ($4)[array_position($3, r.row)] = 'failed' then r.sealed end
+             customer_ids = array_remove(r.customer_ids || ($6)[array_position($3, r.row)], null),
+             sealed = case when ($4)[array_position($3, r.row)] = 'failed' then r.sealed end,
+             claims = case when ($4)[array_position($3, r.row)] = 'failed' then r.claims else '{}' end
            where r.import_id = $1 and r.row = any ($3) and r.state = any ($2)
            returning r.state
          ), counts as (
@@ -69,6 +75,32 @@ const RECORD = {
            refused = i.refused + c.refused, updated_at = now()
          from counts c where i.id = $1`,
 };
+
+/** The results of a check as parameters: arrays of arrays of different lengths travel as texts. */
+const CHECKED = {
+  parameters: '$2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[]',
+  names: 'row, state, errors, customer_id, expected, claims, customer_ids',
+  columns:
+    'x.row, x.state, x.errors::jsonb, x.customer_id, x.expected, x.claims::bytea[], x.customer_ids::bigint[]',
+};
+
+function listCheckedValues(rows: NewRow[]): unknown[] {
+  return [
+    rows.map(({ row }) => row),
+    rows.map(({ state }) => state),
+    rows.map(({ errors }) => errors && JSON.stringify(errors)),
+    rows.map(({ customerId }) => customerId),
+    rows.map(({ expected }) => expected),
+    rows.map(({ people }) =>
+      renderArray(people.claims.map((claim) => `"\\\\x${claim.toString('hex')}"`)),
+    ),
+    rows.map(({ people }) => renderArray(people.customerIds)),
+  ];
+}
+
+function renderArray(elements: (string | number)[]): string {
+  return `{${elements.join(',')}}`;
+}
 
 /**
  * Stores the rows of imports. Their cells are sealed with a data key, which no rotation changes: they are kept only
@@ -89,22 +121,21 @@ export class ImportRows {
     return open(this.key, sealed, `import ${importId}`);
   }
 
-  /** Inserts rows, except those that an attempt before this one has inserted. */
+  /** Stores rows, in the place of what an attempt before this one has stored of them. */
   async insert(importId: number, rows: NewRow[]): Promise<void> {
     await this.pool.query({
       name: 'import_rows_insert',
-      text: `insert into import_rows (import_id, row, state, sealed, errors, customer_id)
-             select $1, x.row, x.state, x.sealed, x.errors::jsonb, x.customer_id
-             from unnest($2::int[], $3::text[], $4::bytea[], $5::text[], $6::bigint[])
-               as x (row, state, sealed, errors, customer_id)
-             on conflict (import_id, row) do nothing`,
+      text: `insert into import_rows as r (import_id, row, state, errors, customer_id, expected, claims, customer_ids, sealed)
+             select $1, ${CHECKED.columns}, x.sealed
+             from unnest(${CHECKED.parameters}, $9::bytea[]) as x (${CHECKED.names}, sealed)
+             on conflict (import_id, row) do update set state = excluded.state, errors = excluded.errors,
+               customer_id = excluded.customer_id, expected = excluded.expected, claims = excluded.claims,
+               customer_ids = excluded.customer_ids
+             where r.sealed is not null`,
       values: [
         importId,
-        rows.map(({ row }) => row),
-        rows.map(({ state }) => state),
+        ...listCheckedValues(rows),
         rows.map(({ row, cells }) => this.sealCells(importId, row, cells)),
-        rows.map(({ errors }) => errors && JSON.stringify(errors)),
-        rows.map(({ customerId }) => customerId),
       ],
     });
   }
@@ -112,20 +143,15 @@ export class ImportRows {
   /** Stores the result of another check of rows that are there. */
   async replaceChecks(importId: number, rows: NewRow[]): Promise<void> {
     if (rows.length === 0) return;
+    const pick = (place: number, type: string) =>
+      `($${place}::${type}[])[array_position($2::int[], r.row)]`;
     await this.pool.query({
       name: 'import_rows_replace_checks',
       text: `update import_rows r
-             set state = ($3::text[])[array_position($2::int[], r.row)],
-               errors = ($4::text[])[array_position($2, r.row)]::jsonb,
-               customer_id = ($5::bigint[])[array_position($2, r.row)]
+             set state = ${pick(3, 'text')}, errors = ${pick(4, 'text')}::jsonb, customer_id = ${pick(5, 'bigint')},
+               expected = ${pick(6, 'text')}, claims = ${pick(7, 'text')}::bytea[], customer_ids = ${pick(8, 'text')}::bigint[]
              where r.import_id = $1 and r.row = any ($2) and r.sealed is not null`,
-      values: [
-        importId,
-        rows.map(({ row }) => row),
-        rows.map(({ state }) => state),
-        rows.map(({ errors }) => errors && JSON.stringify(errors)),
-        rows.map(({ customerId }) => customerId),
-      ],
+      values: [importId, ...listCheckedValues(rows)],
     });
   }
 

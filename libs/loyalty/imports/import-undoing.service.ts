@@ -42,16 +42,21 @@ export class ImportUndoing {
     private readonly rows: ImportRows,
   ) {}
 
-  /** Takes the next rows back. @returns false when none was left */
-  async undoBatch(undone: CustomerImport): Promise<boolean> {
+  /** Takes the next rows back, until the signal aborts. @returns false when none was left */
+  async undoBatch(undone: CustomerImport, signal: AbortSignal): Promise<boolean> {
     const states = ['created', 'updated'] as const;
     const stored = await this.rows.listNext(undone.id, [...states], BATCH_SIZE);
     if (stored.length === 0) return false;
     const results: RowResult[] = [];
     try {
-      await runConcurrently(stored, CONCURRENCY, async (row) => {
-        results.push(await this.undoRow(undone, row));
-      });
+      await runConcurrently(
+        stored,
+        CONCURRENCY,
+        async (row) => {
+          results.push(await this.undoRow(undone, row));
+        },
+        signal,
+      );
     } finally {
       await this.rows.record(undone.id, [...states], results);
     }

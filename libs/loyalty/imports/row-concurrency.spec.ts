@@ -24,3 +24,15 @@ it('begins no more after an error, and throws it once the others have ended', as
   await expect(runConcurrently([1, 2, 3, 4], 2, work)).rejects.toThrow('no');
   expect(ended).toEqual([2]);
 });
+
+it('begins no more once the signal aborts, and lets those end that have begun', async () => {
+  const stopping = new AbortController();
+  const ended: number[] = [];
+  const work = async (item: number) => {
+    if (item === 2) stopping.abort();
+    await Promise.resolve();
+    ended.push(item);
+  };
+  await runConcurrently([1, 2, 3, 4], 2, work, stopping.signal);
+  expect(ended).toEqual([1, 2]);
+});

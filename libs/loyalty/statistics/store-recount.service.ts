@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { inTransaction } from '#platform/database/connection.js';
+import { inTransaction, isDatabaseUnavailable } from '#platform/database/connection.js';
 import type { CustomerVisits } from './customer-visits.service.js';
 import {
   renderAddition,
@@ -89,10 +89,11 @@ export type RecountTarget = { accountId: number; timeZone: string; upTo: number 
  */
 export class StoreRecount {
   private readonly counts = new HourCounts();
-  private readonly pages: AsyncGenerator<undefined>;
+  private readonly pages: Pages;
   private readonly clock: LocalClock;
   private generation: number | undefined;
   private renewedAt = 0;
+  private isWriting = false;
 
   constructor(
     private readonly pool: Pool,
@@ -104,9 +105,15 @@ export class StoreRecount {
     this.pages = this.countPages();
   }
 
-  /** Counts the next page. @returns whether there is another one */
+  /** False after a write whose outcome is unknown: a part of the counts may be there, and the rest is in memory no more. */
+  get canGoOn(): boolean {
+    return !this.isWriting;
+  }
+
+  /** Counts the next page, or the same once more after an outage. @returns whether there is another one */
   async countNext(): Promise<boolean> {
-    const { done } = await this.pages.next();
+    const { done, value: outage } = await this.pages.next();
+    if (outage) throw outage;
     const isRenewalDue =
       this.generation !== undefined && performance.now() - this.renewedAt > RENEW_MS;
     if (this.counts.size >= this.maxHours || isRenewalDue) await this.spill();
@@ -160,36 +167,38 @@ export class StoreRecount {
     return rows;
   }
 
-  private async *countPages(): AsyncGenerator<undefined> {
+  private async *countPages(): Pages {
     for (const name of JOINED_NAMES) yield* this.countJoined(name);
     yield* this.countVisits();
   }
 
-  private async *countJoined(name: string): AsyncGenerator<undefined> {
+  private async *countJoined(name: string): Pages {
     const { accountId, upTo } = this.target;
     for (let after: number | undefined = -1; after !== undefined;) {
-      const { rows }: { rows: JoinedRow[] } = await this.pool.query<JoinedRow>({
-        ...JOINED,
-        values: [accountId, name, after, upTo],
-      });
+      const values: unknown[] = [accountId, name, after, upTo];
+      const { rows }: { rows: JoinedRow[] } = yield* readPage(() =>
+        this.pool.query<JoinedRow>({ ...JOINED, values }),
+      );
       for (const row of rows) addJoined(this.counts, toJoined(row), this.clock);
       after = rows.length === JOINED_BATCH_SIZE ? rows.at(-1)?.seq : undefined;
       yield;
     }
   }
 
-  private async *countVisits(): AsyncGenerator<undefined> {
+  private async *countVisits(): Pages {
     const { accountId, upTo } = this.target;
     for (let after = 0; ;) {
-      const { rows } = await this.pool.query<{ id: number }>({
-        ...CUSTOMERS,
-        values: [accountId, after],
+      const values = [accountId, after];
+      const page = yield* readPage(async () => {
+        const { rows } = await this.pool.query<{ id: number }>({ ...CUSTOMERS, values });
+        const counts = new HourCounts();
+        const createCounter = () => new VisitCounter(counts, this.clock, { after: -1, upTo });
+        await this.visits.addAll(new Map(rows.map(({ id }) => [id, createCounter()])), upTo);
+        return { last: rows.at(-1), counts };
       });
-      const last = rows.at(-1);
-      if (!last) return;
-      after = last.id;
-      const createCounter = () => new VisitCounter(this.counts, this.clock, { after: -1, upTo });
-      await this.visits.addAll(new Map(rows.map(({ id }) => [id, createCounter()])), upTo);
+      if (!page.last) return;
+      after = page.last.id;
+      this.counts.addAll(page.counts);
       yield;
     }
   }
@@ -197,6 +206,7 @@ export class StoreRecount {
   /** Writes what is in memory. @throws RemovedCountsError */
   private async spill(): Promise<void> {
     const { accountId } = this.target;
+    this.isWriting = true;
     if (this.generation === undefined) {
       const { rows } = await this.pool.query<{ generation: number }>(CREATE_GENERATION, [
         accountId,
@@ -214,6 +224,24 @@ export class StoreRecount {
       if (rowCount !== 1) throw new RemovedCountsError();
     }
     this.renewedAt = performance.now();
+    this.isWriting = false;
+  }
+}
+
+/** Ends at each page, with the error if an outage has kept it from being read. */
+type Pages = AsyncGenerator<Error | undefined, undefined>;
+
+/** Reads a page, once more each time that it is asked for after an outage: what was counted before stays. */
+async function* readPage<R>(read: () => Promise<R>): AsyncGenerator<Error | undefined, R> {
+  for (;;) {
+    let outage: Error;
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof Error && isDatabaseUnavailable(error))) throw error;
+      outage = error;
+    }
+    yield outage;
   }
 }
 

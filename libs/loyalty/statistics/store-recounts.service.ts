@@ -56,12 +56,16 @@ export class StoreRecounts {
     if (due?.id != null) this.running ??= await this.begin(due.id);
     const recount = this.running;
     if (!recount) return false;
-    this.running = undefined;
     try {
-      if (await recount.countNext()) this.running = recount;
-      else await recount.publish();
+      if (await recount.countNext()) return true;
+      this.running = undefined;
+      await recount.publish();
     } catch (error) {
-      if (isDatabaseUnavailable(error)) throw error;
+      if (isDatabaseUnavailable(error)) {
+        if (!recount.canGoOn) this.running = undefined;
+        throw error;
+      }
+      this.running = undefined;
       await recount.discard();
       await this.postpone(recount.target, error);
     }

@@ -59,6 +59,10 @@ export class HourCounts {
     }
   }
 
+  addAll(others: HourCounts): void {
+    for (const { hour, counts } of others.byKey.values()) this.add(hour, counts);
+  }
+
   get size(): number {
     return this.byKey.size;
   }

@@ -46,9 +46,9 @@ export class PassDispatch {
     try {
       return await sender.send(update, cut, isLeased);
     } catch (error) {
+      if (isTransient(error)) throw error;
       const message = getErrorMessage(error);
-      if (!isTransient(error))
-        this.log.error(message, error instanceof Error ? error.stack : undefined);
+      this.log.error(message, error instanceof Error ? error.stack : undefined);
       return { kind: 'failed', error: message };
     }
   }

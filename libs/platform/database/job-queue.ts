@@ -112,10 +112,12 @@ export class JobQueue<Item extends object> {
     await this.change(job, 'postpone', text, [delayMs, reason]);
   }
 
-  /** Makes the job due at once, and does not count the attempt. */
-  async release(job: Job<Item>): Promise<void> {
-    const text = `update ${this.table.name} set attempts = attempts - 1, due_at = now() where ${LEASED}`;
-    await this.change(job, 'release', text);
+  /** Ends the lease, makes the job due at once or after a delay, and does not count the attempt. */
+  async release(job: Job<Item>, delayMs = 0): Promise<void> {
+    const text = `update ${this.table.name}
+      set attempts = greatest(attempts - 1, 0), due_at = now() + $1 * interval '1 millisecond', process = null
+      where ${LEASED}`;
+    await this.change(job, 'release', text, [delayMs]);
   }
 
   /** Changes a claimed job. @returns how many rows were affected */

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { JobQueue } from './job-queue.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
+import type { Job, JobQueue } from './job-queue.js';
 import { eventually } from '../../../test/support/jest/eventually.js';
-import { JobRunner } from './job-runner.js';
+import { JobRunner, runJob } from './job-runner.js';
 
 // No poll comes: the time stands still.
 beforeEach(() => {
@@ -86,6 +87,53 @@ it('fills the places of attempts that ended while it looked for jobs', async () 
   await finished;
   await runner.stop(0);
   expect(claimCount).toBe(3);
+});
+
+it('begins nothing that it claims while it is stopped, and leaves it to others at once', async () => {
+  const runner = new JobRunner(new Logger());
+  const released: number[] = [];
+  const attempts: number[] = [];
+  let endClaim: (jobs: Job<{ id: number }>[]) => void = () => undefined;
+  runner.start<{ id: number }>({
+    queue: {
+      onDue: () => () => undefined,
+      release: ({ id }: { id: number }) => Promise.resolve(released.push(id)),
+    } as unknown as JobQueue<{ id: number }>,
+    concurrency: 4,
+    claim: () => new Promise((resolve) => (endClaim = resolve)),
+    describeFailure: () => '',
+    attempt: ({ id }) => Promise.resolve(void attempts.push(id)),
+  });
+  const stopped = runner.stop(0);
+  endClaim([1, 2].map((id) => ({ id, attempts: 1, leaseUntil: '', claimedAt: 0, process: null })));
+  await stopped;
+  expect([attempts, released]).toEqual([[], [1, 2]]);
+});
+
+it.each([
+  [
+    'the event store is unavailable',
+    new UnavailableError('The event store cannot be reached'),
+    true,
+  ],
+  ['the connection is lost', Object.assign(new Error('reset'), { code: 'ECONNRESET' }), true],
+  ['anything else fails', new Error('a fault'), false],
+])('counts no attempt if %s: %s', async (_, error, isReleased) => {
+  const releases: number[] = [];
+  const queue = {
+    schedule: { delaysMs: [], lastRepeats: false, maxRequestedMs: 0, isSpread: false },
+    release: (_job: unknown, delayMs: number) => Promise.resolve(releases.push(delayMs)),
+  } as unknown as JobQueue<object>;
+  const job = { attempts: 100, leaseUntil: '', claimedAt: 0, process: null };
+  const handler = {
+    queue,
+    concurrency: 1,
+    claim: () => Promise.resolve([]),
+    describeFailure: () => 'the job failed',
+    attempt: () => Promise.reject(error),
+  };
+  await runJob(handler, job, new Logger(), new AbortController().signal);
+  expect(releases).toEqual(isReleased ? [5_000] : []);
 });
 
 /** Starts a runner with four slots and an endless backlog. @returns the limits of its claims, and how to end an attempt */

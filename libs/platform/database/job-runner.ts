@@ -9,6 +9,8 @@ import type { Job, JobOutcome, JobQueue } from './job-queue.js';
 
 /** How long free slots wait for more, while a backlog is worked off. */
 const GATHER_MS = 50;
+/** Between attempts while the database or the event store is unavailable. */
+const OUTAGE_RETRY_MS = 5_000;
 
 /** How the jobs of a queue are done. */
 export type JobHandler<Item extends object> = {
@@ -20,7 +22,8 @@ export type JobHandler<Item extends object> = {
   /** Says in the log which job failed. */
   describeFailure: (job: Job<Item>) => string;
   /**
-   * Makes an attempt. Throws when the outcome is unknown or cannot be stored: the job is claimed again after its lease.
+   * Makes an attempt. Throws when the outcome is unknown or cannot be stored: the job is claimed again after its lease, or
+   * seconds later when something is only unavailable, which counts as no attempt, however long it lasts.
    * @param cut aborts when the process must end
    * @param isLeased to be asked right before something is sent that must not arrive twice
    * @returns nothing when the queue has been changed already
@@ -84,6 +87,11 @@ export async function runJobs<Item extends object>(
   while (!signal.aborted) {
     try {
       const jobs = await handler.claim(handler.concurrency - running.size);
+      if (signal.aborted) {
+        // Nothing new is begun from now on: another process may have them at once.
+        for (const job of jobs) await handler.queue.release(job);
+        break;
+      }
       for (const job of jobs) {
         const attempt = runJob(handler, job, log, cut).finally(() => running.delete(attempt));
         running.add(attempt);
@@ -146,8 +154,24 @@ export async function runJob<Item extends object>(
       log.error(`${describeFailure(job)} (${outcome.error}), and is not tried again`);
     await queue.finish(job, outcome);
   } catch (error) {
-    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again in a minute`;
-    if (isTransient(error)) log.warn(description);
-    else log.error(description, error instanceof Error ? error.stack : undefined);
+    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again`;
+    if (isTransient(error)) {
+      log.warn(`${description} in ${OUTAGE_RETRY_MS} ms, or when its lease ends`);
+      await releaseLater(queue, job, log);
+    } else
+      log.error(`${description} in a minute`, error instanceof Error ? error.stack : undefined);
+  }
+}
+
+/** Releases a job that something unavailable has interrupted. Without a database its lease ends by itself. */
+async function releaseLater<Item extends object>(
+  queue: JobQueue<Item>,
+  job: Job<Item>,
+  log: Logger,
+): Promise<void> {
+  try {
+    await queue.release(job, OUTAGE_RETRY_MS);
+  } catch (error) {
+    log.debug(`a lease is left to end by itself: ${getErrorMessage(error)}`);
   }
 }
