@@ -120,7 +120,7 @@ describe('a browser that has signed up before', () => {
     expect((await get(getSignupPath(poster), cookie)).text).toContain('<form');
   });
 
-  it("JOIN-43 A browser that signs up the same customer again gets that customer's own card", async () => {
+  it('JOIN-43 A browser that sends a contact again is led back to the card that it got for it, at once and without a further message', async () => {
     const poster = await newPoster(store);
     const phone = new Phone();
     const email = 'same@mail.example';

@@ -49,6 +49,7 @@ export const DATA_KEY_PURPOSES = [
   'counts',
   'uploaded files',
   'preview links',
+  'remembered contacts',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -33,7 +33,7 @@ import {
   type SignupPictures,
   type SignupView,
 } from './signup-view.js';
-import { Signups } from './signups.service.js';
+import { listContacts, Signups } from './signups.service.js';
 import { joinNames } from '#web/pages/join-names.js';
 
 type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
@@ -69,12 +69,10 @@ export class SignupController {
   ): Promise<PageResult> {
     const signupPoster = await this.findOpen(slug, request, reply);
     if (signupPoster instanceof PageResult) return signupPoster;
-    const uuid =
-      isNew === undefined
-        ? await this.signups.findOpenable(this.remembered.find(request, signupPoster.card.id))
-        : undefined;
-    if (uuid === undefined) return this.showForm(signupPoster, {});
-    return this.showAlready(signupPoster, uuid);
+    const uuid = this.remembered.find(request, signupPoster.card.id);
+    return isNew === undefined && uuid !== undefined && (await this.signups.isOpenable(uuid))
+      ? this.showAlready(signupPoster, uuid)
+      : this.showForm(signupPoster, {});
   }
 
   @Post()
@@ -109,15 +107,18 @@ export class SignupController {
     try {
       const { requestId, ip } = request;
       const cardId = signupPoster.card.id;
-      const { uuid, heldChannels, isOwn } = await this.signups.signUp(signupPoster, parsed.signup, {
+      const contacts = listContacts(parsed.signup);
+      const former = this.remembered.findByContacts(request, cardId, contacts);
+      if (former !== undefined && (await this.signups.isOpenable(former))) {
+        return redirectTo(`/passes/${former}`);
+      }
+      const { uuid, heldChannels } = await this.signups.signUp(signupPoster, parsed.signup, {
         requestId,
         ip,
         // The form has no address of its own, so it is sent to that of its page.
         isScanned: source === 'qr',
-        rememberedUuid: this.remembered.find(request, cardId),
       });
-      this.remembered.remember(request, reply, { cardId, uuid });
-      if (isOwn) return redirectTo(`/passes/${uuid}`);
+      this.remembered.remember(request, reply, { cardId, uuid }, contacts);
       const route = this.routeTo(parsed.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
       const joined = isSent ? '1' : 'unsent';

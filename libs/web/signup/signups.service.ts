@@ -19,14 +19,13 @@ import { customer, listUniqueValues } from '#loyalty/customers/customer.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
 import type { CustomerInput } from '#loyalty/customers/customer-input.dto.js';
 import type { MessageChannel } from '#outbound/messages/message-channel.js';
+import type { EnteredContact } from '#web/web-card/remembered-cards.service.js';
 import { WebCards } from '#web/web-card/web-cards.service.js';
 import type { Signup } from './signup-form.js';
 import { SignupHolds } from './signup-holds.service.js';
 import type { SignupPoster } from './signup-poster.js';
 import { DecoyCards } from './decoy-cards.service.js';
 
-/** The ids of decoy cards begin here (see the sequence `decoy_cards_id`). */
-const FIRST_DECOY_ID = 2 ** 52;
 /**
  * The minimum time of a response, so that timing does not reveal who is a customer. Both ways take far less unless the
  * database is busy.
@@ -36,17 +35,10 @@ const MIN_RESPONSE_MS = 200;
 /**
  * @property ip the visitor's
  * @property isScanned the visitor has scanned the poster's code
- * @property rememberedUuid the card of this poster that the browser says it has
  */
-export type SignupVisit = {
-  requestId: string;
-  ip: string;
-  isScanned: boolean;
-  rememberedUuid: string | undefined;
-};
+export type SignupVisit = { requestId: string; ip: string; isScanned: boolean };
 
-/** @property isOwn the browser was led to the card that it has already */
-type SignedUp = { uuid: string; heldChannels: MessageChannel[]; isOwn: boolean };
+type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
 type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
 
@@ -73,33 +65,13 @@ export class Signups {
    * @throws RejectedError for `card_id` when the card is not issued any more
    */
   async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
-    const own = await this.findOwnCard(at, signup, visit.rememberedUuid);
-    if (own !== undefined) return { uuid: own, heldChannels: [], isOwn: true };
     const [result] = await Promise.all([this.signUpOnce(at, signup, visit), wait(MIN_RESPONSE_MS)]);
     return result;
   }
 
-  /** Finds out whether the page of a remembered card can be opened. @returns its uuid, or that of none */
-  async findOpenable(uuid: string | undefined): Promise<string | undefined> {
-    if (uuid === undefined) return undefined;
-    return (await this.webCards.find(uuid))?.card.uuid;
-  }
-
-  /**
-   * Finds the card that the browser has, if it is that of a customer with the entered address. It is told nothing that its
-   * link does not show; a decoy card proves nothing.
-   */
-  private async findOwnCard(
-    { card, store }: SignupPoster,
-    signup: Signup,
-    uuid: string | undefined,
-  ): Promise<string | undefined> {
-    if (uuid === undefined) return undefined;
-    const match = await this.webCards.find(uuid);
-    if (!match || match.card.cardId !== card.id || match.card.id >= FIRST_DECOY_ID)
-      return undefined;
-    const holders = await this.findHolders(store.id, signup);
-    return holders.includes(match.card.customerId) ? match.card.uuid : undefined;
+  /** Tells whether the page of a remembered card can be opened: it is gone once its customer is erased. */
+  async isOpenable(uuid: string): Promise<boolean> {
+    return (await this.webCards.find(uuid)) !== undefined;
   }
 
   private async signUpOnce(
@@ -119,9 +91,9 @@ export class Signups {
       return { customer_card: { uuid }, held_channels: heldChannels };
     });
     // The customer was erased since: the link leads nowhere.
-    if (!result) return { uuid: randomUUID(), heldChannels: [], isOwn: false };
+    if (!result) return { uuid: randomUUID(), heldChannels: [] };
     const { customer_card: card, held_channels: heldChannels } = result.body;
-    return { uuid: card.uuid, heldChannels, isOwn: false };
+    return { uuid: card.uuid, heldChannels };
   }
 
   private async signUpNewOrKnown(
@@ -139,7 +111,7 @@ export class Signups {
       causationId,
     };
     const holders = await this.findHolders(accountId, signup);
-    if (holders.length > 0) return this.signUpKnown(at, signup, holders, context);
+    if (holders.length > 0) return this.signUpKnown(at, signup, holders, { ...context, keyed });
     try {
       const { customer_card: card } = await this.commands.execute(
         new CreateCustomer(
@@ -159,7 +131,7 @@ export class Signups {
       // Another signup with the same address was faster.
       const others = await this.findHolders(accountId, signup);
       if (others.length === 0) throw error;
-      return this.signUpKnown(at, signup, others, context);
+      return this.signUpKnown(at, signup, others, { ...context, keyed });
     }
   }
 
@@ -168,8 +140,10 @@ export class Signups {
     { card, store }: SignupPoster,
     { firstName, lastName }: Signup,
     customerIds: number[],
-    context: CommandContext,
+    { keyed, ...context }: CommandContext & { keyed: KeyedRequest },
   ): Promise<string> {
+    // The form leads nowhere once a customer is erased, like that of somebody new.
+    keyed.subjectIds = customerIds;
     const [customerId = 0] = customerIds;
     const path = { accountId: store.id, cardId: card.id, customerId };
     const meta = createMeta(context, getNow());
@@ -200,11 +174,7 @@ export class Signups {
 
   /** Finds the customers with the address or number, each once; for a merged one, the surviving customer. */
   private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
-    const values = listUniqueValues({
-      ...toCustomerInput({ email, phone }),
-      externalReferences: [],
-    });
-    const claims = values.map(({ kind, value }) =>
+    const claims = listContacts({ email, phone }).map(({ kind, value }) =>
       this.keys.createClaim(accountId, kind, value, ''),
     );
     const rows = await query<{ stream_id: string }>(this.pool, {
@@ -238,6 +208,11 @@ export class Signups {
     });
     return row?.id;
   }
+}
+
+/** Lists the contacts of a form in the form in which they are compared (ADR-0088). */
+export function listContacts({ email, phone }: Pick<Signup, 'email' | 'phone'>): EnteredContact[] {
+  return listUniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
 }
 
 function toCustomerInput(signup: Partial<Signup>): CustomerInput {

@@ -77,7 +77,7 @@ export class WebCardController {
       return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
     }
     const { pass, content } = await this.contents.open(match.card);
-    this.remembered.update(request, reply, content);
+    await this.rememberOpened(match.card, request, reply);
     const device = detectDevice(request.headers['user-agent']);
     const wallets = {
       apple: this.links.appleEnabled && device !== 'android',
@@ -102,6 +102,18 @@ export class WebCardController {
     };
     const page = renderCardPage(input, this.root);
     return new PageResult(() => setPageHeaders(reply.status(200), page));
+  }
+
+  /** Remembers the card instead of another one of its template that the browser has signed up for. */
+  private async rememberOpened(
+    card: CustomerCard,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    const former = this.remembered.find(request, card.cardId);
+    if (former === undefined || former === card.uuid) return;
+    const holder = (await this.cards.find(former))?.card.customerId;
+    this.remembered.replace(request, reply, card, holder === card.customerId);
   }
 
   /** Finds the images, as paths on the page's own host. */
