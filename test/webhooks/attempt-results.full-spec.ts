@@ -510,6 +510,43 @@ describe('delivery attempts', () => {
     expect(await readSubscription(id)).toEqual({ failing_since: LONG_AGO, enabled: false });
   });
 
+  // A receiver has failed for three days | a redelivery succeeds | another delivery fails before the view is read again
+  it.each([
+    ['recorded before', false],
+    ['recorded together with it', true],
+  ])(
+    'that would end a delivery by an old view of its subscription leave it its ten attempts: a success %s',
+    async (_what, isTogether) => {
+      const [id, first, second] = await createDeliveries(LONG_AGO, 2);
+      const earlier = new Date(AT.getTime() - 500);
+      const success = isTogether
+        ? createResult(first, 200, LONG_AGO, earlier)
+        : await createManualResult(first, 200, earlier);
+      const failure = createResult(second, 500, LONG_AGO);
+      expect(failure.next).toMatchObject({
+        delivery: { status: 'failed' },
+        subscription: { disabled: 'failing' },
+      });
+      const recording = results.record(success);
+      if (!isTogether) await recording;
+      const [next] = await Promise.all([results.record(failure), recording]);
+      expect(next).toMatchObject({
+        delivery: { status: 'pending' },
+        subscription: { isKept: true, failingSince: AT },
+      });
+      expect(await readSubscription(id)).toEqual({ failing_since: AT, enabled: true });
+      const [pending] = await query<{ tries: number; delay: number }>(
+        `select tries, extract(epoch from next_attempt_at - $2::timestamptz)::float8 as delay
+         from webhook_pending where subscription_id = $1`,
+        id,
+        AT,
+      );
+      expect(pending?.tries).toBe(1);
+      expect(pending?.delay).toBeGreaterThan(4);
+      expect(pending?.delay).toBeLessThanOrEqual(5);
+    },
+  );
+
   it.each([
     ['a 410', 410, null],
     ['the last failure', 500, LONG_AGO],

@@ -9,6 +9,7 @@ import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.
 import { withPartitions } from '#outbound/public-events/webhook-partitions.service.js';
 import { getEndedAt, getError, getHttpStatus } from '#outbound/sending/outcome.js';
 import {
+  decideAfterAttempt,
   endsSubscription,
   getExcerptContext,
   FAILING_SECONDS,
@@ -173,7 +174,7 @@ export class AttemptResults {
         return sealed.map((result) => (recordedResults.has(result) ? result.next : undefined));
       }
       const ended = await inTransaction(this.pool, async (client) => {
-        const results = await keepUnlessOutdated(client, sealed);
+        const results = await keepUnlessOutdated(client, sealed, this.config.webhookTimeScale);
         const recordedResults = await finishScheduled(
           client,
           results.filter(({ delivery }) => !delivery.manual),
@@ -265,16 +266,23 @@ function isEnd({ subscription }: FollowUp): boolean {
 /**
  * Keeps a subscription that a result would end though it no longer says anything about it: whoever moves to another URL
  * leaves a 410 or no address at all behind, and whoever enables it again, or whose receiver has responded with a success
- * since, has a receiver. What was not accepted is due at once.
+ * since, has a receiver. What was not accepted is due at once. A receiver that has not failed for as long as the view of the
+ * dispatcher said, because it has responded with a success since that was read, is decided about anew.
  */
 async function keepUnlessOutdated(
   client: PoolClient,
   results: SealedResult[],
+  timeScale: number,
 ): Promise<SealedResult[]> {
   const ending = results.filter(({ next }) => isEnd(next));
   if (ending.length === 0) return results;
-  const { rows } = await client.query<{ id: number; target_url: string; healthy_at: Date | null }>(
-    `select id, target_url, healthy_at from webhook_subscriptions where id = any ($1)
+  const { rows } = await client.query<{
+    id: number;
+    target_url: string;
+    healthy_at: Date | null;
+    failing_since: Date | null;
+  }>(
+    `select id, target_url, healthy_at, failing_since from webhook_subscriptions where id = any ($1)
      order by id for no key update`,
     [ending.map(({ delivery }) => delivery.subscriptionId)],
   );
@@ -297,12 +305,23 @@ async function keepUnlessOutdated(
       successes.get(subscription.id) ?? 0,
     );
     const isHealthySince = healthyAt >= +endedAt;
-    if (!isMoved && !isHealthySince) return result;
-    const retry: FollowUp = {
-      delivery: { status: 'pending', nextAttemptAt: endedAt },
-      subscription: { isKept: true, failingSince: null },
+    if (isMoved || isHealthySince) {
+      const retry: FollowUp = {
+        delivery: { status: 'pending', nextAttemptAt: endedAt },
+        subscription: { isKept: true, failingSince: null },
+      };
+      return { ...result, next: retry };
+    }
+    const { subscription: decided } = next;
+    if (!('disabled' in decided) || decided.disabled !== 'failing') return result;
+    const since = subscription.failing_since;
+    const failingSince = since !== null && +since > healthyAt ? since : null;
+    const { outcome } = attempted;
+    const anew = { failingSince };
+    return {
+      ...result,
+      next: decideAfterAttempt(delivery, anew, outcome, endedAt, Math.random(), timeScale),
     };
-    return { ...result, next: retry };
   });
 }
 
