@@ -40,12 +40,12 @@ export class HttpExchange {
   }
 
   complete(): void {
-    const { head, start } = this.response;
+    const { head, start, isWhole } = this.response;
     if (!head || !this.settle()) return;
     const { status } = head;
     const retryAfter = this.response.getField('retry-after') ?? null;
     const encoding = this.response.getField('content-encoding');
-    this.resolve({ status, retryAfter, encoding, start });
+    this.resolve({ status, retryAfter, encoding, start, isWhole });
   }
 
   fail(error: Error): void {

@@ -53,6 +53,21 @@ function send(body = Buffer.from('{}')): Promise<ReceiverResponse> {
   return connections.send({ origin: `http://127.0.0.1:${port}`, path: '/hooks', headers, body });
 }
 
+it.each([
+  ['with its length', 'content-length: 3\r\n\r\nend', true, false],
+  ['in chunks', 'transfer-encoding: chunked\r\n\r\n3\r\nend\r\n0\r\n\r\n', true, false],
+  ['shorter than its length', 'content-length: 30\r\n\r\nend', false, true],
+  ['without its last chunk', 'transfer-encoding: chunked\r\n\r\n3\r\nend\r\n', false, true],
+  ['up to the end of the connection', '\r\nend', false, true],
+  ['beyond what is kept', `content-length: 5000\r\n\r\n${'x'.repeat(5_000)}`, false, false],
+])('tells whether a body is whole: %s', async (_what, rest, isWhole, isClosed) => {
+  respond = (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\n${rest}`);
+    if (isClosed) socket.end();
+  };
+  expect(await send()).toMatchObject({ status: 200, isWhole });
+});
+
 async function waitUntilClosed(count: number): Promise<void> {
   await eventually(
     () => sockets.filter((socket) => socket.destroyed).length,

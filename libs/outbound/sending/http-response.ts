@@ -32,6 +32,8 @@ export type ReceiverResponse = {
   encoding: string | undefined;
   /** The beginning of the body. */
   start: Buffer[];
+  /** Whether `start` is the whole body: its end has arrived. */
+  isWhole: boolean;
 };
 
 /** Cuts a piece to its beginning, which is copied so that the large piece is not kept in memory. */
@@ -103,12 +105,18 @@ export class HttpResponse {
   /** How many bytes of the body or chunk are still to come. */
   private remainingBytes = 0;
   private canPersist = true;
+  private hasEndedByClose = false;
 
   /** @param maxStartBytes how much of the body is kept */
   constructor(private readonly maxStartBytes: number) {}
 
   get isOver(): boolean {
     return this.expected === 'nothing';
+  }
+
+  /** Tells whether `start` is the whole body. Nobody knows where a body ends that only the end of its connection ends. */
+  get isWhole(): boolean {
+    return this.isOver && !this.hasEndedByClose && this.size <= this.maxStartBytes;
   }
 
   /** Tells whether the connection may be used for another request. */
@@ -132,7 +140,9 @@ export class HttpResponse {
 
   /** Handles the end of the connection, which completes a body of unknown length and nothing else. */
   end(): void {
-    if (this.expected === 'body' && this.remainingBytes === Infinity) this.expected = 'nothing';
+    if (this.expected !== 'body' || this.remainingBytes !== Infinity) return;
+    this.expected = 'nothing';
+    this.hasEndedByClose = true;
   }
 
   /** Finds a field that came exactly once. */
@@ -304,7 +314,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** @param isCut whether the text goes on */
+/** @param isCut whether the text may go on */
 export type HideSecrets = (text: string, isCut: boolean) => string;
 
 /**
@@ -312,12 +322,13 @@ export type HideSecrets = (text: string, isCut: boolean) => string;
  * @param hide removes what must not be shown
  */
 export async function createExcerpt(
-  { start, encoding }: Pick<ReceiverResponse, 'start' | 'encoding'>,
+  { start, encoding, isWhole }: Pick<ReceiverResponse, 'start' | 'encoding' | 'isWhole'>,
   hide: HideSecrets = (text) => text,
 ): Promise<string | null> {
   const bytes = start.length === 1 && start[0] ? start[0] : Buffer.concat(start);
   const decoder = encoding === undefined ? undefined : createDecoder(encoding, bytes);
-  return toText(decoder ? await decode(bytes, decoder) : bytes, hide);
+  // A decoder does not tell whether the end of its stream has come.
+  return decoder ? toText(await decode(bytes, decoder), true, hide) : toText(bytes, !isWhole, hide);
 }
 
 /**
@@ -361,9 +372,9 @@ function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
   });
 }
 
-function toText(bytes: Buffer, hide: HideSecrets): string | null {
+function toText(bytes: Buffer, isBeginning: boolean, hide: HideSecrets): string | null {
   if (bytes.length === 0) return null;
-  const isCut = bytes.length >= MAX_EXCERPT_BYTES;
+  const isCut = isBeginning || bytes.length > MAX_EXCERPT_BYTES;
   const text = hide(decodeWhole(bytes).replaceAll('\0', '\uFFFD'), isCut);
   return Buffer.byteLength(text) > MAX_EXCERPT_BYTES ? decodeWhole(Buffer.from(text)) : text;
 }

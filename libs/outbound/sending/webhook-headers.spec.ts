@@ -81,4 +81,18 @@ describe('hideValuesIn', () => {
     expect(hideValuesIn(text, headers, true)).toBe(hidden);
     expect(hideValuesIn(text, headers, false)).toBe(text);
   });
+
+  it('hides every beginning of a value at the end of a text that is cut, down to its first byte', () => {
+    const value = 'k3y-"quoted"';
+    for (let length = 1; length <= value.length; length++)
+      for (const end of [value, JSON.stringify(value).slice(1, -1)])
+        expect(hideValuesIn(`got ${end.slice(0, length)}`, headers, true)).toBe('got •••');
+  });
+
+  it('shows nothing of values that overlap, also where the text is cut within the second', () => {
+    const overlapping = { 'X-A': 'abcdabcd', 'X-B': 'abcd-efg' };
+    expect(hideValuesIn('1 abcdabcdabcd 2', overlapping, false)).toBe('1 ••• 2');
+    expect(hideValuesIn('1 abcdabcdab', overlapping, true)).toBe('1 •••');
+    expect(hideValuesIn('1 abcdabcd-ef', overlapping, true)).toBe('1 •••');
+  });
 });

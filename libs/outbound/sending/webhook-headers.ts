@@ -85,22 +85,36 @@ export function hideHeaderValues(names: readonly string[]): CustomHeaders {
 
 /**
  * Hides the values of headers in what a receiver responded, which may repeat its request.
- * @param isCut whether the text goes on: its end is hidden too if a value may have begun there
+ * @param isCut whether the text may go on: its end is hidden too if a value may have begun there
  */
 export function hideValuesIn(text: string, headers: CustomHeaders, isCut: boolean): string {
-  let hidden = text;
-  for (const secret of listSecrets(headers)) {
-    hidden = hidden.replaceAll(secret, HIDDEN_VALUE);
-    for (let length = secret.length - 1; isCut && length > 0; length--) {
-      if (!hidden.endsWith(secret.slice(0, length))) continue;
-      hidden = hidden.slice(0, -length) + HIDDEN_VALUE;
-      break;
-    }
+  const spans = listSecrets(headers)
+    .flatMap((secret) => findSpans(text, secret, isCut))
+    .sort((a, b) => a.from - b.from);
+  let [hidden, end] = ['', 0];
+  for (const { from, to } of spans) {
+    // Values may overlap: nothing of either is shown.
+    if (from >= end) hidden += text.slice(end, from) + HIDDEN_VALUE;
+    end = Math.max(end, to);
   }
-  return hidden;
+  return hidden + text.slice(end);
 }
 
-/** Lists values, the way they look in JSON, and their longer words, such as the token after `Bearer`; longest first. */
+/** Finds where a value stands in a text. @param isCut also where its beginning ends the text */
+function findSpans(text: string, secret: string, isCut: boolean): { from: number; to: number }[] {
+  const spans: { from: number; to: number }[] = [];
+  for (let from = text.indexOf(secret); from !== -1; from = text.indexOf(secret, from + 1))
+    spans.push({ from, to: from + secret.length });
+  const longest = isCut ? Math.min(secret.length - 1, text.length) : 0;
+  for (let length = longest; length > 0; length--) {
+    if (!text.endsWith(secret.slice(0, length))) continue;
+    spans.push({ from: text.length - length, to: text.length });
+    break;
+  }
+  return spans;
+}
+
+/** Lists values, the way they look in JSON, and their longer words, such as the token after `Bearer`. */
 function listSecrets(headers: CustomHeaders): string[] {
   const secrets = Object.values(headers).flatMap((value) => [
     ...[value, JSON.stringify(value).slice(1, -1)].filter(
@@ -108,5 +122,5 @@ function listSecrets(headers: CustomHeaders): string[] {
     ),
     ...value.split(' ').filter(({ length }) => length >= MIN_WORD_LENGTH),
   ]);
-  return [...new Set(secrets)].sort((a, b) => b.length - a.length);
+  return [...new Set(secrets)];
 }

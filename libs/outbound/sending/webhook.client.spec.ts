@@ -4,7 +4,7 @@ import http from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
-import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { readConfig } from '#configuration/config.js';
 import { eventually } from '../../../test/support/jest/eventually.js';
 import { NameServer, type Zone } from '../../../test/support/emulators/name-server.js';
@@ -273,6 +273,31 @@ describe('an attempt', () => {
     expect(excerpt).toContain('"x-api-key":"•••"');
     expect(excerpt).not.toMatch(/k3y-of|abcdef/);
     expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
+  });
+
+  const SECRET = 'k3y-of-the-till';
+  it.each([
+    ['whose connection is reset', 'content-length: 900', (text: string) => text],
+    ['that lacks its last chunk', 'transfer-encoding: chunked', toChunk],
+    ['of no declared length', 'x: y', (text: string) => text],
+    ['in gzip without its end', 'content-encoding: gzip\r\ncontent-length: 900', toCutGzip],
+  ])('shows no byte of a secret at the end of a body %s', async (_what, head, toBody) => {
+    const client = createClient();
+    for (let length = 1; length <= SECRET.length; length++) {
+      respond = ({ socket }) => {
+        socket?.write(`HTTP/1.1 500 Oops\r\n${head}\r\n\r\n`);
+        socket?.end(toBody(`x-api-key: ${SECRET.slice(0, length)}`));
+      };
+      const { outcome, excerpt } = await send({ client, headers: { 'X-Api-Key': SECRET } });
+      expect(outcome).toMatchObject({ kind: 'responded', status: 500 });
+      expect(excerpt).toBe('x-api-key: •••');
+    }
+  });
+
+  it('shows the end of a body that is whole, whatever it ends with', async () => {
+    respond = (response) => response.end('ok');
+    const headers = { 'X-Api-Key': SECRET };
+    expect((await send({ headers })).excerpt).toBe('ok');
   });
 
   it('sends no Accept-Encoding, and no cookies of an earlier response', async () => {
@@ -699,4 +724,13 @@ async function waitForSecondQuery(lookup: NameLookup, names: NameServer): Promis
 async function expectBlocked(attempt: () => ReturnType<typeof send>): Promise<void> {
   const { outcome } = await eventually(attempt, ({ outcome: { kind } }) => kind === 'blocked');
   expect(outcome).toEqual({ kind: 'blocked' });
+}
+
+function toChunk(text: string): string {
+  return `${text.length.toString(16)}\r\n${text}\r\n`;
+}
+
+/** Compresses a text in two pieces, of which the second never comes. */
+function toCutGzip(text: string): Buffer {
+  return gzipSync(text, { finishFlush: constants.Z_SYNC_FLUSH });
 }
