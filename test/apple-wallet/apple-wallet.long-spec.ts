@@ -1,4 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
@@ -399,6 +408,51 @@ describe('a phone with Apple Wallet passes', () => {
       const before = world.apns.pushes.length;
       expect(await send()).toMatchObject({ kind: 'failed', error: 'Apple: 403 BadCertificate' });
       expect(world.apns.pushes.length).toBe(before);
+    });
+
+    it('pauses them until one is accepted: neither an overload, an outage nor a phone that is gone ends the pause', async () => {
+      const realNow = performance.now.bind(performance);
+      let passedMs = 0;
+      const ticking = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + passedMs);
+      const forget = jest.spyOn(service.app.get(AppleDevices, { strict: false }), 'forget').mockResolvedValue(false); // prettier-ignore
+      try {
+        for (const reply of [
+          { status: 429, reason: 'TooManyRequests' },
+          { status: 500, reason: 'InternalServerError' },
+          { status: 503, reason: 'ServiceUnavailable' },
+          { status: 400, reason: 'PayloadEmpty' },
+          { status: 400, reason: 'BadDeviceToken' },
+          { status: 410, reason: 'Unregistered' },
+        ]) {
+          passedMs += 6 * 60_000;
+          world.apns.respondWith(reply);
+          const before = world.apns.pushes.length;
+          await send();
+          expect(world.apns.pushes.length).toBe(before);
+          expect(await readRefusedMetric()).toBe('1');
+          world.apns.respondWith(null);
+          expect(await send()).toMatchObject({ error: 'Apple: 403 BadCertificate' });
+          expect(world.apns.pushes.length).toBe(before);
+        }
+        passedMs += 6 * 60_000;
+        world.apns.respondWith({ status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '1200' } }); // prettier-ignore
+        await send();
+        world.apns.respondWith(null);
+        passedMs += 19 * 60_000;
+        expect(await send()).toMatchObject({ error: 'Apple: 403 BadCertificate' });
+        passedMs += 60_000;
+        expect(await send()).toEqual({ kind: 'done' });
+        expect(await readRefusedMetric()).toBe('0');
+      } finally {
+        ticking.mockRestore();
+        forget.mockRestore();
+        world.apns.respondWith(null);
+      }
+    });
+
+    it('is not recorded as a failure when the process ended before it was made', async () => {
+      const pushed = pushes.send({ channel: 'apple', target, accountId: 1, attempts: 1 }, AbortSignal.abort()); // prettier-ignore
+      expect(await pushed).toEqual({ kind: 'unsent' });
     });
   });
 });

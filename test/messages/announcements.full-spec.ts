@@ -313,6 +313,42 @@ describe('an announcement', () => {
   );
 
   it(
+    'that the push service refuses keeps nobody from the notification of their stamp',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const holder = await addHolder(shop);
+      const browser = await subscribe(holder);
+      let [requestCount, isAway] = [0, true];
+      pushes.respondWith(() => {
+        requestCount++;
+        if (isAway) return { status: 503 };
+        // The message comes first.
+        return requestCount === 1 ? { status: 400 } : undefined;
+      });
+      try {
+        await announce(store, { channels: ['web_push'] });
+        await eventually(
+          () => requestCount,
+          (count) => count > 0,
+        );
+        const path = `${store.store}/customers/${holder.id}/customer_cards/${holder.cardId}`;
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        [requestCount, isAway] = [0, false];
+        const [push] = await eventually(
+          () => browser.messages,
+          ({ length }) => length > 0,
+        );
+        expect(push?.text).toContain('1 of 3');
+        expect([requestCount, browser.messages.length]).toEqual([2, 1]);
+      } finally {
+        pushes.respondWith(undefined);
+      }
+    },
+    SLOW,
+  );
+
+  it(
     'is on a Google pass without a notification once the quota of the pass is used up, and says so',
     async () => {
       const shop = await openShop();

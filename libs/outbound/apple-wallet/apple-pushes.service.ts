@@ -78,6 +78,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
         ? EXPIRED
         : (this.findPauseOutcome(performance.now()) ??
           (await this.push(credentials, device, signal)));
+    if (outcome.kind === 'unsent') return outcome;
     if (outcome.kind !== 'done') await this.devices.recordError(device.id, outcome.error);
     else if (device.hasFailed) await this.devices.recordError(device.id, null);
     return outcome;
@@ -88,32 +89,35 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     device: AppleDevice,
     signal: AbortSignal,
   ): Promise<JobOutcome> {
+    const { pause } = this;
     let response: ApnsResponse;
     try {
       response = await this.getClient(credentials).push(device.pushToken, signal);
     } catch (error) {
+      if (signal.aborted) return { kind: 'unsent' };
       return { kind: 'failed', error: `Apple: ${getErrorMessage(error)}` };
     }
-    return this.handleResponse(response, device);
+    if (response.status === 200) {
+      this.endPause(pause);
+      return { kind: 'done' };
+    }
+    return this.handleFailure(response, device);
   }
 
-  private async handleResponse(response: ApnsResponse, device: AppleDevice): Promise<JobOutcome> {
+  private async handleFailure(response: ApnsResponse, device: AppleDevice): Promise<JobOutcome> {
     const { status, reason, goneAt, retryInMs } = response;
     const error = `Apple: ${status} ${reason}`.trim();
     if (status === 403 || (status === 400 && CONFIGURATION_ERRORS.has(reason)))
       return this.pausePushes(error);
-    if (this.pause) {
-      this.pause = undefined;
-      this.refusedGauge.set(0);
-      this.log.log('Apple accepts pushes again');
-    }
-    if (status === 200) return { kind: 'done' };
     if (status === 410 || (status === 400 && DEVICE_ERRORS.has(reason))) {
       const isDeleted = await this.devices.forget(device, goneAt);
       if (isDeleted) this.log.log(`device ${device.id} is gone (${reason})`);
       return { kind: 'done' };
     }
     if (status === 429 || status >= 500) {
+      // The next probe waits as long as Apple asks for.
+      if (this.pause && retryInMs !== null)
+        this.pause.endsAt = Math.max(this.pause.endsAt, performance.now() + retryInMs);
       return { kind: 'failed', error, ...(retryInMs !== null && { retryInMs }) };
     }
     return { kind: 'refused', error };
@@ -129,6 +133,18 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     this.refusedGauge.set(1);
     this.pause = { reason: error, endsAt: performance.now() + PAUSE_MS };
     return { kind: 'failed', error, retryInMs: PAUSE_MS };
+  }
+
+  /**
+   * Ends a pause. Only a success does: an overloaded Apple has not looked at the certificate yet, and a phone that is gone says
+   * nothing about the others.
+   * @param pause the one during which the push began: one that was already under way says nothing about a pause
+   */
+  private endPause(pause: ApplePushes['pause']): void {
+    if (pause === undefined || pause !== this.pause) return;
+    this.pause = undefined;
+    this.refusedGauge.set(0);
+    this.log.log('Apple accepts pushes again');
   }
 
   /** Finds the outcome of a push during a pause. Undefined: the push may be sent, as the probe if a pause has ended. */

@@ -7,7 +7,7 @@ import {
   JobQueue,
   LEASED,
   type Job,
-  type JobOutcome,
+  type JobEnd,
   type JobTable,
 } from '#platform/database/job-queue.js';
 import { ProcessSession } from '#platform/database/process-session.js';
@@ -163,7 +163,7 @@ export class CampaignQueue extends JobQueue<QueuedCampaign> {
   }
 
   /** A job is never removed: it is a campaign, which goes on later. */
-  override async finish(job: Job<QueuedCampaign>, outcome: JobOutcome): Promise<void> {
+  override async finish(job: Job<QueuedCampaign>, outcome: JobEnd): Promise<void> {
     const reason = outcome.kind === 'done' ? '' : outcome.error;
     await this.postpone(job, 10 * MINUTE_MS, reason);
   }

@@ -26,7 +26,7 @@ import {
   type NotificationMessage,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
-import { toFailure, type Publication } from './publication.js';
+import { toFailure, toUnsentIfCut, type Publication } from './publication.js';
 
 /** Shorter than the lease of what is being sent. */
 const DEADLINE_MS = 45_000;
@@ -56,7 +56,8 @@ export class GooglePasses {
     if (lease === undefined) return { kind: 'done' };
     if (lease === 'busy') return { kind: 'busy' };
     try {
-      return await this.sendClass(lease, google, attempts, withDeadline(signal));
+      const sent = await this.sendClass(lease, google, attempts, withDeadline(signal));
+      return toUnsentIfCut(sent, signal);
     } finally {
       await this.objects.releaseClass(lease);
     }
@@ -77,16 +78,35 @@ export class GooglePasses {
       const readAt = getNow();
       const inTime = withDeadline(signal);
       const published = await this.sendObject(lease, google, attempts, inTime);
-      const outcome =
-        published.kind === 'done' ? await this.messages.send(customerCardId, inTime) : published;
+      const outcome = toUnsentIfCut(
+        await this.sendMessage(customerCardId, published, attempts, inTime),
+        signal,
+      );
       const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
-      if (outcome.kind !== 'busy') {
+      if (outcome.kind !== 'busy' && outcome.kind !== 'unsent') {
         await this.passes.markSynced(customerCardId, lease.accountId, 'google', error, readAt);
       }
       return outcome;
     } finally {
       await this.objects.releaseObject(lease);
     }
+  }
+
+  /**
+   * Sends the message of the store, also after Google has refused the object or its notification, which has nothing to do with
+   * it.
+   * @returns the outcome of both
+   */
+  private async sendMessage(
+    customerCardId: number,
+    published: Publication,
+    attempts: number,
+    signal: AbortSignal,
+  ): Promise<Publication> {
+    if (published.kind !== 'done' && published.kind !== 'refused') return published;
+    const sent = await this.messages.send(customerCardId, signal);
+    if (published.kind === 'done') return sent;
+    return sent.kind === 'failed' && attempts < MAX_ATTEMPTS ? sent : published;
   }
 
   private async sendClass(
@@ -140,7 +160,9 @@ export class GooglePasses {
         mayBeSent,
       ),
     );
-    if (!response) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
+    // An erasure aborts the request, after which everything is read anew.
+    const isOutdated = !this.erasures.isCurrent(content.customerId, readAt, performance.now());
+    if (!response || (response.kind === 'failed' && isOutdated)) return { kind: 'unsent' };
     if (response.kind === 'refused' && response.classIsMissing) {
       await this.objects.recordMissingClass(content.cardId);
       return { kind: 'failed', error: response.error };

@@ -12,7 +12,9 @@ export type GoogleResponse =
   | { kind: 'limited'; error: string; retryInMs: number }
   /** Google does not accept the request. */
   | { kind: 'refused'; error: string; classIsMissing: boolean }
-  | { kind: 'failed'; error: string; retryInMs?: number };
+  | { kind: 'failed'; error: string; retryInMs?: number }
+  /** Nothing was sent: what it was made from went out of date. */
+  | { kind: 'unsent' };
 
 /** Google responds to too many requests without a Retry-After. */
 const RATE_LIMIT_RETRY_MS = 2_000;

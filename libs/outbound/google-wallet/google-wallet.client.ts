@@ -4,6 +4,7 @@ import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { getErrorMessage } from '#platform/kernel/errors.js';
 import { VendorRateLimiter } from '#platform/database/vendor-rate-limiter.js';
+import { OutdatedError } from '#outbound/sending/http-response.js';
 import { OutboundHttp } from '#outbound/sending/outbound-http.client.js';
 import { parseGoogleResponse, type GoogleResponse } from './google-response.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
@@ -138,6 +139,7 @@ export class GoogleWalletClient {
       const retryAfter = fetched.headers.get('retry-after');
       raw = { status: fetched.status, retryAfter, text: await fetched.text() };
     } catch (error) {
+      if (error instanceof Error && error.cause instanceof OutdatedError) return { kind: 'unsent' };
       return { kind: 'failed', error: formatNetworkError(error) };
     }
     const { status, text, retryAfter } = raw;

@@ -4,12 +4,14 @@ import type { GoogleResponse } from './google-response.js';
 /** The outcome of sending a class or object. busy: another process is sending it. */
 export type Publication = JobOutcome | { kind: 'busy' };
 
-const BUSY_RETRY_MS = 1_000;
-
 /** Converts the outcome for the queue, which does not know `busy`. */
 export function toJobOutcome(publication: Publication): JobOutcome {
-  if (publication.kind !== 'busy') return publication;
-  return { kind: 'failed', error: 'it is being sent by another process', retryInMs: BUSY_RETRY_MS };
+  return publication.kind === 'busy' ? { kind: 'unsent' } : publication;
+}
+
+/** Converts the failure of what was aborted: that is no failure. */
+export function toUnsentIfCut(publication: Publication, cut: AbortSignal): Publication {
+  return publication.kind === 'failed' && cut.aborted ? { kind: 'unsent' } : publication;
 }
 
 /** Converts a response that is not `ok`. @param canRetry whether an error response is tried again */
@@ -18,6 +20,8 @@ export function toFailure(
   { canRetry }: { canRetry: boolean },
 ): JobOutcome {
   switch (response.kind) {
+    case 'unsent':
+      return { kind: 'unsent' };
     case 'refused':
       return { kind: canRetry ? 'failed' : 'refused', error: response.error };
     case 'limited':

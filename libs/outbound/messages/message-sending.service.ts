@@ -222,20 +222,34 @@ export class MessageSending {
     await this.queue.markRecorded(message);
   }
 
-  /** @returns undefined when nothing was sent, because its recipient may have been erased */
+  /**
+   * @returns undefined when nothing was sent on purpose, because its recipient may have been erased, another process may have
+   * the message, or this one ends
+   */
   private async send(
     rendered: Extract<Rendered, { kind: 'email' | 'sms' }>,
     { uuid }: Message,
     subjectId: number | null,
     { readAt, cut, isLeased }: Pick<Attempt, 'cut' | 'isLeased'> & { readAt: number },
   ): Promise<MailOutcome | SmsOutcome | undefined> {
-    const send = (
+    const send = async (
       signal: AbortSignal,
       mayBeSent: () => boolean,
-    ): Promise<MailOutcome | SmsOutcome> =>
-      rendered.kind === 'email'
-        ? this.smtp.send(uuid, rendered.mail, signal, mayBeSent)
-        : this.sms.send({ id: uuid, to: rendered.to, text: rendered.text }, signal, mayBeSent);
+    ): Promise<MailOutcome | SmsOutcome | undefined> => {
+      let [hasBegun, isStopped] = [false, false];
+      const ask = () => {
+        const isAllowed = mayBeSent();
+        hasBegun ||= isAllowed;
+        isStopped ||= !isAllowed;
+        return isAllowed;
+      };
+      const outcome =
+        rendered.kind === 'email'
+          ? await this.smtp.send(uuid, rendered.mail, signal, ask)
+          : await this.sms.send({ id: uuid, to: rendered.to, text: rendered.text }, signal, ask);
+      const isUnsent = outcome.kind === 'failed' && !hasBegun && (isStopped || signal.aborted);
+      return isUnsent ? undefined : outcome;
+    };
     if (subjectId === null) return send(cut, isLeased);
     const now = () => performance.now();
     return this.erasures.send({ subjectId, readAt }, now, ({ erased, mayBeSent }) =>

@@ -5,7 +5,7 @@ import {
   JobQueue,
   LEASED,
   type Job,
-  type JobOutcome,
+  type JobEnd,
   type JobTable,
 } from '#platform/database/job-queue.js';
 import { ProcessSession } from '#platform/database/process-session.js';
@@ -224,7 +224,7 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
    * Gives up the channel of a message. One of a campaign is looked at once more, to go through the next channel or to end. One
    * that was sent never comes here: it is recorded, or again once the lease has ended.
    */
-  override async finish(job: Job<OutgoingMessage>, outcome: JobOutcome): Promise<void> {
+  override async finish(job: Job<OutgoingMessage>, outcome: JobEnd): Promise<void> {
     if (job.kind === 'mail') return this.deleteMail(job, outcome.kind === 'done');
     if (job.kind === 'campaign') return this.redirect(job, job.channel, { reason: 'refused' });
     await this.end(job, 'failed', outcome.kind === 'done' ? '' : outcome.error);

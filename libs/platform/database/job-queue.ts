@@ -39,11 +39,17 @@ export type Job<Item> = Item & Claim;
  * - done: nothing is left to do, even if there was nothing to do at all
  * - failed: retried later, after the given time if the other side requests one
  * - refused: a retry would not help; with issues for a person where there are some
+ * - unsent: nothing was sent on purpose, since what was read went out of date, the process ends or another one sends it. It is
+ *   no failure: the job is due again in a moment, and the attempt does not count
  */
 export type JobOutcome =
   | { kind: 'done' }
+  | { kind: 'unsent' }
   | { kind: 'failed'; error: string; retryInMs?: number }
   | { kind: 'refused'; error: string; issues?: FieldIssues };
+
+/** An outcome with which a job ends. */
+export type JobEnd = Exclude<JobOutcome, { kind: 'unsent' }>;
 
 /** Stands in a statement for the condition that a claim's lease has not ended. */
 export const LEASED = ':leased';
@@ -101,7 +107,7 @@ export class JobQueue<Item extends object> {
   }
 
   /** Removes a job that is done or given up. */
-  async finish(job: Job<Item>, _outcome: JobOutcome): Promise<void> {
+  async finish(job: Job<Item>, _outcome: JobEnd): Promise<void> {
     await this.change(job, 'finish', `delete from ${this.table.name} where ${LEASED}`);
   }
 

@@ -12,6 +12,9 @@ const GATHER_MS = 50;
 /** Between attempts while the database or the event store is unavailable. */
 const OUTAGE_RETRY_MS = 5_000;
 
+/** When what was not sent on purpose is due again. */
+const UNSENT_RETRY_MS = 1_000;
+
 /** How the jobs of a queue are done. */
 export type JobHandler<Item extends object> = {
   queue: JobQueue<Item>;
@@ -137,6 +140,7 @@ export async function runJob<Item extends object>(
   try {
     const outcome = await attempt(job, cut, () => queue.isLeased(job));
     if (!outcome) return;
+    if (outcome.kind === 'unsent') return await queue.release(job, UNSENT_RETRY_MS);
     if (outcome.kind === 'failed') {
       const { error, retryInMs } = outcome;
       const giveUpAt = getGiveUpAt?.(job);

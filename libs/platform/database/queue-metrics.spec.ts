@@ -31,6 +31,7 @@ describe('QueueMetrics', () => {
       { kind: 'done' },
       { kind: 'failed', error: 'away' },
       { kind: 'refused', error: 'never' },
+      { kind: 'unsent' },
       undefined,
       new Error('lost'),
     ];
@@ -42,10 +43,10 @@ describe('QueueMetrics', () => {
         return outcome;
       },
     });
-    expect(await readAttempts(registry)).toEqual(['done 0', 'failed 0', 'refused 0']);
-    for (let i = 0; i < 4; i++) await watched.attempt(JOB, signal, () => true);
+    expect(await readAttempts(registry)).toEqual(['done 0', 'failed 0', 'refused 0', 'unsent 0']);
+    for (let i = 0; i < 5; i++) await watched.attempt(JOB, signal, () => true);
     await expect(watched.attempt(JOB, signal, () => true)).rejects.toThrow('lost');
-    expect(await readAttempts(registry)).toEqual(['done 2', 'failed 2', 'refused 1']);
+    expect(await readAttempts(registry)).toEqual(['done 2', 'failed 2', 'refused 1', 'unsent 1']);
   });
 
   it('measures the time since a claim that the database has confirmed', async () => {

@@ -12,7 +12,7 @@ export class QueueMetrics {
   constructor(registry: Registry) {
     this.attempts = new Counter({
       name: 'inkpad_queue_attempts_total',
-      help: 'Attempts at jobs, by queue and outcome (done, failed, refused)',
+      help: 'Attempts at jobs, by queue and outcome (done, failed, refused, unsent)',
       labelNames: ['queue', 'outcome'],
       registers: [registry],
     });
@@ -33,7 +33,8 @@ export class QueueMetrics {
   /** Measures the jobs that a handler claims and attempts. @param queue its name as a label */
   watch<Item extends object>(queue: string, handler: JobHandler<Item>): JobHandler<Item> {
     this.claimedAt.set(queue, performance.now());
-    for (const outcome of ['done', 'failed', 'refused']) this.attempts.inc({ queue, outcome }, 0);
+    for (const outcome of ['done', 'failed', 'refused', 'unsent'])
+      this.attempts.inc({ queue, outcome }, 0);
     return {
       ...handler,
       claim: async (limit) => {

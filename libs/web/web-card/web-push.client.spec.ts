@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
+import { OutdatedError } from '#outbound/sending/http-response.js';
 import { NameLookup } from '#outbound/sending/name-lookup.client.js';
 import { ConnectProxy } from '../../../test/support/emulators/connect-proxy.js';
+import { startPushService } from '../../../test/support/emulators/web-push/server.mjs';
 import { WebPushClient } from './web-push.client.js';
 
 let proxy: ConnectProxy;
@@ -35,6 +37,27 @@ it.each([
 ])('sends nothing to an endpoint that was stored before it was refused: %s', async (url) => {
   expect(await post(url)).toEqual({ kind: 'blocked' });
   expect(proxy.requests).toEqual([]);
+});
+
+it('throws for what must not be sent any more, which is no failure of the push service', async () => {
+  const service = await startPushService();
+  const insecure = new WebPushClient(
+    readConfig({
+      DATABASE_URL: 'postgres://nowhere/none',
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true',
+    }),
+    new NameLookup(),
+  );
+  try {
+    const { endpoint } = service.subscribe('x').subscription;
+    const sending = insecure.post(endpoint, {}, Buffer.from('x'), () => false);
+    await expect(sending).rejects.toThrow(OutdatedError);
+    expect(service.rejections).toEqual([]);
+  } finally {
+    await insecure.onApplicationShutdown();
+    await service.stop();
+  }
 });
 
 it.each(['fcm.googleapis.com', 'web.push.apple.com', 'push.example'])(

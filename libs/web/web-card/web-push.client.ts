@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { Deadlines } from '#outbound/sending/deadlines.client.js';
+import { OutdatedError } from '#outbound/sending/http-response.js';
 import { NameLookup } from '#outbound/sending/name-lookup.client.js';
 import type { Outcome } from '#outbound/sending/outcome.js';
 import {
@@ -24,7 +25,7 @@ export class WebPushClient implements OnApplicationShutdown {
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
-  /** Posts a message. Never throws: every failure is an outcome. */
+  /** Posts a message. @throws OutdatedError and nothing else: every failure is an outcome */
   async post(
     url: string,
     headers: Record<string, string>,
@@ -38,6 +39,7 @@ export class WebPushClient implements OnApplicationShutdown {
       const { status, retryAfter } = await this.connections.send(request);
       return { kind: 'responded', status, retryAfter };
     } catch (error) {
+      if (error instanceof OutdatedError) throw error;
       if (error instanceof BlockedAddressError) return { kind: 'blocked' };
       return toRequestFailure(error);
     }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
 import { getNow, getNowMs } from '#platform/kernel/clock.js';
 import { getErrorMessage } from '#platform/kernel/errors.js';
+import { OutdatedError } from '#outbound/sending/http-response.js';
 import { getError, isSuccess, type Outcome } from '#outbound/sending/outcome.js';
 import { KnownErasures } from '#platform/event-store/personal-keys/known-erasures.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
@@ -11,7 +12,7 @@ import { PassMessages, type TaggedMessage } from '#outbound/passes/pass-messages
 import type { Queryable } from '#platform/database/connection.js';
 import type { JobOutcome } from '#platform/database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#outbound/passes/pass-sender.js';
-import { Passes } from '#outbound/passes/passes.service.js';
+import { Passes, type Pass } from '#outbound/passes/passes.service.js';
 import { createPushNotification, PUSH_NOTIFICATION_TYPE } from './push-notification.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WebPushClient } from './web-push.client.js';
@@ -24,6 +25,14 @@ const MAX_AGE_SECONDS = 24 * 60 * 60;
 /** Lets a phone that was off get only the last of several. */
 const ONLY_THE_LAST = { topic: 'card' };
 const MAX_RETRY_SECONDS = 60 * 60;
+
+/** The outcome of a push. gone: the browser was forgotten, for an error or since it has ended its subscription. */
+type PushOutcome = JobOutcome | { kind: 'gone'; error: string | null };
+
+function toJobOutcome(outcome: PushOutcome): JobOutcome {
+  if (outcome.kind !== 'gone') return outcome;
+  return outcome.error === null ? { kind: 'done' } : { kind: 'refused', error: outcome.error };
+}
 
 /** Sends notifications to browsers: each notification once, and nothing for silent changes. */
 @Injectable()
@@ -67,13 +76,32 @@ export class WebPushes extends PassSender {
     const mayBeSent = () =>
       isLeased() && this.erasures.isCurrent(content.customerId, readAt, performance.now());
     const message = await this.messages.find(stored.customerCardId, 'browser');
+    const due = { content, mayBeSent };
+    let messaged: PushOutcome = { kind: 'done' };
     if (message && message.tag > stored.messagedTag) {
-      const outcome = await this.sendMessage(stored, browser, { message, content, mayBeSent });
-      if (outcome.kind !== 'done') return outcome;
+      messaged = await this.sendMessage(stored, browser, { ...due, message });
+      if (messaged.kind === 'failed' || messaged.kind === 'unsent') return messaged;
     }
-    const { notification, notificationTag } = pass;
+    // What the service refuses of the message says nothing about the notification of the stamp.
+    const notified =
+      messaged.kind === 'gone'
+        ? messaged
+        : await this.sendNotification(stored, browser, { ...due, pass });
+    return toJobOutcome(notified.kind === 'done' ? messaged : notified);
+  }
+
+  /** Sends the notification of the last change. One that is too old is dropped. */
+  private async sendNotification(
+    stored: StoredSubscription,
+    browser: WebPushSubscription,
+    {
+      pass: { notification, notificationTag, changedAt },
+      content,
+      mayBeSent,
+    }: { pass: Pass; content: PassContent; mayBeSent: () => boolean },
+  ): Promise<PushOutcome> {
     if (notification === null || notificationTag <= stored.notifiedTag) return { kind: 'done' };
-    if (getNowMs() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
+    if (getNowMs() - changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
       await this.subscriptions.markNotified(stored, notificationTag);
       return { kind: 'done' };
     }
@@ -94,8 +122,8 @@ export class WebPushes extends PassSender {
       content,
       mayBeSent,
     }: { message: TaggedMessage; content: PassContent; mayBeSent: () => boolean },
-  ): Promise<JobOutcome> {
-    let result: JobOutcome = { kind: 'done' };
+  ): Promise<PushOutcome> {
+    let result: PushOutcome = { kind: 'done' };
     if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
       const notification = { text: `${title}\n${text}`, message: tag };
       const payload = JSON.stringify(
@@ -105,7 +133,8 @@ export class WebPushes extends PassSender {
       const outcome = await this.post(browser, payload, {}, mayBeSent);
       result = await this.recordOutcome(stored, stored.notifiedTag, outcome, startedAt);
     }
-    if (result.kind !== 'failed') await this.subscriptions.markMessaged(stored, tag);
+    if (result.kind === 'done' || result.kind === 'refused')
+      await this.subscriptions.markMessaged(stored, tag);
     return result;
   }
 
@@ -114,7 +143,7 @@ export class WebPushes extends PassSender {
     text: string,
     replacing: { topic?: string },
     mayBeSent: () => boolean,
-  ): Promise<Outcome> {
+  ): Promise<Outcome | { kind: 'unsent' }> {
     const keys = {
       p256dh: Buffer.from(p256dh, 'base64url'),
       auth: Buffer.from(auth, 'base64url'),
@@ -133,15 +162,21 @@ export class WebPushes extends PassSender {
       urgency: 'normal',
       ...replacing,
     };
-    return this.client.post(endpoint, headers, body, mayBeSent);
+    try {
+      return await this.client.post(endpoint, headers, body, mayBeSent);
+    } catch (error) {
+      if (error instanceof OutdatedError) return { kind: 'unsent' };
+      throw error;
+    }
   }
 
   private async recordOutcome(
     stored: StoredSubscription,
     notificationTag: number,
-    outcome: Outcome,
+    outcome: Outcome | { kind: 'unsent' },
     startedAt: Date,
-  ): Promise<JobOutcome> {
+  ): Promise<PushOutcome> {
+    if (outcome.kind === 'unsent') return outcome;
     const { customerCardId, accountId } = stored;
     const status = outcome.kind === 'responded' ? outcome.status : 0;
     if (isSuccess(outcome)) {
@@ -151,9 +186,10 @@ export class WebPushes extends PassSender {
     }
     if (status === 404 || status === 410 || outcome.kind === 'blocked') {
       await this.subscriptions.forget(stored);
-      return outcome.kind === 'blocked'
-        ? { kind: 'refused', error: 'its address is not a public one' }
-        : { kind: 'done' };
+      return {
+        kind: 'gone',
+        error: outcome.kind === 'blocked' ? 'its address is not a public one' : null,
+      };
     }
     const error = getError(outcome) ?? getErrorMessage(outcome);
     await this.passes.markSynced(customerCardId, accountId, 'web', error);
