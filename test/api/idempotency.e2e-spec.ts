@@ -1,6 +1,9 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
+import { clock } from '#platform/kernel/clock.js';
+import { UnavailableError } from '#platform/kernel/errors.js';
 import { DatabasePool } from '#platform/database/database-pool.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { ProcessLink } from '#platform/database/process-link.js';
@@ -11,6 +14,8 @@ import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto
 import { customerSubjects } from '#loyalty/stamping/customer-subjects.js';
 import { expectFailure, useSharedService } from '../support/http/contract.js';
 import { testConfig } from '../support/database/database.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
+import { openStore } from '../support/database/event-store.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Client } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -101,6 +106,87 @@ describe('a request with an Idempotency-Key', () => {
       await query('drop function fails cascade');
     }
     await eventually(listKeys, ({ length }) => length === 0);
+  });
+
+  it('does not lock its key with a claim that arrives late, whether the key is new or not', async () => {
+    const { url, query } = service.running.database;
+    const { responses, close } = await openStore(testConfig(url));
+    const body = Buffer.from('body');
+    const claim = (key: Buffer) =>
+      responses.claimKey({ key, holder: randomUUID(), status: 200, isStored: false }, body);
+    const listLeases = async (key: Buffer) => {
+      const { rows } = await query<{ ended: boolean }>(
+        'select leased_until <= now() as ended from es.stored_responses where key = $1',
+        [key],
+      );
+      return rows.map(({ ended }) => ended);
+    };
+    const [fresh, ended] = [responses.fingerprint(randomUUID()), responses.fingerprint('ended')];
+    try {
+      // As often as PostgreSQL needs to choose a plan for good.
+      for (let i = 0; i < 12; i++) await claim(responses.fingerprint(randomUUID()));
+      for (let i = 0; i < 12; i++) await claim(ended);
+      await query('update es.stored_responses set leased_until = now() where key = $1', [ended]);
+      // The claims of a process whose clock is ten seconds behind arrive as late as those of a network that was silent.
+      const nowMs = clock.getMs();
+      jest.spyOn(clock, 'getMs').mockReturnValue(nowMs - 10_000);
+      await expect(claim(fresh)).rejects.toThrow(UnavailableError);
+      await expect(claim(ended)).rejects.toThrow(UnavailableError);
+      expect(await listLeases(fresh)).toEqual([]);
+      expect(await listLeases(ended)).toEqual([true]);
+      jest.restoreAllMocks();
+      expect(await claim(fresh)).toEqual({ state: 'ours' });
+      expect(await claim(ended)).toEqual({ state: 'ours' });
+    } finally {
+      jest.restoreAllMocks();
+      responses.onModuleDestroy();
+      await close();
+    }
+  });
+
+  it('has its key released when the response to its claim is lost', async () => {
+    const { url, ownerUrl, query } = service.running.database;
+    const proxy = await DatabaseProxy.to(url);
+    const { responses, close } = await openStore(testConfig(proxy.url));
+    const key = responses.fingerprint(randomUUID());
+    const count = async () => {
+      const { rowCount } = await query('select from es.stored_responses where key = $1', [key]);
+      return rowCount;
+    };
+    const otherClient = new pg.Client(ownerUrl);
+    await otherClient.connect();
+    const countWaiting = async () => {
+      const { rowCount } = await otherClient.query(
+        `select from pg_stat_activity where datname = current_database()
+         and wait_event_type = 'Lock' and query like '%claim_new_idempotency_keys%'`,
+      );
+      return rowCount;
+    };
+    try {
+      // The server executes the claim after its connection is cut.
+      await otherClient.query('begin');
+      await otherClient.query('lock table es.stored_responses in exclusive mode');
+      const keyed = { key, holder: randomUUID(), status: 200, isStored: false };
+      const claim = responses.claimKey(keyed, Buffer.from('body'));
+      const outcome = claim.catch((error: unknown) => error);
+      await eventually(countWaiting, (waiting) => waiting === 1);
+      proxy.switchTo(url);
+      expect(await outcome).toBeInstanceOf(UnavailableError);
+      expect(await countWaiting()).toBe(1);
+      await otherClient.query('commit');
+      await eventually(countWaiting, (waiting) => waiting === 0);
+      await eventually(count, (rowCount) => rowCount === 0);
+      const again = await responses.claimKey(
+        { ...keyed, holder: randomUUID() },
+        Buffer.from('body'),
+      );
+      expect(again).toEqual({ state: 'ours' });
+    } finally {
+      await otherClient.end();
+      responses.onModuleDestroy();
+      await close();
+      await proxy.close();
+    }
   });
 
   it('gets 409 instead of its rejection when another request has taken over its key', async () => {

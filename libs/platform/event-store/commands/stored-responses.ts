@@ -2,12 +2,21 @@ import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common
 import { Pool } from 'pg';
 import type { KeyedRequest } from '#platform/kernel/aggregate.js';
 import type { Awaitable } from '#platform/kernel/awaitable.js';
-import { getErrorMessage, InProgressError } from '#platform/kernel/errors.js';
+import { getNowMs } from '#platform/kernel/clock.js';
+import { getErrorMessage, InProgressError, UnavailableError } from '#platform/kernel/errors.js';
 import { pause } from '#platform/kernel/pause.js';
 import { RETRY, retryUntil } from '#platform/kernel/retry-until.js';
 import { fingerprint, seal } from '#platform/kernel/sealing.js';
 import { Batcher } from '#platform/database/batcher.js';
-import { awaitQuery, query, queryForGroup, type Queryable } from '#platform/database/connection.js';
+import {
+  awaitQuery,
+  isDatabaseUnavailable,
+  query,
+  queryForGroup,
+  type Queryable,
+} from '#platform/database/connection.js';
+import { REQUEST_LIMITS } from '#platform/database/data-source.js';
+import { isFailureToConnect } from '#platform/database/database-client.js';
 import type { DatabasePool } from '#platform/database/database-pool.js';
 import { type SealedColumn, MasterKeys } from '#platform/database/master-keys.js';
 import { ProcessSession } from '#platform/database/process-session.js';
@@ -22,6 +31,11 @@ import { START_WITHIN_MS } from './lane.js';
  * Longer than a command waits for another server, which is 10 seconds.
  */
 const LEASE_SECONDS = 30;
+/**
+ * A claim that PostgreSQL begins later than this does nothing: its request has been given up, and nobody would release the
+ * key. Not shorter than a request waits for a statement.
+ */
+const CLAIM_WITHIN_MS = REQUEST_LIMITS.query_timeout;
 /** How long a request waits for another one with its key. */
 const MAX_WAIT_MS = 10_000;
 const POLL_INTERVAL_MS = 100;
@@ -51,8 +65,11 @@ export type IdempotencyKeyState =
   | { state: 'erased' }
   | ({ state: 'done' } & StoredResponse);
 
+/** A key, and the request that holds it. */
+type Holding = Pick<KeyedRequest, 'key' | 'holder'>;
+
 /** @property request fingerprint of its body */
-type Claim = Pick<KeyedRequest, 'key' | 'holder'> & { request: Buffer };
+type Claim = Holding & { request: Buffer };
 
 /**
  * First byte of a response that is sealed with a person's key inside, which that person's id follows. What is sealed may
@@ -64,22 +81,27 @@ const PERSONAL_BYTES = 9;
 
 const NO_KEYS = new Map<number, PersonalKey>();
 
+/** A stable condition alone, which PostgreSQL checks before it calls the function. */
 const CLAIM_NEW_KEYS = {
   name: 'stored_responses_claim_new',
-  text: 'select es.claim_new_idempotency_keys($1, $2, $3, $4, $5) as holder',
+  text: `select es.claim_new_idempotency_keys($1, $2, $3, $4, $5) as holder where now() <= $6`,
 };
 const CLAIM_KEY = {
   name: 'stored_responses_claim',
-  text: 'select state, status, response from es.claim_idempotency_key($1, $2, $3, $4, $5)',
+  text: `select state, status, response from es.claim_idempotency_key($1, $2, $3, $4, $5)
+         where now() <= $6`,
 };
 const SAVE = {
   name: 'stored_responses_save',
   text: 'select es.save_responses($1, null)',
 };
+/** Like a claim, a release waits neither for the disk nor for a standby: one that gets lost ends with its lease. */
 const RELEASE = {
   name: 'stored_responses_release',
-  text: `delete from es.stored_responses
-         where key = $1 and holder = $2 and status is null and intent is null`,
+  text: `with setting as materialized (select set_config('synchronous_commit', 'off', true))
+         delete from es.stored_responses o
+         using setting, unnest($1::bytea[], $2::uuid[]) as c(key, holder)
+         where o.key = c.key and o.holder = c.holder and o.status is null and o.intent is null`,
 };
 /**
  * Repeats the condition in both queries: when a key is used again while the deletion waits for its row, the outer one
@@ -131,15 +153,15 @@ export class StoredResponses implements OnModuleDestroy {
   async claimKey(keyed: KeyedRequest, request: Buffer): Promise<IdempotencyKeyState> {
     const { key, holder } = keyed;
     if (await this.newClaims.add({ key, holder, request })) return { state: 'ours' };
-    const [row] = await query<{
-      state: IdempotencyKeyState['state'];
-      status: number | null;
-      response: Buffer | null;
-    }>(this.pool, {
-      ...CLAIM_KEY,
-      values: [key, request, holder, LEASE_SECONDS, this.session.leaseHolder],
-    });
-    if (!row) throw new Error('es.claim_idempotency_key returned no state');
+    const values = [key, request, holder, LEASE_SECONDS, this.session.leaseHolder];
+    const [row] = await this.releaseIfLost([keyed], (until) =>
+      query<{
+        state: IdempotencyKeyState['state'];
+        status: number | null;
+        response: Buffer | null;
+      }>(this.pool, { ...CLAIM_KEY, values: [...values, until] }),
+    );
+    if (!row) throw new UnavailableError('The database responds too late');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.response) throw new Error('a stored response is complete');
     const stored = this.masterKeys.open(PURPOSE, row.response, getSealContext(key));
@@ -152,6 +174,26 @@ export class StoredResponses implements OnModuleDestroy {
     };
   }
 
+  /**
+   * Claims keys until a latest time. If it is not known what became of that, the keys are released: their requests will
+   * not use them.
+   */
+  private async releaseIfLost<R>(
+    claims: Holding[],
+    claim: (until: Date) => Promise<R>,
+  ): Promise<R> {
+    const startedAt = performance.now();
+    try {
+      return await claim(new Date(getNowMs() + CLAIM_WITHIN_MS));
+    } catch (error) {
+      const wasSent = !isFailureToConnect(error instanceof UnavailableError ? error.cause : error);
+      // Until the latest time the server may still execute it.
+      if (wasSent && isDatabaseUnavailable(error))
+        void this.releaseLater(claims, startedAt + CLAIM_WITHIN_MS);
+      throw error;
+    }
+  }
+
   /** Claims keys, those in use excepted. Returns whether each was claimed. */
   private async claimNewKeys(claims: Claim[]): Promise<PromiseSettledResult<boolean>[]> {
     const values = [
@@ -161,8 +203,14 @@ export class StoredResponses implements OnModuleDestroy {
       LEASE_SECONDS,
       this.session.leaseHolder,
     ];
-    const claiming = queryForGroup<{ holder: string }>(this.pool, { ...CLAIM_NEW_KEYS, values });
-    const rows = await awaitQuery(claiming);
+    const rows = await this.releaseIfLost(claims, (until) =>
+      awaitQuery(
+        queryForGroup<{ holder: string }>(this.pool, {
+          ...CLAIM_NEW_KEYS,
+          values: [...values, until],
+        }),
+      ),
+    );
     const holders = new Set(rows.map(({ holder }) => holder));
     return claims.map(({ holder }) => ({ status: 'fulfilled', value: holders.has(holder) }));
   }
@@ -255,27 +303,35 @@ export class StoredResponses implements OnModuleDestroy {
    * Releases the key of a request that did nothing: the next request with it counts as the first. What fails is repeated
    * in the background until the lease has run out, because repeated requests get 409 for as long (RETRY-06).
    */
-  async release({ key, holder }: KeyedRequest): Promise<void> {
-    const statement = { ...RELEASE, values: [key, holder] };
+  async release(keyed: Holding): Promise<void> {
     try {
-      await this.pool.query(statement);
+      await this.releaseNow([keyed]);
     } catch (error) {
       this.log.warn(`a key is released later, or expires: ${getErrorMessage(error)}`, {
-        idempotency_key: abbreviateKey(key),
+        idempotency_key: abbreviateKey(keyed.key),
       });
-      void this.releaseLater(statement);
+      void this.releaseLater([keyed]);
     }
   }
 
-  private async releaseLater(statement: { text: string; values: unknown[] }): Promise<void> {
+  private async releaseNow(holdings: Holding[]): Promise<void> {
+    const values = [holdings.map(({ key }) => key), holdings.map(({ holder }) => holder)];
+    await this.pool.query({ ...RELEASE, values });
+  }
+
+  /** @param claimableUntil when their claim can be executed at the latest: they are released again after that */
+  private async releaseLater(holdings: Holding[], claimableUntil = -Infinity): Promise<void> {
     const { signal } = this.stopping;
     const endsAt = performance.now() + LEASE_SECONDS * 1_000;
     for (let isHeld = true; isHeld && performance.now() < endsAt && !signal.aborted;) {
       await pause(RELEASE_AGAIN_MS, signal);
-      isHeld = await this.pool.query(statement).then(
-        () => false,
+      const releasedAt = performance.now();
+      const isReleased = await this.releaseNow(holdings).then(
         () => true,
+        () => false,
       );
+      isHeld = !isReleased || releasedAt < claimableUntil;
+      if (isReleased && isHeld) await pause(claimableUntil - performance.now(), signal);
     }
   }
 
