@@ -15,6 +15,7 @@ import {
   findDamaged,
   unsealIntent,
 } from '#platform/event-store/eventstoredb/intents.js';
+import { hasHistory } from '#platform/event-store/eventstoredb/eventstoredb-identity.js';
 import { EventStoreDbReader } from '#platform/event-store/eventstoredb/eventstoredb-reader.js';
 import { isAppended } from '#platform/event-store/eventstoredb/stream-heads.js';
 import { OwnStreams } from '#platform/event-store/eventstoredb/eventstoredb-streams.js';
@@ -144,8 +145,7 @@ export async function hasEventStoreDbHistory(
   try {
     const beginnings = readModels.map(({ name }) => `${name}-`);
     const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
-    const events = await new EventStoreDbReader(connection, streams).readAll(BEGINNING, 1);
-    return events.length > 0;
+    return await hasHistory(new EventStoreDbReader(connection, streams), streams, readModels);
   } finally {
     await connection.dispose();
   }

@@ -1,5 +1,4 @@
 import {
-  START,
   streamNameFilter,
   type AllStreamSubscription,
   type EventStoreDBClient,
@@ -26,7 +25,7 @@ export class SubscriptionReader {
   ) {
     this.subscription = client.subscribeToAll(
       {
-        fromPosition: isAfter(after, BEGINNING) ? after : START,
+        fromPosition: streams.getReadStart(after),
         filter: streamNameFilter({
           prefixes: streams.prefixes,
           checkpointReached: (_subscription, reached) => {

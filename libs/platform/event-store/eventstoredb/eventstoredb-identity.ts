@@ -6,7 +6,7 @@ import { BEGINNING } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
-import type { OwnStreams } from './eventstoredb-streams.js';
+import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
 import type { ForeignEvents } from './foreign-events.js';
 import type { StreamKind } from '../read-models/read-models.js';
 
@@ -19,6 +19,49 @@ type OwnDatabase = {
   /** Whether it has no record of any kind. */
   isEmpty: boolean;
 };
+
+/**
+ * Finds the database that the history on the server belongs to. From then on the log is read from the event that says so:
+ * it comes before all others of the history.
+ * @throws ConfigError when somebody else uses that stream
+ * @throws UnavailableError
+ */
+async function findLinkedDatabase(
+  reader: EventStoreDbReader,
+  streams: OwnStreams,
+): Promise<string | undefined> {
+  const name = streams.getStreamName(STREAM);
+  const event = await reader.findFirst(name);
+  if (!event) return undefined;
+  const { database } = (event.data ?? {}) as { database?: unknown };
+  if (event.type !== IDENTITY_TYPE || typeof database !== 'string') {
+    throw new ConfigError(
+      `The stream ${name} on KurrentDB, which says whose history is there, has an event of somebody else: set EVENT_STORE_STREAM_PREFIX to a prefix that nobody else uses.`,
+    );
+  }
+  streams.historyStart = getPosition(event);
+  return database;
+}
+
+/**
+ * Tells whether one of the streams that a history begins with has an event of ours. The log is not searched for it: with
+ * the hundred million events of others that would take hours.
+ */
+async function hasFirstEvents(reader: EventStoreDbReader, kinds: StreamKind[]): Promise<boolean> {
+  const refs = kinds.map(({ name }) => ({ stream: `${name}-1`, revision: 0 }));
+  return (await reader.readEvents(refs)).length > 0;
+}
+
+/** Tells whether the server has a history under our prefix, of whatever database. */
+export async function hasHistory(
+  reader: EventStoreDbReader,
+  streams: OwnStreams,
+  kinds: StreamKind[],
+): Promise<boolean> {
+  if ((await findLinkedDatabase(reader, streams)) === undefined)
+    return hasFirstEvents(reader, kinds);
+  return (await reader.readAll(BEGINNING, 1)).length > 0;
+}
 
 /**
  * Records which database the history in EventStoreDB belongs to. The first process of a new service writes the
@@ -65,10 +108,14 @@ export class EventStoreDbIdentity {
 
   /** Writes our database's id to a server that names none, as with a new service. */
   private async link(own: OwnDatabase): Promise<string> {
-    const hasEvents = (await this.reader.readAll(BEGINNING, 1)).length > 0;
-    if (own.isLinked || (!own.isEmpty && !hasEvents)) throw this.createMissingHistoryError();
-    if (hasEvents) throw this.createForeignHistoryError(own);
-    // All of the log was looked at.
+    if (own.isLinked) throw this.createMissingHistoryError();
+    if (await hasFirstEvents(this.reader, this.kinds)) {
+      // Another process of ours may have linked them since we looked, and written the first records.
+      const theirs = await this.readLinkedDatabase();
+      if (theirs === undefined) throw this.createForeignHistoryError(own);
+      return theirs;
+    }
+    if (!own.isEmpty) throw this.createMissingHistoryError();
     const example = this.foreignEvents.findExample();
     if (example !== undefined) {
       this.log.warn(
@@ -91,16 +138,8 @@ export class EventStoreDbIdentity {
     return this.readOwnDatabase();
   }
 
-  private async readLinkedDatabase(): Promise<string | undefined> {
-    const name = this.streams.getStreamName(STREAM);
-    const event = await this.reader.findFirst(name);
-    const { database } = (event?.data ?? {}) as { database?: unknown };
-    if (!event || (event.type === IDENTITY_TYPE && typeof database === 'string')) {
-      return database as string | undefined;
-    }
-    throw new ConfigError(
-      `The stream ${name} on KurrentDB, which says whose history is there, has an event of somebody else: set EVENT_STORE_STREAM_PREFIX to a prefix that nobody else uses.`,
-    );
+  private readLinkedDatabase(): Promise<string | undefined> {
+    return findLinkedDatabase(this.reader, this.streams);
   }
 
   /**

@@ -303,7 +303,7 @@ export class EventStoreDbReader {
           readCount = 0;
           const reading = isFiltered ? withStreamFilter(client, this.streams.prefixes) : client;
           return reading.readAll({
-            fromPosition: isAfter(from, BEGINNING) ? from : START,
+            fromPosition: this.streams.getReadStart(from),
             direction: FORWARDS,
             maxCount,
           });

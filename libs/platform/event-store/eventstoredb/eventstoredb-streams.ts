@@ -1,6 +1,13 @@
-import type { JSONRecordedEvent, RecordedEvent } from '@eventstore/db-client';
+import { START, type JSONRecordedEvent, type RecordedEvent } from '@eventstore/db-client';
 import type { EventMeta } from '#platform/kernel/aggregate.js';
-import type { JsonObject, NewEvent, Position, StoredEvent } from '../port/event-store.js';
+import {
+  BEGINNING,
+  type JsonObject,
+  type NewEvent,
+  type Position,
+  type StoredEvent,
+} from '../port/event-store.js';
+import { isAfter } from '../port/position.js';
 import type { Append } from './batch-appends.js';
 import type { ForeignEvents } from './foreign-events.js';
 
@@ -18,6 +25,8 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 export class OwnStreams {
   /** Prefixes of our streams' names and of those of their settings, for the server's filters. */
   readonly prefixes: string[];
+  /** The position of the event that links our history to its database, before which the log has nothing of ours. */
+  historyStart: Position = BEGINNING;
   private readonly ownPrefixes: string[];
 
   /**
@@ -37,6 +46,12 @@ export class OwnStreams {
 
   getStreamName(stream: string): string {
     return this.prefix + stream;
+  }
+
+  /** Returns where a read of the log begins. Others may have written for years before our history began. */
+  getReadStart(after: Position): Position | typeof START {
+    const from = isAfter(after, this.historyStart) ? after : this.historyStart;
+    return isAfter(from, BEGINNING) ? from : START;
   }
 
   /** Converts an event of the server; undefined for an event that is not ours. */

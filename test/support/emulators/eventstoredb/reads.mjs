@@ -34,8 +34,9 @@ export class ReadFailure extends Error {
  * @param {EventLog} log
  * @param {object} options
  * @param {AbortSignal} signal
+ * @param {() => Promise<void> | undefined} search is called for each event of the log that is looked at
  */
-export function responses(log, options, signal) {
+export function responses(log, options, signal, search) {
   const subscription = options.hasSubscription();
   if (options.hasStream()) {
     return subscription
@@ -43,8 +44,8 @@ export function responses(log, options, signal) {
       : readStream(log, options, BigInt(options.getCount()));
   }
   if (!options.hasAll()) throw new ReadFailure(failures.invalidArgument('neither stream nor $all'));
-  if (subscription) return subscribeToAll(log, options, signal);
-  return readAll(log, options, BigInt(options.getCount()));
+  if (subscription) return subscribeToAll(log, options, signal, search);
+  return readAll(log, options, BigInt(options.getCount()), search);
 }
 
 const isBackwards = (options) => options.getReadDirection() === ReadDirection.BACKWARDS;
@@ -78,7 +79,7 @@ function* readStream(log, options, count) {
 const clamp = (revision, length) => (revision > BigInt(length) ? length : Number(revision));
 
 /** Going forwards, a position is before its record; going backwards, after it. That is the server's rule. */
-function* readAll(log, options, count) {
+async function* readAll(log, options, count, search) {
   const from = options.getAll();
   const how = { structuredIds: structuredIds(options), fromAll: true };
   const step = isBackwards(options) ? -1 : 1;
@@ -90,6 +91,8 @@ function* readAll(log, options, count) {
   if (step === -1) index -= 1;
   const { passes } = filterOf(options);
   for (let left = count; left > 0n && log.events[index] !== undefined; index += step) {
+    const searching = search();
+    if (searching) await searching;
     if (!passes(log.events[index])) continue;
     yield eventResponse(log.events[index], how);
     left -= 1n;
@@ -122,7 +125,7 @@ async function* subscribeToStream(log, options, signal) {
  * Catches up page by page and continues live. While catching up, a checkpoint is the last event sent or, if the filter
  * let nothing of the page through, the beginning of that page: it may be behind what was read, never ahead of it.
  */
-async function* subscribeToAll(log, options, signal) {
+async function* subscribeToAll(log, options, signal, search) {
   const from = options.getAll();
   const how = { structuredIds: structuredIds(options), fromAll: true };
   const { passes, window, interval } = filterOf(options);
@@ -147,6 +150,8 @@ async function* subscribeToAll(log, options, signal) {
     let searched = 0;
     while (index < log.events.length && sent < READ_BATCH && searched < window) {
       const event = log.events[index];
+      const searching = search();
+      if (searching) await searching;
       index += 1;
       searched += 1;
       pageStart = { commit: event.end, prepare: 0n };

@@ -16,6 +16,8 @@ export type EventStoreDbOptions = {
   version?: string;
   /** How long appends take; by default no time at all. */
   delays?: Delay[];
+  /** How long reads and subscriptions of $all take to look at 1,000 events; by default no time at all. */
+  searchMs?: number;
   /** Whether the node waits for `electLeader` before it serves. */
   leaderless?: boolean;
 };
@@ -71,6 +73,8 @@ export type EventStoreDb = {
     readonly others: number;
     /** That reads and subscriptions were sent. */
     readonly events: number;
+    /** Of the log that reads and subscriptions of $all looked at, also those that a filter left out. */
+    readonly searched: number;
   };
   readonly fault: Faults;
   /** Cuts every connection and refuses new ones. */

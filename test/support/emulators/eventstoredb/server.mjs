@@ -104,6 +104,7 @@ export async function startNode(
     writeTimeoutMs = 2000,
     version = '26.0.3',
     delays: initialDelays,
+    searchMs = 0,
   },
   log,
   members,
@@ -126,6 +127,7 @@ export async function startNode(
     subscriptions: 0,
     others: 0,
     events: 0,
+    searched: 0,
   };
   let port = wantedPort;
 
@@ -294,6 +296,11 @@ export async function startNode(
     });
   }
 
+  function search() {
+    requestCounts.searched += 1;
+    return searchMs > 0 && requestCounts.searched % 1_000 === 0 ? pause(searchMs) : undefined;
+  }
+
   async function read(call) {
     const options = call.request.getOptions();
     const left = new AbortController();
@@ -320,7 +327,7 @@ export async function startNode(
     try {
       if (faults.delayMs > 0) await pause(faults.delayMs);
       await faults.releases.read;
-      for await (const response of responses(log, options, left.signal)) {
+      for await (const response of responses(log, options, left.signal, search)) {
         if (left.signal.aborted) return;
         if (response.hasEvent()) requestCounts.events += 1;
         if (cut !== undefined && response.hasEvent()) {
