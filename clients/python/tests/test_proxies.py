@@ -165,15 +165,37 @@ class ProxyTest(unittest.TestCase):
 
         self.assertEqual(asyncio.run(get()), {"id": 7})
 
-    def test_sends_a_plain_request_to_the_proxy_of_http_proxy_alone(self) -> None:
+    def test_sends_a_plain_request_to_the_proxy_of_http(self) -> None:
         address = f"http://ann:p%40ss%3Aword@{self.at}"
-        with patch.dict(os.environ, {"http_proxy": address}):
-            self.assertEqual(self.get_card("http://cards.example"), {"id": 8})
-        self.assertEqual(
-            self.proxy.requests[0]["line"],
-            "GET http://cards.example/api/v1/accounts/1/cards/7 HTTP/1.1",
-        )
+        for variables in (
+            {"http_proxy": address},
+            {"HTTP_PROXY": address},
+            {"HTTP_PROXY": address, "HTTPS_PROXY": "http://127.0.0.1:9"},
+            {"http_proxy": address, "HTTP_PROXY": "http://127.0.0.1:9"},
+            {"HTTP_PROXY": address, "ALL_PROXY": "http://127.0.0.1:9"},
+        ):
+            self.proxy.requests.clear()
+            with patch.dict(os.environ, variables):
+                self.assertEqual(self.get_card("http://cards.example"), {"id": 8})
+            self.assertEqual(
+                self.proxy.requests[0]["line"],
+                "GET http://cards.example/api/v1/accounts/1/cards/7 HTTP/1.1",
+            )
         with patch.dict(os.environ, {"HTTP_PROXY": address}):
+            self.assertIsNone(find_proxy("https://cards.example", None))
+
+    def test_takes_no_proxy_from_the_header_of_a_cgi_request(self) -> None:
+        forged = {"REQUEST_METHOD": "GET", "HTTP_PROXY": "http://attacker.example"}
+        with patch.dict(os.environ, forged):
+            self.assertIsNone(find_proxy("http://cards.example", None))
+        for name in ("http_proxy", "all_proxy", "ALL_PROXY"):
+            with patch.dict(os.environ, {**forged, name: "http://proxy.example"}):
+                found = find_proxy("http://cards.example", None)
+            self.assertEqual(found and found.url, "http://proxy.example:80", name)
+        with patch.dict(os.environ, {**forged, "HTTPS_PROXY": "http://proxy.example"}):
+            self.assertIsNotNone(find_proxy("https://cards.example", None))
+        forged["http_proxy"] = "http://attacker.example"
+        with patch.dict(os.environ, forged), patch("inkpad.proxies.os.name", "nt"):
             self.assertIsNone(find_proxy("http://cards.example", None))
 
     def test_says_that_the_proxy_refuses_without_its_password(self) -> None:

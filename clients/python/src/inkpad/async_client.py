@@ -21,6 +21,7 @@ from .connection import (
     start_pages,
 )
 from .errors import InkpadError
+from .per_process import PerProcess
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,13 +36,15 @@ class AsyncInkpad(Connection, AsyncOperations):
     """
 
     @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self._max_connections, thread_name_prefix="inkpad")
+    def _threads(self) -> PerProcess[ThreadPoolExecutor]:
+        return PerProcess(
+            lambda: ThreadPoolExecutor(self._max_connections, thread_name_prefix="inkpad")
+        )
 
     async def close(self) -> None:
         """Closes the connections that are kept open."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._pool.clear()
+        self._threads.get().shutdown(wait=False, cancel_futures=True)
+        self._pool.get().clear()
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,7 +95,7 @@ class AsyncInkpad(Connection, AsyncOperations):
         loop = asyncio.get_running_loop()
         while True:
             try:
-                return record(await loop.run_in_executor(self._threads, self._send, request))
+                return record(await loop.run_in_executor(self._threads.get(), self._send, request))
             except InkpadError as error:
                 wait = retries.wait_after(error)
                 if wait is None:

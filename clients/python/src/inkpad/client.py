@@ -25,11 +25,11 @@ T = TypeVar("T")
 
 
 class Inkpad(Connection, Operations):
-    """One method for each operation of the API. May be used by several threads at once."""
+    """One method for each operation of the API. May be used by several threads and processes at once."""
 
     def close(self) -> None:
         """Closes the connections that are kept open."""
-        self._pool.clear()
+        self._pool.get().clear()
 
     def __enter__(self) -> Self:
         return self

@@ -21,6 +21,7 @@ import urllib3
 from .error_classes import ERROR_CLASSES
 from .errors import InkpadError
 from .operations import VERSION
+from .per_process import PerProcess
 from .proxies import Proxy, find_proxy
 
 T = TypeVar("T")
@@ -95,9 +96,9 @@ class Connection:
         timeout_seconds: how long to wait for a connection, and for the service to say something. The
             service responds within thirty seconds, or not at all.
         max_wait_seconds: a Retry-After longer than this is not waited for
-        max_connections: how many connections are kept open
+        max_connections: how many connections are kept open, in each process
         proxy: the address of an HTTP proxy, with its user and password if it has them; an empty text
-            for none. By default what HTTPS_PROXY, http_proxy, ALL_PROXY and NO_PROXY say.
+            for none. By default what HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY say.
         """
         self._base_url = _check_base_url(base_url)
         # One that was read from a file ends with the end of its line.
@@ -113,11 +114,14 @@ class Connection:
         self._retries = retries
         self._max_wait_seconds = max_wait_seconds
         self._max_connections = max_connections
-        self._pool = _create_pool(
-            find_proxy(self._base_url, proxy),
-            maxsize=max_connections,
-            retries=False,
-            timeout=urllib3.Timeout(timeout_seconds, timeout_seconds),
+        found_proxy = find_proxy(self._base_url, proxy)
+        self._pool = PerProcess(
+            lambda: _create_pool(
+                found_proxy,
+                maxsize=max_connections,
+                retries=False,
+                timeout=urllib3.Timeout(timeout_seconds, timeout_seconds),
+            )
         )
 
     def _prepare(
@@ -162,7 +166,7 @@ class Connection:
         Raises InkpadError if it is refused, or no response comes.
         """
         try:
-            response = self._pool.request(
+            response = self._pool.get().request(
                 request.method,
                 request.url,
                 body=request.body,

@@ -1,4 +1,4 @@
-"""Which proxy leads to the service: the one of the option, or of the environment, as curl reads it."""
+"""Which proxy leads to the service: the one of the option, or of the environment, as Go reads it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,21 @@ def find_proxy(base_url: str, proxy: str | None) -> Proxy | None:
     if proxy is not None:
         return _parse_proxy(proxy, "proxy") if proxy.strip() else None
     scheme = urlsplit(base_url).scheme
-    # HTTP_PROXY in capitals would be the header Proxy of a CGI request (CVE-2016-5385).
-    names = [f"{scheme}_proxy", "all_proxy", "ALL_PROXY"]
-    if scheme == "https":
-        names.insert(1, "HTTPS_PROXY")
+    names = [f"{scheme}_proxy", f"{scheme}_proxy".upper(), "all_proxy", "ALL_PROXY"]
+    if "REQUEST_METHOD" in os.environ:
+        names = [name for name in names if not _may_be_forged(name)]
     name = next((name for name in names if os.environ.get(name, "").strip()), None)
     if name is None or _is_excepted(base_url):
         return None
     return _parse_proxy(os.environ[name], name)
+
+
+def _may_be_forged(name: str) -> bool:
+    """Whether a CGI request can set it, with a header Proxy (httpoxy, CVE-2016-5385).
+
+    Windows does not tell its spellings apart.
+    """
+    return name == "HTTP_PROXY" or (os.name == "nt" and name == "http_proxy")
 
 
 def _parse_proxy(text: str, name: str) -> Proxy:
