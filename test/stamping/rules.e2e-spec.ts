@@ -355,6 +355,12 @@ describe('limits of a card', () => {
     expectLimited(await store.stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
     expect((await store.stamp(path, {})).status).toBe(200);
     expectLimited(await store.stamp(path, {}));
+    // There is room between two stampings of a till that was offline.
+    const { path: latePath } = await enrol(store, { card: { min_seconds_between_stamps: 30 } });
+    await store.stamp(latePath, {});
+    await store.stamp(latePath, { occurred_at: fromNow(4 * MINUTE) });
+    expect((await store.stamp(latePath, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
+    expectLimited(await store.stamp(latePath, { occurred_at: fromNow(2 * MINUTE) }));
   });
 
   it('STAMP-33 Welcome stamps do not count towards the stamping limits', async () => {

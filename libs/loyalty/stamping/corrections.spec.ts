@@ -428,6 +428,6 @@ describe('the limits after a reversal', () => {
       at(LATER, stampsEarned(9)),
       at(LATEST, off(9, AT)),
     ).state();
-    expect(state.stampings).toHaveLength(1);
+    expect(state.stampings).toEqual({ recent: [{ at: Date.parse(LATER), stamps: 9 }], older: [] });
   });
 });

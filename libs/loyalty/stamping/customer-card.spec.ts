@@ -361,36 +361,16 @@ describe('stamp', () => {
         .then(stampsEarned(1));
     });
 
-    it('keep stampings by the quarter of an hour, in the order in which they happened', () => {
-      const { stampings } = scenario(
+    it('keep each stamping with its own time', () => {
+      const spacedTemplate = { ...template, minSecondsBetweenStamps: 60 };
+      scenario(
         customerCard,
         cardIssued,
-        stampedAt('2026-03-01T10:05:00.000Z', 2),
-        stampedAt('2026-03-01T10:15:00.000Z', 1),
-        stampedAt('2026-03-01T10:14:59.999Z', 3),
-        stampedAt('2026-03-01T10:00:00.000Z', 4),
-        stampedAt('2026-02-27T09:59:00.000Z', 5),
-      ).state();
-      const quarter = (first: string, last: string, stamps: number) => ({
-        first: Date.parse(first),
-        last: Date.parse(last),
-        stamps,
-      });
-      expect(stampings).toEqual([
-        quarter('2026-02-27T09:59:00.000Z', '2026-02-27T09:59:00.000Z', 5),
-        quarter('2026-03-01T10:00:00.000Z', '2026-03-01T10:14:59.999Z', 9),
-        quarter('2026-03-01T10:15:00.000Z', '2026-03-01T10:15:00.000Z', 1),
-      ]);
-    });
-
-    it('keep the 100 newest quarter hours with stampings', () => {
-      const many = Array.from({ length: 5_000 }, (_, i) =>
-        stampedAt(new Date(Date.parse(AT) + i * 60_000 * 7).toISOString()),
-      );
-      const { stampings, stampsCount } = scenario(customerCard, cardIssued, ...many).state();
-      expect(stampsCount).toBe(5_000);
-      expect(stampings).toHaveLength(100);
-      expect(stampings.at(-1)?.last).toBe(Date.parse(AT) + 4_999 * 60_000 * 7);
+        stampedAt('2026-03-01T10:00:00.000Z'),
+        stampedAt('2026-03-01T10:14:00.000Z'),
+      )
+        .when(stamping(1, { occurredAt: new Date('2026-03-01T10:07:00Z') }, spacedTemplate))
+        .then(stampsEarned(1));
     });
   });
 });

@@ -34,12 +34,13 @@ import {
 } from './customer-card.events.js';
 import { assertOccurredAt, getOccurredAt } from './occurred-at.js';
 import {
+  NO_STAMPINGS,
   assertWithinLimits,
   isStamping,
   withoutStamping,
   withStamping,
   type StampLimits,
-  type Stamping,
+  type Stampings,
 } from './stamp-limits.js';
 import { priceRewards, createUnlocks, type Milestone } from './unlocked-rewards.js';
 import { createStampingError } from './stamping-errors.js';
@@ -57,8 +58,8 @@ export type CustomerCard = {
   redeemedRewardIds: number[];
   /** The imported stamps, less what imports took back. Without those of absorbed cards. */
   importedStamps: number;
-  /** Stampings by quarter of an hour, newest last, which the card's limits are checked against. */
-  stampings: Stamping[];
+  /** What the card's limits are checked against. */
+  stampings: Stampings;
   issuedAt: string;
   updatedAt: string;
   /** The card that got its stamps in a merge and goes on for it. */
@@ -100,6 +101,7 @@ export const customerCard = defineAggregate<CustomerCard, CustomerCardEvent>({
   name: 'customer_card',
   table: 'customer_cards',
   events: customerCardEvents,
+  evolveVersion: 2,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
     switch (event.type) {
@@ -110,7 +112,7 @@ export const customerCard = defineAggregate<CustomerCard, CustomerCardEvent>({
           unlocked: [],
           redeemedRewardIds: [],
           importedStamps: 0,
-          stampings: [],
+          stampings: NO_STAMPINGS,
           issuedAt: event.meta.occurredAt,
           updatedAt,
         };

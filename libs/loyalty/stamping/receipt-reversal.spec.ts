@@ -4,6 +4,7 @@ import { RejectedError } from '#platform/kernel/errors.js';
 import { NO_DETAILS, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { reverseReceipt } from './receipt-reversal.js';
+import { NO_STAMPINGS } from './stamp-limits.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
 const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
@@ -34,7 +35,7 @@ const createCard = (stampsCount: number): CustomerCard => ({
   unlocked: [],
   redeemedRewardIds: [],
   importedStamps: 0,
-  stampings: [],
+  stampings: NO_STAMPINGS,
   issuedAt: AT,
   updatedAt: AT,
 });

@@ -4,8 +4,21 @@ import { createStampingError } from './stamping-errors.js';
 import type { Issue } from '#platform/kernel/issues.js';
 import { ISSUES } from '#translations/issues.js';
 
-/** A card's stampings within a quarter of an hour. Times in ms since 1970. No midnight falls inside of one. */
-export type Stamping = { first: number; last: number; stamps: number };
+/** A time in ms since 1970, and the stamps that were earned then. */
+type TimedStamps = { at: number; stamps: number };
+
+/** Stampings within a quarter of an hour, of which only the ends are known. No midnight falls inside of one. */
+type StampedQuarter = { first: number; last: number; stamps: number };
+
+/** What a card knows of its stampings. Its size is bounded, whatever happens to the card. */
+export type Stampings = {
+  /**
+   * The stampings that were recorded last, in that order: what a client reports late stays, however much newer there is.
+   */
+  recent: TimedStamps[];
+  /** The newest quarters of those before, newest last: a whole day, which may have 25 hours. */
+  older: StampedQuarter[];
+};
 
 export type StampLimits = {
   maxStampsPerRequest: number | null;
@@ -14,12 +27,18 @@ export type StampLimits = {
   timeZone: string;
 };
 
+export const NO_STAMPINGS: Stampings = { recent: [], older: [] };
+
+/** As many as a batch reports at once. */
+const MAX_RECENT = 100;
 const QUARTER_MS = 15 * 60_000;
 const MAX_QUARTERS = 100;
+/** Longer than any day, so that few calendar days are worked out, which takes longer than the rest of the check. */
+const MAX_DAY_MS = 48 * 3_600_000;
 
 /** @throws RejectedError with the code stamp_limit_reached */
 export function assertWithinLimits(
-  stampings: Stamping[],
+  stampings: Stampings,
   limits: StampLimits,
   stamps: number,
   at: Date,
@@ -30,18 +49,13 @@ export function assertWithinLimits(
   }
   if (minSecondsBetweenStamps !== null) {
     const gapMs = minSecondsBetweenStamps * 1000;
-    const tooClose = stampings.some(
-      ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
-    );
-    if (tooClose) {
+    const isTooClose = listTimes(stampings).some((time) => Math.abs(at.getTime() - time) < gapMs);
+    if (isTooClose) {
       throwLimitReached(ISSUES.stamped_too_soon({ seconds: minSecondsBetweenStamps }));
     }
   }
   if (maxStampsPerDay !== null) {
-    const day = getLocalDay(timeZone, at.getTime());
-    const today = stampings
-      .filter(({ last }) => getLocalDay(timeZone, last) === day)
-      .reduce((sum, stamping) => sum + stamping.stamps, 0);
+    const today = countStamps(stampings, timeZone, at);
     if (today + stamps > maxStampsPerDay) {
       const max = maxStampsPerDay;
       if (today === 0) throwLimitReached(ISSUES.too_many_stamps_a_day({ max }));
@@ -56,8 +70,38 @@ export function isStamping(source: StampSource): boolean {
   return source === 'api' || source === 'pos' || source === 'app_scan';
 }
 
-export function withStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
-  const same = findInQuarter(stampings, at);
+export function withStamping(stampings: Stampings, at: number, stamps: number): Stampings {
+  const recent = [...stampings.recent, { at, stamps }];
+  const [oldest] = recent;
+  if (!oldest || recent.length <= MAX_RECENT) return { ...stampings, recent };
+  return { recent: recent.slice(1), older: addToQuarter(stampings.older, oldest) };
+}
+
+/** Removes a stamping that was reversed. */
+export function withoutStamping(stampings: Stampings, at: number, stamps: number): Stampings {
+  const { recent, older } = stampings;
+  const index = recent.findLastIndex(
+    (stamping) => stamping.at === at && stamping.stamps === stamps,
+  );
+  if (index !== -1) return { recent: recent.toSpliced(index, 1), older };
+  return { recent, older: removeFromQuarter(older, { at, stamps }) };
+}
+
+function listTimes({ recent, older }: Stampings): number[] {
+  return [...recent.map(({ at }) => at), ...older.flatMap(({ first, last }) => [first, last])];
+}
+
+function countStamps({ recent, older }: Stampings, timeZone: string, at: Date): number {
+  const time = at.getTime();
+  const day = getLocalDay(timeZone, time);
+  return [...recent, ...older.map(({ last, stamps }) => ({ at: last, stamps }))]
+    .filter((stamping) => Math.abs(time - stamping.at) < MAX_DAY_MS)
+    .filter((stamping) => getLocalDay(timeZone, stamping.at) === day)
+    .reduce((sum, { stamps }) => sum + stamps, 0);
+}
+
+function addToQuarter(quarters: StampedQuarter[], { at, stamps }: TimedStamps): StampedQuarter[] {
+  const same = findQuarter(quarters, at);
   const added = same
     ? {
         first: Math.min(same.first, at),
@@ -65,35 +109,33 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
         stamps: same.stamps + stamps,
       }
     : { first: at, last: at, stamps };
-  const next = [added];
-  for (const stamping of stampings) if (stamping !== same) next.push(stamping);
+  const next = [...quarters.filter((quarter) => quarter !== same), added];
   return next.sort((a, b) => a.first - b.first).slice(-MAX_QUARTERS);
 }
 
 /**
- * Removes a stamping that was reversed. Between the first and the last of a quarter no times are kept: when one of
- * these two goes, the other time stands for the rest, so that the right stamping does not have to wait for the wrong
- * one.
+ * Removes stamps from a quarter. Between its first and its last no times are kept: when one of these two goes, the
+ * other time stands for the rest, so that the right stamping does not have to wait for the wrong one.
  */
-export function withoutStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
-  const same = findInQuarter(stampings, at);
-  if (!same) return stampings;
-  if (same.stamps <= stamps) return stampings.filter((stamping) => stamping !== same);
+function removeFromQuarter(
+  quarters: StampedQuarter[],
+  { at, stamps }: TimedStamps,
+): StampedQuarter[] {
+  const same = findQuarter(quarters, at);
+  if (!same) return quarters;
+  if (same.stamps <= stamps) return quarters.filter((quarter) => quarter !== same);
   const { first, last } = same;
   const left = {
     first: first === at ? last : first,
     last: last === at ? first : last,
     stamps: same.stamps - stamps,
   };
-  return stampings.map((stamping) => (stamping === same ? left : stamping));
+  return quarters.map((quarter) => (quarter === same ? left : quarter));
 }
 
-function findInQuarter(stampings: Stamping[], at: number): Stamping | undefined {
-  const quarter = Math.floor(at / QUARTER_MS);
-  for (const stamping of stampings) {
-    if (Math.floor(stamping.first / QUARTER_MS) === quarter) return stamping;
-  }
-  return undefined;
+function findQuarter(quarters: StampedQuarter[], at: number): StampedQuarter | undefined {
+  const number = Math.floor(at / QUARTER_MS);
+  return quarters.find(({ first }) => Math.floor(first / QUARTER_MS) === number);
 }
 
 function throwLimitReached(issue: Issue): never {

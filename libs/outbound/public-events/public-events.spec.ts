@@ -21,6 +21,7 @@ import {
   toCustomerCardJson,
 } from '#loyalty/stamping/customer-card.dto.js';
 import type { CustomerCard, Template } from '#loyalty/stamping/customer-card.js';
+import { NO_STAMPINGS } from '#loyalty/stamping/stamp-limits.js';
 import { toCustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { Customer } from '#loyalty/customers/customer.js';
 import { readModels } from '../../../apps/read-models.js';
@@ -60,7 +61,7 @@ const CARD: CustomerCard = {
   unlocked: [],
   redeemedRewardIds: [],
   importedStamps: 0,
-  stampings: [],
+  stampings: NO_STAMPINGS,
   issuedAt: META.occurredAt,
   updatedAt: META.recordedAt,
 };
