@@ -47,7 +47,7 @@ const EVENTS = '[.]events[.]ts$';
 const PURE_OUTSIDE = '^(node:)?(crypto|util|net|zlib|string_decoder)$';
 /** Pure calculation published as packages. */
 const PURE_PACKAGES =
-  'node_modules/(fflate|ipaddr[.]js|jose|libphonenumber-js|otpauth|(@types/)?qrcode)/';
+  'node_modules/(bidi-js|fflate|harfbuzzjs|ipaddr[.]js|jose|libphonenumber-js|otpauth|(@types/)?qrcode)/';
 
 const ladder = LADDER.map((lib, rung) => ({
   name: `ladder-${lib.replace('/', '-')}`,

@@ -139,6 +139,7 @@ export type MessageArguments = {
   'locationPages.done.saved': { name: string };
   'locationPages.done.pinned': { name: string };
   'locationPages.done.unpinned': { name: string };
+  'posterConsole.leftOut': { characters: string; text: string };
   'posterConsole.signups': { count: number };
   'posterConsole.scanned': { count: number };
   'posterConsole.pictureOf': { title: string };
@@ -240,6 +241,7 @@ export type MessageArguments = {
   'transfers.wrongStamps': { field: string; value: string };
   'transfers.wrongBirthday': { field: string; value: string };
   'transfers.more': { count: number };
+  'brand.logo.hasName': { store: string };
   'brand.done.colors': { name: string };
   'forms.check': { count: number };
   'forms.errorsInTitle': { count: number };

@@ -365,7 +365,7 @@ describe('the public images', () => {
     expect([width, height]).toEqual([660, 660]);
   });
 
-  it('STRIP-18 A strip with a picture has a palette of 256 colours', async () => {
+  it('STRIP-18 A strip is lossless where it is drawn, or its picture leaves room for that in the pass', async () => {
     const photo = await (await photograph(1125, 432)).png().toBuffer();
     const { body: card } = await put((await newCard()).id, photo);
     const { hash } = await remembered(card);
@@ -393,9 +393,31 @@ describe('the public images', () => {
       true,
       bytes,
     ]);
+    const flat = await sharp({
+      create: { width: 1125, height: 432, channels: 3, background: '#C01020' },
+    })
+      .composite([
+        {
+          input: Buffer.from(
+            '<svg width="1125" height="432"><path d="M0 0h1125v432z" fill="#1060C0"/></svg>',
+          ),
+        },
+      ])
+      .png()
+      .toBuffer();
+    const { body: plain } = await put((await newCard(store, { strip_opacity: 100 })).id, flat);
+    const remembering = await remembered(plain);
+    for (const size of ['1x', '2x', '3x'] as const) {
+      const url = toStripUrl('', remembering.hash, 3, size);
+      const png = Buffer.from(await (await fetched(url)).arrayBuffer());
+      expect(colourType(png)).toBe('true colour');
+      const pixels = await readPixels(png);
+      expect(pixelAt(pixels, 1, pixels.height - 2)).toEqual([0xc0, 0x10, 0x20]);
+      expect(pixelAt(pixels, pixels.width - 2, 1)).toEqual([0x10, 0x60, 0xc0]);
+    }
     for (const drawn of [{}, { strip_type: 'preset', strip_preset: 'coffee' }]) {
-      const { hash: flat } = await remembered(await newCard(store, drawn));
-      const png = await (await fetched(toStripUrl('', flat, 3, '3x'))).arrayBuffer();
+      const { hash: drawnHash } = await remembered(await newCard(store, drawn));
+      const png = await (await fetched(toStripUrl('', drawnHash, 3, '3x'))).arrayBuffer();
       expect(colourType(Buffer.from(png))).toBe('true colour');
     }
   });

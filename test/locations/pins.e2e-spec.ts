@@ -127,6 +127,27 @@ describe('pins of locations', () => {
     }
   });
 
+  it('LOC-31 Without a `precision` of LOC-28 no card shows up near the location, and its `warnings` say so with the code `pin_missing`', async () => {
+    const store = await service.newStore();
+    const { location, path } = await newLocation(store);
+    const listCodes = async () =>
+      (await store.get<LocationJson>(path)).body.warnings.map(({ code }) => code);
+    expect(location.warnings.map(({ code }) => code)).toEqual(['pin_missing']);
+    for (const [precision, codes] of [
+      ['city', ['pin_missing']],
+      ['postcode', ['pin_missing']],
+      ['street', []],
+      ['rooftop', []],
+    ] as const) {
+      await geocoded(location, geocodedAs(precision));
+      expect([precision, await listCodes()]).toEqual([precision, codes]);
+    }
+    const { body } = await store.patch<LocationJson>(path, { location: { pin } });
+    expect(body.warnings).toEqual([]);
+    const moved = await store.patch<LocationJson>(path, { location: { pin: null } });
+    expect(moved.body.warnings).toHaveLength(1);
+  });
+
   it('LOC-27 A result for an address that has been changed meanwhile, or that arrives after a pin, changes nothing', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);

@@ -63,6 +63,13 @@ describe('locations', () => {
       longitude: null,
       geocode_status: 'pending',
       precision: null,
+      warnings: [
+        {
+          code: 'pin_missing',
+          message:
+            'No card shows up near this location, because its exact position is not known. Set its pin.',
+        },
+      ],
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });

@@ -119,6 +119,39 @@ describe('the documents of posters', () => {
     expect(Math.min(...sizes)).toBeGreaterThanOrEqual(6.99);
   });
 
+  it('POSTER-47 The documents show texts in every living script with its own direction, and emoji in the colour of the text', async () => {
+    const { store, path, poster } = await newPoster({ paper_size: 'a6', title: '10 = 1' });
+    expect(poster.warnings).toEqual([]);
+    const draw = async (title: string) => {
+      const { body } = await store.patch<PosterJson>(path, { poster: { title } });
+      const { response, bytes } = await fetched(`${poster.display_url}.png`);
+      expect(response.status).toBe(200);
+      expect((await fetched(`${poster.display_url}.pdf`)).response.status).toBe(200);
+      return { png: bytes, warnings: body.warnings };
+    };
+    const plain = await draw('10 = 1');
+    for (const title of [
+      '10 ☕ = 1',
+      'بطاقة ولاء',
+      'כרטיס',
+      '第10杯 = 1',
+      '무료',
+      'ฟรี',
+      'मुफ़्त',
+      'უფასო',
+    ]) {
+      const { png, warnings } = await draw(title);
+      expect(warnings).toEqual([]);
+      expect(png.equals(plain.png)).toBe(false);
+      expect(await readQrCode(png)).toBe(poster.qr_code_url);
+    }
+    const { png, warnings } = await draw('10 = 1 ᎠᏂ');
+    expect(png.equals(plain.png)).toBe(true);
+    expect(warnings).toEqual([
+      { code: 'text_left_out', message: expect.stringContaining('Ꭰ Ꮒ of the title "10 = 1 ᎠᏂ"') },
+    ]);
+  });
+
   it("POSTER-46 `design` in a document's query chooses how it is drawn: `rewards` as without it, `code` with a larger code instead of stamps and rewards, `dark` in light letters on a dark ground", async () => {
     const { poster } = await newPoster({ primary_color: '#F4E3C1', paper_size: 'a6' });
     const draw = async (query: string) =>

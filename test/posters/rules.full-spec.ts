@@ -94,7 +94,7 @@ describe('posters', () => {
   it('POSTER-02 A poster has exactly the documented fields', async () => {
     const { store, poster } = await newPoster();
     const names =
-      'id account_id card_id title paper_size primary_color text_color secondary_color active contact_collection_mode collect_email collect_phone require_email require_phone require_birthday minimum_age signup_url qr_code_url display_url created_at updated_at';
+      'id account_id card_id title paper_size primary_color text_color secondary_color active contact_collection_mode collect_email collect_phone require_email require_phone require_birthday minimum_age signup_url qr_code_url display_url warnings created_at updated_at';
     expect(Object.keys(poster).sort()).toEqual(names.split(' ').sort());
     expect(poster.account_id).toBe(store.accountId);
   });

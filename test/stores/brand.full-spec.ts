@@ -20,8 +20,8 @@ const CONTACT = {
   terms_text: 'One stamp for each drink.\nNot for take-away.',
 };
 
-const put = (bytes: Uint8Array, type = 'image/png', client = store) =>
-  client.send<AccountJson>('PUT', `${client.store}/logo`, new Uint8Array(bytes), {
+const put = (bytes: Uint8Array, type = 'image/png', client = store, query = '') =>
+  client.send<AccountJson>('PUT', `${client.store}/logo${query}`, new Uint8Array(bytes), {
     'content-type': type,
   });
 const remove = (client = store) => client.send<AccountJson>('DELETE', `${client.store}/logo`);
@@ -35,6 +35,15 @@ const drawLogo = (color: string, width = 300, height = 100) =>
   )
     .png()
     .toBuffer();
+
+/** Pictures whose edges have colours of their own: stripes, upright or level. */
+const STRIPES = [
+  ['an upright flag', ['#008C45', '#FFFFFF', '#CD212A'], 'v', [300, 198]],
+  ['a level flag', ['#FFFFFF', '#0033A0', '#CD212A'], 'h', [300, 198]],
+  ['a flag with black', ['#000000', '#FFD90C', '#EF3340'], 'v', [300, 198]],
+  ['halves', ['#FFFFFF', '#DC143C'], 'h', [300, 198]],
+  ['a banner with a dark block', ['#102030', '#F4E3C1', '#F4E3C1', '#F4E3C1'], 'v', [400, 100]],
+] as const;
 
 async function fetchPicture(url: string) {
   const response = await fetch(service.running.baseUrl + new URL(url, 'http://x').pathname);
@@ -150,7 +159,7 @@ describe('the logo', () => {
     expectRefused(await put(await large.png().toBuffer()), 'logo');
   });
 
-  it('LOGO-03 A logo is turned upright, empty space around it is cut off, and it is made to fit into 1200 by 600 pixels', async () => {
+  it('LOGO-03 A logo is turned upright, a transparent margin is cut off, or else a white one on all four sides, and it is made to fit into 1200 by 600 pixels', async () => {
     const bar = await readPixels(
       (await fetchPicture((await put(await drawLogo('#C01020'))).body.logo_url ?? '')).bytes,
     );
@@ -167,6 +176,21 @@ describe('the logo', () => {
     const upright = await fetchPicture((await put(turned, 'image/jpeg')).body.logo_url ?? '');
     const size = await sharp(upright.bytes).metadata();
     expect(size.width).toBeGreaterThan(size.height ?? 0);
+    for (const [what, colors, way, [width, height]] of STRIPES) {
+      const bars = colors.map((color, i) => {
+        const share = 1 / colors.length;
+        return way === 'v'
+          ? `<rect x="${i * share * width}" width="${share * width}" height="${height}" fill="${color}"/>`
+          : `<rect y="${i * share * height}" width="${width}" height="${share * height}" fill="${color}"/>`;
+      });
+      const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${bars.join('')}</svg>`;
+      for (const type of ['png', 'jpeg', 'webp'] as const) {
+        const picture = sharp(Buffer.from(svg)).flatten().toFormat(type, { quality: 95 });
+        const { body } = await put(await picture.toBuffer(), `image/${type}`);
+        const pixels = await readPixels((await fetchPicture(body.logo_url ?? '')).bytes);
+        expect([what, type, pixels.width, pixels.height]).toEqual([what, type, width, height]);
+      }
+    }
   });
 
   it('LOGO-04 Sending the same logo again changes nothing', async () => {
@@ -234,5 +258,65 @@ describe('the logo', () => {
     expect((await fetchPicture(`${folder}/huge.png`)).status).toBe(404);
     expect((await fetchPicture(`/img/brand/${'0'.repeat(32)}/icon@1x.png`)).status).toBe(404);
     expect((await fetchPicture(`/img/store/${'0'.repeat(64)}.png`)).status).toBe(404);
+  });
+
+  it('LOGO-10 `PUT …/logo?keep_margin=true` keeps the margin too', async () => {
+    const own = await service.newStore();
+    const size = async ({ body }: { body: AccountJson }) => {
+      const { bytes } = await fetchPicture(body.logo_url ?? '');
+      const { width, height } = await sharp(bytes).metadata();
+      return [width, height];
+    };
+    const draw = async (background: string, gravity: 'centre' | 'northwest') => {
+      const input = await sharp({
+        create: { width: 60, height: 30, channels: 3, background: '#0A0' },
+      })
+        .png()
+        .toBuffer();
+      return sharp({ create: { width: 400, height: 200, channels: 4, background } })
+        .composite([{ input, gravity }])
+        .png()
+        .toBuffer();
+    };
+    const centred = await draw('#FFFFFF', 'centre');
+    expect(await size(await put(centred, 'image/png', own))).toEqual([60, 30]);
+    expect(await size(await put(centred, 'image/png', own, '?keep_margin=true'))).toEqual([
+      400, 200,
+    ]);
+    const clear = await draw('#FFFFFF00', 'northwest');
+    expect(await size(await put(clear, 'image/png', own))).toEqual([60, 30]);
+    expect(await size(await put(clear, 'image/png', own, '?keep_margin=true'))).toEqual([400, 200]);
+    expect(await size(await put(await draw('#FFFFFF', 'northwest'), 'image/png', own))).toEqual([
+      400, 200,
+    ]);
+    expect(await size(await put(await draw('#E8DCC8', 'centre'), 'image/png', own))).toEqual([
+      400, 200,
+    ]);
+    expectRefused(await put(centred, 'image/png', own, '?keep_margin=perhaps'), 'keep_margin');
+  });
+
+  it("LOGO-11 The store's name stands beside its logo on posters, the signup page, the card in the browser and Apple's pass, unless `logo_contains_name` of the store is true", async () => {
+    const own = await service.newStore();
+    await change({ store_name: 'Café Luisa' }, own);
+    const { body } = await put(await drawLogo('#C01020'), 'image/png', own);
+    expect(body.logo_contains_name).toBe(false);
+    const { page } = await enrol(own);
+    const poster = await newPoster(own);
+    const drawings = async () => {
+      const { pathname } = new URL(poster.display_url);
+      const { bytes } = await fetchPicture(`${pathname}.png`);
+      return Buffer.from(bytes);
+    };
+    const named = /<p>Café Luisa<\/p>/;
+    const signup = () => read(new URL(poster.signup_url).pathname);
+    const beside = await drawings();
+    expect(await read(page)).toMatch(named);
+    expect(await signup()).toMatch(named);
+    expect((await change({ logo_contains_name: true }, own)).body.logo_contains_name).toBe(true);
+    expect((await drawings()).equals(beside)).toBe(false);
+    for (const text of [await read(page), await signup()]) {
+      expect(text).not.toMatch(named);
+      expect(text).toContain('alt="Café Luisa"');
+    }
   });
 });

@@ -19,6 +19,9 @@ const ALLOWED = new Set([
 const EXCEPTIONS = [
   { name: /^@img\/sharp-libvips-[a-z0-9-]+$/, licence: 'LGPL-3.0-or-later' },
   { name: /^@expo-google-fonts\/inter$/, licence: 'MIT AND OFL-1.1' },
+  { name: /^@fontsource(-variable)?\/noto-[a-z0-9-]+$/, licence: 'OFL-1.1' },
+  // Asks for attribution only; of the command line of wawoff2, which is not used.
+  { name: /^argparse$/, licence: 'Python-2.0' },
   // Either of the two, at our choice; of imapflow.
   { name: /^@zone-eu\/mailsplit$/, licence: '(MIT OR EUPL-1.1+)' },
   // It names no licence in its description, but has that of the MIT in its file LICENSE.

@@ -1,4 +1,4 @@
-import { Field, parsedTextKind, type FieldKind } from '#platform/http/fields.js';
+import { BooleanField, Field, parsedTextKind, type FieldKind } from '#platform/http/fields.js';
 import { Dto } from '#platform/http/dtos.js';
 import {
   defineKind,
@@ -72,6 +72,11 @@ const FIELDS = {
         'ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country',
     },
   }),
+  logo_contains_name: field.boolean({
+    default: false,
+    description: 'Whether the name of the store stands in its logo; if not, it stands beside it.',
+    response: { example: false },
+  }),
   website: field.text({
     optional: true,
     max: MAX_CONTACT_LENGTHS.website,
@@ -131,6 +136,7 @@ const RESPONSE = {
     example: 'https://cards.example/img/store/0f3a….png',
     description: 'The logo as a PNG; null: the stamp icon stands in its place',
   }),
+  ...pick(FIELDS, 'logo_contains_name'),
   ...pick(FIELDS, 'website', 'phone', 'email', 'address', 'terms_text'),
   ...TIMES,
 } satisfies Showing<typeof FIELDS>;
@@ -141,6 +147,12 @@ const RESPONSE = {
   example: { store_name: 'Corner Café', time_zone: 'Europe/Berlin' },
 })
 export class UpdateAccountDto extends derive.changes(FIELDS) {}
+
+@Dto('LogoQuery')
+export class LogoQuery {
+  @BooleanField({ default: false, description: 'true: the picture keeps its margin' })
+  declare readonly keep_margin: boolean;
+}
 
 @Dto('Store')
 export class AccountJson extends derive.response(RESPONSE) {}

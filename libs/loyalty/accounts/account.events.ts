@@ -45,6 +45,8 @@ export type AccountSettings = Omit<AccountAttributes, 'personal'> &
     consentTexts: ConsentTexts;
     /** How customers are addressed in texts from us; null: as is usual in the language of the store. */
     addressForm: 'informal' | 'formal' | null;
+    /** Whether the name of the store stands in its logo, so that it need not stand beside it. */
+    logoContainsName: boolean;
     /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
     smsCountries: string[];
   };
@@ -63,7 +65,11 @@ export type AccountEvent = AccountCreated | AccountUpdated | AccountLogoSet | Ac
 
 export const accountEvents = {
   AccountCreated: { name: 'account.created', publishedAs: null },
-  AccountUpdated: { name: 'account.updated', publishedAs: 'store.updated' },
+  AccountUpdated: {
+    name: 'account.updated',
+    publishedAs: 'store.updated',
+    upcasts: [(data: AccountUpdated['data']) => data],
+  },
   AccountLogoSet: { name: 'account.logo_set', publishedAs: 'store.updated' },
   AccountLogoRemoved: { name: 'account.logo_removed', publishedAs: 'store.updated' },
 } as const satisfies EventTable<AccountEvent>;

@@ -23,7 +23,10 @@ import type { FieldIssues } from '#platform/kernel/issues.js';
 
 /** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes &
-  Pick<AccountSettings, 'consentTexts' | 'addressForm' | 'smsCountries' | keyof ContactDetails> & {
+  Pick<
+    AccountSettings,
+    'consentTexts' | 'addressForm' | 'logoContainsName' | 'smsCountries' | keyof ContactDetails
+  > & {
     /** SHA-256 of the logo, in hex. */
     logo: string | null;
     createdAt: string;
@@ -62,6 +65,7 @@ export const account = defineAggregate<Account, AccountEvent>({
           ...NO_CONTACT_DETAILS,
           consentTexts: NO_CONSENT_TEXTS,
           addressForm: null,
+          logoContainsName: false,
           smsCountries: [],
           logo: null,
           createdAt: at,

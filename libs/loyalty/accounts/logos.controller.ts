@@ -1,13 +1,13 @@
-import { Controller, Delete, Put, Req } from '@nestjs/common';
+import { Controller, Delete, Put, Query, Req } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { Authenticated, Context, type Caller } from '#platform/http/caller.js';
 import { Endpoint } from '#platform/http/endpoint.js';
 import { getPicture, TakesPicture } from '#platform/http/body-kinds.js';
-import { LOGO, UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
+import { LOGO, UploadedPictures, WHOLE_LOGO } from '#loyalty/cards/uploaded-pictures.service.js';
 import { RemoveLogo, SetLogo } from './account.commands.js';
-import { AccountJson } from './account.dto.js';
+import { AccountJson, LogoQuery } from './account.dto.js';
 
 @Controller('/api/v1/accounts/:account_id/logo')
 export class LogosController {
@@ -23,7 +23,7 @@ export class LogosController {
     tag: 'Stores',
     summary: 'Upload the logo of a store',
     description:
-      'It is shown on passes, cards, the signup page, posters and messages from now on. Empty space around it is cut off. It is turned upright, made to fit into 1200 by 600 pixels, and stored without the data that cameras add; transparent parts stay so. Sends store.updated.',
+      'It is shown on passes, cards, the signup page, posters and messages from now on. A transparent or white margin around it is cut off, unless `keep_margin` is true. It is turned upright, made to fit into 1200 by 600 pixels, and stored without the data that cameras add; transparent parts stay so. Sends store.updated.',
     path: ['account_id'],
     picture:
       'The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels. Its own media type is accepted too, such as image/png.',
@@ -34,9 +34,11 @@ export class LogosController {
   async set(
     @Authenticated() { principalId: userId }: Caller,
     @Context() context: CommandContext,
+    @Query() { keep_margin: isWhole }: LogoQuery,
     @Req() request: FastifyRequest,
   ): Promise<AccountJson> {
-    const picture = await this.pictures.store(context.accountId, ...getPicture(request), LOGO);
+    const use = isWhole ? WHOLE_LOGO : LOGO;
+    const picture = await this.pictures.store(context.accountId, ...getPicture(request), use);
     return this.commands.execute(new SetLogo(context, userId, picture));
   }
 

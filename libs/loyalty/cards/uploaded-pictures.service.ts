@@ -17,7 +17,9 @@ export type PictureUse = { field: string; width: number; height: number; fit: Pi
 /** The largest size in which a strip is shown. */
 export const STRIP: PictureUse = { field: 'strip_image', width: 1125, height: 432, fit: 'cover' };
 /** Enough for the largest poster in 300 dpi. */
-export const LOGO: PictureUse = { field: 'logo', width: 1200, height: 600, fit: 'inside' };
+export const LOGO: PictureUse = { field: 'logo', width: 1200, height: 600, fit: 'content' };
+/** A logo with its margin. */
+export const WHOLE_LOGO: PictureUse = { ...LOGO, fit: 'inside' };
 
 const LIMITS = {
   pixels: 25_000_000,

@@ -11,7 +11,8 @@ import {
   type FieldsOf,
   type Showing,
 } from '#platform/http/resource-fields.js';
-import type { NewLocation } from './location.js';
+import { ObjectsProperty, OneOfProperty, TextProperty } from '#platform/http/response-fields.js';
+import { isPrecise, type Location, type NewLocation } from './location.js';
 import { ISSUES } from '#translations/issues.js';
 
 const LATITUDE = { min: -90, max: 90, example: 53.5503, description: 'Degrees north.' };
@@ -42,6 +43,18 @@ const FIELDS = {
   ),
 } satisfies FieldsOf<NewLocation>;
 
+const LOCATION_WARNINGS = ['pin_missing'] as const;
+const PIN_MISSING =
+  'No card shows up near this location, because its exact position is not known. Set its pin.';
+
+@Dto('LocationWarning')
+class LocationWarningJson {
+  @OneOfProperty(LOCATION_WARNINGS, { example: 'pin_missing', description: 'What it is about.' })
+  declare readonly code: (typeof LOCATION_WARNINGS)[number];
+  @TextProperty({ example: PIN_MISSING, description: 'What is wrong, and what to do.' })
+  declare readonly message: string;
+}
+
 const RESPONSE = {
   id: ID,
   account_id: field.integer({ description: 'The store.' }),
@@ -66,6 +79,11 @@ const RESPONSE = {
     description:
       'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
   }),
+  warnings: field.response<LocationWarningJson[]>(
+    ObjectsProperty(() => LocationWarningJson, {
+      description: 'Why no card shows up near the location; empty if cards do.',
+    }),
+  ),
   ...TIMES,
 } satisfies Showing<Omit<typeof FIELDS, 'pin'>>;
 
@@ -84,7 +102,14 @@ export class LocationListQuery extends PageQuery {
 export class LocationJson extends derive.response(RESPONSE) {}
 
 export const toLocationAttributes = derive.toAttributes(FIELDS);
-export const toLocationJson = derive.toJson(RESPONSE);
+
+const renderLocation = derive.toJsonWith(RESPONSE);
+
+export function toLocationJson(location: Location): LocationJson {
+  return renderLocation(location, {
+    warnings: isPrecise(location.precision) ? [] : [{ code: 'pin_missing', message: PIN_MISSING }],
+  });
+}
 
 function PinField(options: FieldOptions): PropertyDecorator {
   const degrees = ({ min, max, ...words }: typeof LATITUDE) => ({

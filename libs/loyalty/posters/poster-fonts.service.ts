@@ -7,8 +7,9 @@ import { Config } from '#configuration/config.js';
 import { ConfigError } from '#platform/kernel/config-error.js';
 import { describeFileError } from '#platform/kernel/file-errors.js';
 import { getErrorMessage } from '#platform/kernel/errors.js';
-import type { Weight } from './drawing.js';
-import { splitByDirection } from './text-direction.js';
+import { Letters, listCharacters, simplifyText, splitGraphemes, type Face } from './letters.js';
+import { chooseHanStyle, NotoFonts } from './noto-fonts.service.js';
+import { createShapedFont, type Weight } from './shaped-font.js';
 
 /** The files of the package @expo-google-fonts/inter, as Google Fonts publishes them. */
 const INTER: Record<Weight, string> = {
@@ -16,142 +17,130 @@ const INTER: Record<Weight, string> = {
   bold: '700Bold/Inter_700Bold.ttf',
 };
 
-/** No OpenType features. An explicit list keeps pdfkit from laying out word by word, without kerning across spaces. */
-export const FEATURES: never[] = [];
+/** A font file that is always there, Inter's or the operator's. It is read when it is needed. */
+type OwnFile = {
+  readonly file: Buffer;
+  /** The code points that it has. */
+  readonly characters: ReadonlySet<number>;
+  readonly face: Promise<Face>;
+};
 
-export type Face = { name: string; file: Buffer; readonly font: Font };
-/** A part of a text in one font. */
-export type Run = { face: Face; text: string };
+/** What Inter has for certain: Latin letters with their usual marks. */
+const PLAIN = /^[\x20-\x7e\u00a0-\u017f\u2013\u2014\u2018-\u201d\u2022\u2026\u20ac]*$/;
 
 const require = createRequire(import.meta.url);
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-/** Characters without a shape, which fonts need not contain. */
-const SHAPELESS = /\p{Default_Ignorable_Code_Point}/u;
-/** Control characters, surrogates, and marks that change the direction of text. */
-const UNWANTED = /(?![\t\r\n])[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
-/** Provides the fonts of posters: Inter, and the operator's fonts for characters that it lacks. */
+/** Provides the fonts of posters: Inter, the operator's fonts, and Noto for what these lack. */
 @Injectable()
 export class PosterFonts {
-  private readonly faces: Record<Weight, Face[]>;
-  /** The hash of the font files, which is part of a document's hash. */
-  readonly hash: string;
+  private readonly files: Record<Weight, OwnFile[]>;
+  private hash: string | undefined;
 
-  constructor({ posterFonts }: Config) {
-    this.faces = {
-      regular: loadFaces('regular', posterFonts?.regular),
-      bold: loadFaces('bold', posterFonts?.bold),
+  constructor(
+    { posterFonts }: Config,
+    private readonly noto: NotoFonts,
+  ) {
+    this.files = {
+      regular: loadFiles('regular', posterFonts?.regular),
+      bold: loadFiles('bold', posterFonts?.bold),
     };
-    const hash = createHash('sha256');
-    for (const { file } of Object.values(this.faces).flat()) hash.update(file);
-    this.hash = hash.digest('hex');
   }
 
-  /** Measures a text in ems. */
-  width(text: string, weight: Weight): number {
-    return this.runs(text, weight).reduce(
-      (sum, { face: { font }, text }) =>
-        sum + font.layout(text, FEATURES).advanceWidth / font.unitsPerEm,
-      0,
-    );
-  }
-
-  /** Removes characters that no font can draw; empty if nothing is left. */
-  removeIllegible(text: string, weight: Weight): string {
-    const parts = [...graphemes.segment(text.normalize('NFC').replace(UNWANTED, ''))]
-      .map(({ segment }) => segment)
-      .filter((part) => this.findFace(part, weight) !== undefined);
-    const legible = parts.join('').replace(/\s+/g, (space) => (space === '\u00A0' ? space : ' '));
-    return /[\p{L}\p{N}\p{S}]/u.test(legible) ? legible.trim() : '';
-  }
-
-  /** Splits a line into parts in the order in which they are drawn, from the left. */
-  runs(line: string, weight: Weight): Run[] {
-    return splitByDirection(line).flatMap(({ text, isRightToLeft }) => {
-      const runs = this.splitByFace(text, weight);
-      return isRightToLeft ? runs.toReversed() : runs;
-    });
-  }
-
-  /** Splits a text where it needs another font. Spaces stay with the letters beside them, for these to be one run. */
-  private splitByFace(text: string, weight: Weight): Run[] {
-    const complete = this.findFace(text, weight);
-    if (complete) return [{ face: complete, text }];
-    const runs: Run[] = [];
-    for (const { segment } of graphemes.segment(text)) {
-      const face = this.findFace(segment, weight) ?? this.getFirstFace(weight);
-      const last = runs.at(-1);
-      if (last?.face === face) last.text += segment;
-      else runs.push({ face, text: segment });
+  /** Computes the hash of the font files, which is part of a document's hash. */
+  computeHash(): string {
+    if (this.hash === undefined) {
+      const hash = createHash('sha256');
+      for (const { file } of Object.values(this.files).flat()) hash.update(file);
+      this.hash = hash.update(this.noto.computeHash()).digest('hex');
     }
-    return runs;
+    return this.hash;
   }
 
-  /** Converts a text to an SVG path, from its left end on the baseline. */
-  outline(text: string, weight: Weight, at: { x: number; y: number; size: number }): string {
-    let { x } = at;
-    return this.runs(text, weight)
-      .map(({ face: { font }, text }) => {
-        const { glyphs, positions } = font.layout(text, FEATURES);
-        const scale = at.size / font.unitsPerEm;
-        return glyphs
-          .map((glyph, index) => {
-            const { xAdvance = 0, xOffset = 0, yOffset = 0 } = positions[index] ?? {};
-            const path = glyph.path
-              .scale(scale, -scale)
-              .translate(x + xOffset * scale, at.y - yOffset * scale)
-              .toSVG();
-            x += xAdvance * scale;
-            return path;
-          })
-          .join('');
-      })
-      .join('');
+  /** Lists the characters of a text that no font can draw. */
+  listIllegible(text: string): string[] {
+    if (PLAIN.test(text)) return [];
+    return simplifyText(text, (grapheme) => this.canDraw(grapheme)).illegible;
   }
 
-  /** Finds the first font that has all characters of a text. */
-  private findFace(text: string, weight: Weight): Face | undefined {
-    return this.faces[weight].find(({ font }) =>
-      [...text].every(
-        (character) =>
-          SHAPELESS.test(character) || font.hasGlyphForCodePoint(character.codePointAt(0) ?? 0),
+  /** Loads the fonts of a document. @param texts all that it shows */
+  async loadLetters(texts: readonly string[]): Promise<Letters> {
+    const style = chooseHanStyle(texts);
+    const noto = new Set<Face>();
+    const graphemes = new Set(
+      texts.flatMap((text) =>
+        PLAIN.test(text)
+          ? []
+          : [text.normalize('NFC'), text.normalize('NFKC')].flatMap(splitGraphemes),
+      ),
+    );
+    const names = new Map<unknown, Face>();
+    for (const grapheme of graphemes) {
+      if (this.hasOwn(grapheme)) continue;
+      const font = await this.noto.load(grapheme, style);
+      if (!font) continue;
+      const face = names.get(font) ?? { name: 'Noto', font, file: null };
+      names.set(font, face);
+      noto.add(face);
+    }
+    const faces = async (weight: Weight) => [
+      ...(await Promise.all(this.files[weight].map(({ face }) => face))),
+      ...noto,
+    ];
+    return new Letters({ regular: await faces('regular'), bold: await faces('bold') });
+  }
+
+  private canDraw(grapheme: string): boolean {
+    return this.hasOwn(grapheme) || this.noto.has(grapheme);
+  }
+
+  /** Tells whether Inter or the operator's fonts have a grapheme in both weights. */
+  private hasOwn(grapheme: string): boolean {
+    return Object.values(this.files).every((files) =>
+      files.some(({ characters }) =>
+        listCharacters(grapheme).every((character) => characters.has(character)),
       ),
     );
   }
-
-  private getFirstFace(weight: Weight): Face {
-    const [face] = this.faces[weight];
-    if (!face) throw new Error(`there is no font for ${weight} letters`);
-    return face;
-  }
 }
 
-function loadFaces(weight: Weight, own: string | undefined): Face[] {
-  const inter = readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
+function loadFiles(weight: Weight, own: string | undefined): OwnFile[] {
+  const inter = () => readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
   return [
-    createFace(`Inter ${weight}`, inter),
-    ...(own === undefined ? [] : [loadOperatorFace(`Own ${weight}`, own)]),
+    createFile(`Inter ${weight}`, inter, true),
+    ...(own === undefined ? [] : [loadOperatorFile(`Own ${weight}`, own)]),
   ];
 }
 
-function loadOperatorFace(name: string, path: string): Face {
+function loadOperatorFile(name: string, path: string): OwnFile {
   try {
-    const face = createFace(name, readFileSync(path));
-    assertOutlines(face.font);
-    return face;
+    const file = readFileSync(path);
+    assertOutlines(parseFont(file));
+    return createFile(name, () => file, false);
   } catch (error) {
     const why = describeFileError(error) ?? getErrorMessage(error);
     throw new ConfigError(`POSTER_FONTS: ${path} cannot be used: ${why}`, { cause: error });
   }
 }
 
-function createFace(name: string, file: Buffer): Face {
-  let font: Font | undefined;
+/** @param isEmbedded whether a PDF has the font in it */
+function createFile(name: string, read: () => Buffer, isEmbedded: boolean): OwnFile {
+  let file: Buffer | undefined;
+  let characters: ReadonlySet<number> | undefined;
+  let face: Promise<Face> | undefined;
   return {
-    name,
-    file,
-    get font() {
-      return (font ??= parseFont(file));
+    get file() {
+      return (file ??= read());
+    },
+    get characters() {
+      return (characters ??= new Set(parseFont(this.file).characterSet));
+    },
+    get face() {
+      const { file } = this;
+      return (face ??= createShapedFont(file).then((font) => ({
+        name,
+        font,
+        file: isEmbedded ? file : null,
+      })));
     },
   };
 }
@@ -164,7 +153,10 @@ function parseFont(file: Buffer): Font {
   return font;
 }
 
+/** HarfBuzz reads no compressed fonts. */
 function assertOutlines(font: Font): void {
   const { tables } = (font as Font & { directory: { tables: Record<string, unknown> } }).directory;
+  if (font.type.startsWith('WOFF'))
+    throw new Error('it is a web font; use a file that ends in .ttf or .otf');
   if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it contains no glyph outlines');
 }

@@ -1,4 +1,5 @@
 import { Dto } from '#platform/http/dtos.js';
+import { ObjectsProperty, OneOfProperty, TextProperty } from '#platform/http/response-fields.js';
 import {
   derive,
   field,
@@ -75,6 +76,24 @@ const FIELDS = {
   }),
 } satisfies FieldsOf<PosterAttributes, Omit<NewPoster, 'cardId'>>;
 
+const POSTER_WARNINGS = ['text_left_out'] as const;
+
+@Dto('PosterWarning')
+class PosterWarningJson {
+  @OneOfProperty(POSTER_WARNINGS, { example: 'text_left_out', description: 'What it is about.' })
+  declare readonly code: (typeof POSTER_WARNINGS)[number];
+  @TextProperty({
+    example: describeIllegible('ᎠᏂ Café', ['Ꭰ', 'Ꮒ']),
+    description: 'What is left out of which text, and what to do.',
+  })
+  declare readonly message: string;
+}
+
+/** Says which characters of a text no document of a poster shows. */
+function describeIllegible(text: string, characters: string[]): string {
+  return `The documents leave out ${characters.join(' ')} of the title "${text}", because no font has them. Write it in other letters, or ask the operator for a font.`;
+}
+
 const RESPONSE = {
   id: ID,
   account_id: field.integer({ description: 'The store.' }),
@@ -102,6 +121,11 @@ const RESPONSE = {
     description: 'The poster on screen',
     example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc',
   }),
+  warnings: field.response<PosterWarningJson[]>(
+    ObjectsProperty(() => PosterWarningJson, {
+      description: 'What the documents of the poster leave out of its title; empty if nothing.',
+    }),
+  ),
   ...TIMES,
 } satisfies Showing<typeof FIELDS>;
 
@@ -126,7 +150,11 @@ export const toPosterAttributes = derive.toAttributes({ ...CARD, ...FIELDS });
 
 const renderPoster = derive.toJsonWith(RESPONSE);
 
-export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {
+/** @param illegible the characters of its title that no document shows */
+export function toPosterJson(
+  poster: Poster,
+  { publicUrl, illegible }: { publicUrl: string; illegible: string[] },
+): PosterJson {
   const { signup: signupUrl, code: qrCodeUrl } = toSignupUrls(poster.slug, publicUrl);
   return renderPoster(poster, {
     collectEmail: collectsEmail(poster.contactCollectionMode),
@@ -134,6 +162,10 @@ export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {
     signupUrl,
     qrCodeUrl,
     displayUrl: `${publicUrl}/posters/${poster.slug}`,
+    warnings:
+      illegible.length === 0
+        ? []
+        : [{ code: 'text_left_out', message: describeIllegible(poster.title, illegible) }],
   });
 }
 

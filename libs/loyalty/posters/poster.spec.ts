@@ -227,7 +227,9 @@ describe('toPosterJson', () => {
     'renders the contacts that the mode %s collects, and the URLs',
     (contactCollectionMode, collect_email, collect_phone) => {
       const state = scenario(poster, posterCreated({ contactCollectionMode })).state();
-      expect(toPosterJson(state, 'https://cards.example')).toMatchObject({
+      expect(
+        toPosterJson(state, { publicUrl: 'https://cards.example', illegible: [] }),
+      ).toMatchObject({
         collect_email,
         collect_phone,
         signup_url: 'https://cards.example/join/Slug',

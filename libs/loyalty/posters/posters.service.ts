@@ -6,6 +6,7 @@ import { query } from '#platform/database/connection.js';
 import type { PageRange } from '#platform/http/page.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
+import { PosterFonts } from './poster-fonts.service.js';
 import { toPosterJson, toSignupUrls, type PosterJson } from './poster.dto.js';
 
 type PosterRow = { state: Poster };
@@ -15,6 +16,7 @@ export class PostersService {
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
+    private readonly fonts: PosterFonts,
   ) {}
 
   async list(
@@ -65,7 +67,10 @@ export class PostersService {
   }
 
   toJson(poster: Poster): PosterJson {
-    return toPosterJson(poster, this.config.publicUrl);
+    return toPosterJson(poster, {
+      publicUrl: this.config.publicUrl,
+      illegible: this.fonts.listIllegible(poster.title),
+    });
   }
 
   toUrls(slug: string): ReturnType<typeof toSignupUrls> {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { markLeftToRight, splitByDirection } from './text-direction.js';
+import { markLeftToRight, markLines, mirrorText, splitByDirection } from './text-direction.js';
 
 const split = (line: string) => splitByDirection(line).map(({ text }) => text);
 
@@ -19,7 +19,7 @@ describe('splitByDirection', () => {
   it('orders parts from the right when the first letter is read from the right', () => {
     expect(split('קפה Inkpad חינם')).toEqual([' חינם', 'Inkpad', 'קפה ']);
     expect(split('קפה 10 חינם')).toEqual([' חינם', '10', 'קפה ']);
-    expect(split('قهوة ١٢')).toEqual(['١', '٢', 'قهوة ']);
+    expect(split('قهوة ١٢')).toEqual(['١٢', 'قهوة ']);
   });
 
   it('orders parts from the left when the first letter is read from the left', () => {
@@ -33,7 +33,33 @@ describe('splitByDirection', () => {
     expect(split(markLeftToRight('Free coffee'))).toEqual(['Free coffee']);
   });
 
-  it('mirrors brackets between words that are read from the right', () => {
-    expect(split('קפה (חינם)')).toEqual(['קפה )חינם(']);
+  it.each([
+    ['קפה 10% הנחה', [' הנחה', '10%', 'קפה ']],
+    ['קפה ב-1,000 ₪', [' ₪', '1,000', 'קפה ב-']],
+    ['مقهى 10:30', ['10:30', 'مقهى ']],
+    ['Café קפה, 1,000 x', ['Café ', '1,000', 'קפה, ', ' x']],
+  ])('keeps the signs of a number with it in %s', (line, parts) => {
+    expect(split(line)).toEqual(parts);
+  });
+
+  it('leaves brackets to the font where words are read from the right', () => {
+    expect(splitByDirection('קפה (חינם)')).toEqual([{ text: 'קפה (חינם)', isRightToLeft: true }]);
+  });
+});
+
+describe('markLines', () => {
+  it('gives each line the direction of the whole text', () => {
+    const lines = markLines('קפה חינם Inkpad קפה', ['קפה חינם', 'Inkpad קפה']);
+    expect(lines.map((line) => split(line))).toEqual([['קפה חינם'], [' קפה', 'Inkpad']]);
+  });
+
+  it('leaves lines alone that are all read from the left', () => {
+    expect(markLines('Free coffee', ['Free', 'coffee'])).toEqual(['Free', 'coffee']);
+  });
+});
+
+describe('mirrorText', () => {
+  it('turns a text around with its brackets', () => {
+    expect(mirrorText('(1é)')).toBe('(é1)');
   });
 });

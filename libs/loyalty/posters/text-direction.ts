@@ -1,76 +1,66 @@
+import createBidi from 'bidi-js';
+
 /** A part of a line that is read in one direction. */
 export type DirectedText = { text: string; isRightToLeft: boolean };
 
-const RIGHT_TO_LEFT =
-  /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
-const LETTER = /\p{L}/u;
-const DIGIT = /\p{Nd}/u;
-/** Fonts would draw a number of these from the right, so each is drawn by itself. */
-const EASTERN_DIGIT = /[\u0660-\u0669\u06F0-\u06F9]/;
-/** Decides the direction of a line in place of its first letter, and is not drawn. */
+// The package exports the function itself, although its types say otherwise.
+const bidi = (createBidi as unknown as typeof createBidi.default)();
+/** Characters that may be read from the right, and marks that may change the direction. */
+const DIRECTED =
+  /[\u0590-\u08FF\u200E\u200F\u202A-\u202E\u2066-\u2069\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u;
+/** Marks that decide about direction, and are not drawn. */
+const MARKS = /[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 const LEFT_TO_RIGHT_MARK = '\u200E';
+const RIGHT_TO_LEFT_MARK = '\u200F';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-// prettier-ignore
-const MIRRORED = new Map([
-  ['(', ')'], [')', '('], ['[', ']'], [']', '['], ['<', '>'], ['>', '<'], ['«', '»'], ['»', '«'],
-]);
-
-type Kind = 'right' | 'left' | 'digit' | 'neutral';
 
 /** Lets a line be read from the left, even if it begins with a name that is read from the right. */
 export function markLeftToRight(line: string): string {
-  return RIGHT_TO_LEFT.test(line) ? `${LEFT_TO_RIGHT_MARK}${line}` : line;
+  return DIRECTED.test(line) ? `${LEFT_TO_RIGHT_MARK}${line}` : line;
+}
+
+/** Gives each line of a text the direction of the whole text: one may begin with a name in other letters. */
+export function markLines(text: string, lines: string[]): string[] {
+  if (!DIRECTED.test(text)) return lines;
+  const mark = findBaseLevel(text) === 1 ? RIGHT_TO_LEFT_MARK : LEFT_TO_RIGHT_MARK;
+  return lines.map((line) => `${mark}${line}`);
+}
+
+/** Removes the marks that decide about direction. */
+export function removeMarks(text: string): string {
+  return text.replace(MARKS, '');
 }
 
 /**
- * Splits a line into parts in the order in which they stand, from the left. Follows the Unicode Bidirectional Algorithm
- * (UAX #9) as far as names need it: no embeddings. A line has the direction of its first letter.
+ * Splits a line into parts in the order in which they stand, from the left, by the Unicode Bidirectional Algorithm
+ * (UAX #9). A line has the direction of its first letter or mark. Each part keeps the order in which it is read.
  */
 export function splitByDirection(line: string): DirectedText[] {
-  if (!RIGHT_TO_LEFT.test(line)) return [{ text: removeMark(line), isRightToLeft: false }];
-  const parts = [...graphemes.segment(line)].map(({ segment }) => segment);
-  const levels = findLevels(parts);
-  const runs: { level: number; parts: string[] }[] = [];
-  for (const [i, part] of parts.entries()) {
-    const level = levels[i] ?? 0;
+  if (!DIRECTED.test(line)) return [{ text: line, isRightToLeft: false }];
+  const { levels } = bidi.getEmbeddingLevels(line, 'auto');
+  const runs: { level: number; text: string }[] = [];
+  for (const { segment, index } of graphemes.segment(line)) {
+    const level = levels[index] ?? 0;
     const last = runs.at(-1);
-    if (last?.level === level && !EASTERN_DIGIT.test(part)) last.parts.push(part);
-    else runs.push({ level, parts: [part] });
+    if (last !== undefined && last.level === level) last.text += segment;
+    else runs.push({ level, text: segment });
   }
   return reorder(runs)
-    .map((run) => ({ text: toDrawnText(run), isRightToLeft: run.level % 2 === 1 }))
+    .map(({ level, text }) => ({ text: removeMarks(text), isRightToLeft: level % 2 === 1 }))
     .filter(({ text }) => text !== '');
 }
 
-/** Finds the level of each part: odd ones are read from the right. */
-function findLevels(parts: string[]): number[] {
-  const kinds = parts.map(findKind);
-  const base = kinds.find((kind) => kind === 'right' || kind === 'left') === 'right' ? 1 : 0;
-  let lastLetter: Kind = base === 1 ? 'right' : 'left';
-  const levels = kinds.map((kind): number | null => {
-    if (kind === 'right' || kind === 'left') lastLetter = kind;
-    if (kind === 'right') return 1;
-    if (kind === 'left') return base === 0 ? 0 : 2;
-    // A number stands within the text that it follows, but is itself read from the left.
-    if (kind === 'digit') return base === 0 && lastLetter === 'left' ? 0 : 2;
-    return null;
-  });
-  return levels.map((level, i) => {
-    if (level !== null) return level;
-    const before = levels.slice(0, i).findLast((neighbor) => neighbor !== null) ?? base;
-    const after = levels.slice(i).find((neighbor) => neighbor !== null) ?? base;
-    // Spaces around a number are those of the text around it.
-    const sides = [before, after].map((side) => (side === 2 && base === 0 ? 1 : side));
-    return sides[0] === sides[1] ? (sides[0] ?? base) : base;
-  });
+/** Turns a text that is read from the right into one that is drawn from the left, with its brackets mirrored. */
+export function mirrorText(text: string): string {
+  return [...graphemes.segment(text)]
+    .map(({ segment }) => bidi.getMirroredCharacter(segment) ?? segment)
+    .toReversed()
+    .join('');
 }
 
-function findKind(part: string): Kind {
-  if (part === LEFT_TO_RIGHT_MARK) return 'left';
-  if (DIGIT.test(part)) return 'digit';
-  if (RIGHT_TO_LEFT.test(part)) return 'right';
-  return LETTER.test(part) ? 'left' : 'neutral';
+function findBaseLevel(text: string): number {
+  return bidi.getEmbeddingLevels(text, 'auto').paragraphs[0]?.level ?? 0;
 }
 
 /** Brings runs into the order in which they are drawn (UAX #9, rule L2). */
@@ -88,12 +78,3 @@ function reorder<T extends { level: number }>(runs: T[]): T[] {
   }
   return ordered;
 }
-
-function toDrawnText({ level, parts }: { level: number; parts: string[] }): string {
-  const isMirrored = level % 2 === 1;
-  return removeMark(
-    parts.map((part) => (isMirrored ? (MIRRORED.get(part) ?? part) : part)).join(''),
-  );
-}
-
-const removeMark = (text: string) => text.replaceAll(LEFT_TO_RIGHT_MARK, '');

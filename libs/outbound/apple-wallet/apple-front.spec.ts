@@ -14,6 +14,7 @@ const input: FrontInput = {
   storeName: 'Corner Café',
   cardName: 'Coffee card',
   logoWidth: null,
+  logoContainsName: true,
   headerText: null,
   count: { key: 'stamps', label: 'Stamps', value: '3/10' },
   row: [
@@ -93,6 +94,15 @@ describe('arrangeFront', () => {
     const front = arrange({ logoWidth: 160, headerText: 'Hi' });
     expect(front.title).toBeNull();
     expect(front.header.map(({ label }) => label)).toEqual([undefined, 'Coffee card']);
+  });
+
+  it("shows the store's name beside a logo that does not contain it", () => {
+    for (const logoWidth of [40, 120, 160]) {
+      const front = arrange({ logoWidth, logoContainsName: false });
+      expect(front.title).toMatch(/^\S/);
+      expect(front.header.at(-1)?.label).toBeDefined();
+    }
+    expect(arrange({ logoWidth: 60, logoContainsName: false }).title).toBe(input.storeName);
   });
 });
 

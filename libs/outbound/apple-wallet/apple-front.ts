@@ -40,6 +40,8 @@ export type FrontInput = {
   cardName: string;
   /** The width of the store's logo in points; null without one. */
   logoWidth: number | null;
+  /** Whether the name of the store stands in its logo. */
+  logoContainsName: boolean;
   headerText: string | null;
   count: { key: string; label: string; value: string };
   /** In the order in which they are shown. */
@@ -64,8 +66,8 @@ type Top = Pick<Front, 'title' | 'header' | 'isStoreShortened' | 'isCardShortene
 
 /**
  * Arranges the front so that nothing is cut off, and as little as possible has to go to the back. The names of store and
- * card are in the bar at the top, which is all that a stack of passes shows: a logo has the store's name in it, and the
- * card's name is the label of the balance.
+ * card are in the bar at the top, which is all that a stack of passes shows: the store's name beside its logo or in it,
+ * and the card's name as the label of the balance.
  */
 export function arrangeFront(input: FrontInput): Front {
   const tops = listTops(input).filter((top) => measureTop(input, top) <= INNER_WIDTH);
@@ -148,15 +150,15 @@ export function listRowFields(
 }
 
 /** Lists the ways to fill the bar at the top, the best of equal ones first. */
-function listTops({ storeName, cardName, logoWidth, headerText, count, row }: FrontInput): Top[] {
+function listTops(input: FrontInput): Top[] {
+  const { storeName, cardName, headerText, count, row } = input;
   const labelledCount = { ...count, label: cardName };
-  const names =
-    logoWidth === null
-      ? [{ title: storeName, count: labelledCount }]
-      : [
-          { title: cardName, count },
-          { title: null, count: labelledCount },
-        ];
+  const names = isStoreInLogo(input)
+    ? [
+        { title: cardName, count },
+        { title: null, count: labelledCount },
+      ]
+    : [{ title: storeName, count: labelledCount }];
   const text =
     headerText === null || headerText.includes('\n') ? [] : [{ key: 'header', value: headerText }];
   const short = row.filter(({ isShort }) => isShort).map(toField);
@@ -171,21 +173,27 @@ function listTops({ storeName, cardName, logoWidth, headerText, count, row }: Fr
 }
 
 /** Shortens what is too long: each name gets half of the room, or more if the other needs less. */
-function shortenTop({ storeName, cardName, logoWidth, count }: FrontInput): Top {
-  const hasLogo = logoWidth !== null;
-  const room = INNER_WIDTH - (logoWidth ?? ICON_WIDTH) - (hasLogo ? 1 : 2) * FRONT.gap;
-  const storeWidth = hasLogo ? 0 : measureText(storeName, FRONT.title);
+function shortenTop(input: FrontInput): Top {
+  const { storeName, cardName, logoWidth, count } = input;
+  const isNamed = isStoreInLogo(input);
+  const room = INNER_WIDTH - (logoWidth ?? ICON_WIDTH) - (isNamed ? 1 : 2) * FRONT.gap;
+  const storeWidth = isNamed ? 0 : measureText(storeName, FRONT.title);
   const labelRoom = Math.max(room / 2, room - storeWidth);
-  const labelWidth = Math.min(measureLabel(cardName), hasLogo ? room : labelRoom);
+  const labelWidth = Math.min(measureLabel(cardName), isNamed ? room : labelRoom);
   const label = shortenText(cardName, labelWidth, FRONT.label, toCapitals);
   const countWidth = Math.max(measureLabel(label), measureText(count.value, FRONT.headerValue));
-  const title = hasLogo ? null : shortenText(storeName, room - countWidth, FRONT.title);
+  const title = isNamed ? null : shortenText(storeName, room - countWidth, FRONT.title);
   return {
     title,
     header: [{ ...count, label }],
     isStoreShortened: title !== null && title !== storeName,
     isCardShortened: label !== cardName,
   };
+}
+
+/** Tells whether the logo says the name of the store. */
+function isStoreInLogo({ logoWidth, logoContainsName }: FrontInput): boolean {
+  return logoWidth !== null && logoContainsName;
 }
 
 function measureTop({ logoWidth }: FrontInput, { title, header }: Top): number {

@@ -17,6 +17,7 @@ const content: PassContent = {
   contact: { website: null, phone: null, email: null, address: null, termsText: null },
   locale: 'en',
   addressForm: null,
+  logoContainsName: false,
   timeZone: 'Europe/Berlin',
   card: {
     name: 'Coffee card',
@@ -129,7 +130,7 @@ describe('renderApplePass', () => {
     const logo = 'a'.repeat(64);
     const card = { ...content.card, headerText: null };
     const renderWithLogo = (logoWidth: number) =>
-      renderApplePass({ ...content, logo, contact, card }, silentChange, { ...issuer, logoWidth }, NOW); // prettier-ignore
+      renderApplePass({ ...content, logo, logoContainsName: true, contact, card }, silentChange, { ...issuer, logoWidth }, NOW); // prettier-ignore
     const pass = renderWithLogo(50);
     expect(findPassErrors(pass)).toEqual([]);
     expect(pass.logoText).toBe('Coffee card');

@@ -46,6 +46,7 @@ export function renderApplePass(
     storeName,
     cardName: card.name,
     logoWidth: content.logo === null ? null : issuer.logoWidth,
+    logoContainsName: content.logoContainsName,
     headerText: card.headerText,
     count: renderCount(content, t),
     row: listRowFields({ ...content, auxiliaryFields: card.auxiliaryFields }, t),

@@ -32,5 +32,7 @@ describe('colours proposed from a logo', () => {
 
   it('begin with the main colour, whatever the ground of the logo', () => {
     expect(proposeColors(logos['a red logo on white'])[0]?.cardColor).toBe('#CC1C2C');
+    const avatar = createStripes([72, [46, 125, 50]], [28, [255, 214, 0]]);
+    expect(proposeColors(avatar)[0]?.cardColor).toBe('#2C7C34');
   });
 });

@@ -5,7 +5,7 @@ import { isStripPreset } from '#loyalty/cards/card-appearance.js';
 import type { LogoDesign } from './logo-design.js';
 
 /** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
-const DRAWING_VERSION = 4;
+const DRAWING_VERSION = 5;
 
 /** Everything that the images of a card show, except the number of filled stamps. */
 export type StripDesign = {

@@ -21,17 +21,20 @@ const DRAWING_TIMEOUT_SECONDS = 10;
 const LAYER_CACHE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reduces a strip with a picture to a palette of 256 colours. This takes a fifth of the bytes, and phones fetch the
- * strip with each stamp. Drawings keep their colours: they are small anyway, and dithering would be visible on flat
- * colours.
+ * Reduces a strip with a picture to a palette of 256 colours where it would be too large: this takes a fifth of the bytes,
+ * and phones fetch the strip with each stamp.
  */
 const PICTURE_PNG = { palette: true, colours: 256, effort: 4 } as const;
 
-/** In bytes. A pass has these three and some 20 KB beside them: it stays below 250 KB, whatever the picture. */
-const MAX_STRIP_BYTES: Partial<Record<StripSize, number>> = {
+/**
+ * In bytes. A pass has the first three and some 20 KB beside them: it stays below 250 KB, whatever the picture. Google and
+ * mail programs fetch the last.
+ */
+const MAX_STRIP_BYTES: Record<StripSize, number> = {
   '1x': 20_000,
   '2x': 62_000,
   '3x': 138_000,
+  hero: 138_000,
 };
 
 /**
@@ -39,6 +42,8 @@ const MAX_STRIP_BYTES: Partial<Record<StripSize, number>> = {
  * the largest strip. The last always fits: of four colours, each pixel takes two bits.
  */
 const PICTURE_QUALITIES: readonly { blur: number; png: PngOptions }[] = [
+  // As it was supplied.
+  { blur: 0, png: {} },
   { blur: 0, png: { ...PICTURE_PNG, dither: 1 } },
   // Soft shades turn into bands without any.
   { blur: 0, png: { ...PICTURE_PNG, dither: 0.5 } },
@@ -89,7 +94,7 @@ export class StripRenderer {
     for (const quality of PICTURE_QUALITIES) {
       const layer = await this.getLayer(picture, size, quality.blur);
       png = await renderPng(renderStrip(design, filled, STRIP_SIZES[size], layer), quality.png);
-      if (png.length <= (MAX_STRIP_BYTES[size] ?? Infinity)) break;
+      if (png.length <= MAX_STRIP_BYTES[size]) break;
     }
     return png;
   }

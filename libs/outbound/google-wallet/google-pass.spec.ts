@@ -28,6 +28,7 @@ const CONTENT = {
   state: 'valid',
   storeName: 'Corner Café',
   logo: null,
+  logoContainsName: false,
   contact: { website: null, phone: null, email: null, address: null, termsText: null },
   locale: 'en-GB',
   timeZone: 'Europe/Berlin',
@@ -60,7 +61,33 @@ const CONTENT = {
 const many = (n: number) =>
   Array.from({ length: n }, (_, i) => ({ name: `${i}`, latitude: 50 - i, longitude: 8 }));
 
+const toItem = (fieldPath: string) => ({ firstValue: { fields: [{ fieldPath }] } });
+
 describe('the class of a card', () => {
+  it("has the card's own texts on its front", () => {
+    const render = (card: object) =>
+      renderLoyaltyClass({ ...CONTENT, card: { ...CONTENT.card, ...card } }, INSTALLATION, LOGO);
+    const listPaths = (card: object) =>
+      JSON.stringify(render(card).classTemplateInfo).match(/(class|object)\.[^"]+/g) ?? [];
+    const points = ['object.loyaltyPoints.balance', 'object.secondaryLoyaltyPoints.balance'];
+    const auxiliaryFields = [
+      { key: 'aux_1', label: 'Wifi', value: 'latte' },
+      { key: 'aux_2', label: null, value: 'Mo–Sa' },
+    ];
+    const modules = ["class.textModulesData['aux_1']", "class.textModulesData['aux_2']"];
+    expect(listPaths({ auxiliaryFields })).toEqual([
+      "class.textModulesData['header']",
+      ...points,
+      ...modules,
+    ]);
+    expect(listPaths({ auxiliaryFields, headerText: null })).toEqual([...points, ...modules]);
+    expect(listPaths({ auxiliaryFields: [] })).toEqual([
+      "class.textModulesData['header']",
+      ...points,
+    ]);
+    expect(render({ auxiliaryFields: [], headerText: null }).classTemplateInfo).toBeNull();
+  });
+
   it('contains everything that is the same for all customers', () => {
     expect(renderLoyaltyClass(CONTENT, INSTALLATION, LOGO)).toEqual({
       id: '3388.card_5_test',
@@ -83,6 +110,20 @@ describe('the class of a card', () => {
           body: 'Cookie: 3 stamps\nFree coffee: 10 stamps\nAny size',
         },
       ],
+      classTemplateInfo: {
+        cardTemplateOverride: {
+          cardRowTemplateInfos: [
+            { oneItem: { item: toItem("class.textModulesData['header']") } },
+            {
+              twoItems: {
+                startItem: toItem('object.loyaltyPoints.balance'),
+                endItem: toItem('object.secondaryLoyaltyPoints.balance'),
+              },
+            },
+            { oneItem: { item: toItem("class.textModulesData['aux_1']") } },
+          ],
+        },
+      },
       linksModuleData: null,
       merchantLocations: [
         { latitude: 48.1, longitude: 11.5 },

@@ -32,6 +32,8 @@ export type LoyaltyClass = {
   accountNameLabel: string;
   accountIdLabel: string;
   textModulesData: TextModule[];
+  /** Null: the front that Google gives to every loyalty card. */
+  classTemplateInfo: { cardTemplateOverride: { cardRowTemplateInfos: TemplateRow[] } } | null;
   /** Null removes the links. */
   linksModuleData: Links | null;
   merchantLocations: Location[];
@@ -81,6 +83,11 @@ export type NotificationMessage = {
   displayInterval: { end: { date: string } };
 };
 type TextModule = { id: string; header: string; body: string };
+type TemplateItem = { firstValue: { fields: { fieldPath: string }[] } };
+/** A row of the front; there are at most three ("CardTemplateOverride"). */
+type TemplateRow =
+  | { oneItem: { item: TemplateItem } }
+  | { twoItems: { startItem: TemplateItem; endItem: TemplateItem } };
 type Points = { label: string; balance: { string: string } | { int: number } };
 type Location = { latitude: number; longitude: number };
 
@@ -124,6 +131,7 @@ export function renderLoyaltyClass(
     accountNameLabel: t.googlePass.member,
     accountIdLabel: t.googlePass.code,
     textModulesData: renderClassTexts(content, t),
+    classTemplateInfo: renderFront(content),
     linksModuleData: renderContactLinks(content, t),
     merchantLocations: areShared(content.locations) ? toSortedLocations(content.locations) : [],
     multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
@@ -256,6 +264,32 @@ function renderClassTexts({ card, offers, contact }: PassContent, t: Translation
   if (address !== null) texts.push({ id: 'address', header: t.contact.address, body: address });
   if (termsText !== null) texts.push({ id: 'terms', header: t.contact.terms, body: termsText });
   return texts;
+}
+
+/**
+ * Puts the card's own texts on the front, where Google shows only the two values of every loyalty card unless a template
+ * names more.
+ */
+function renderFront({ card }: PassContent): LoyaltyClass['classTemplateInfo'] {
+  const ownRows = [
+    card.headerText ? ['header'] : [],
+    card.auxiliaryFields.map(({ key }) => key),
+  ].map((ids) => ids.map((id) => `class.textModulesData['${id}']`));
+  if (ownRows.every((row) => row.length === 0)) return null;
+  const [header = [], auxiliary = []] = ownRows;
+  const points = ['object.loyaltyPoints.balance', 'object.secondaryLoyaltyPoints.balance'];
+  const rows = [header, points, auxiliary].flatMap((paths) => renderTemplateRow(paths) ?? []);
+  return { cardTemplateOverride: { cardRowTemplateInfos: rows } };
+}
+
+function renderTemplateRow(paths: string[]): TemplateRow | undefined {
+  const [startItem, endItem] = paths.map((fieldPath): TemplateItem => ({
+    firstValue: { fields: [{ fieldPath }] },
+  }));
+  if (startItem === undefined) return undefined;
+  return endItem === undefined
+    ? { oneItem: { item: startItem } }
+    : { twoItems: { startItem, endItem } };
 }
 
 /** Renders the links by which customers reach the store. */

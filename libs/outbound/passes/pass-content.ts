@@ -55,6 +55,8 @@ export type PassContent = {
   storeName: string;
   /** SHA-256 of the store's logo, in hex; null: the stamp icon stands in its place. */
   logo: string | null;
+  /** Whether the name of the store stands in its logo. */
+  logoContainsName: boolean;
   contact: ContactDetails;
   /** BCP 47. */
   locale: string;
@@ -96,6 +98,7 @@ export type PassParts = {
     addressForm: AddressForm | null;
     timeZone: string;
     logo: string | null;
+    logoContainsName: boolean;
     contact: ContactDetails;
   };
   /** Null: the customer was erased. */
@@ -125,6 +128,7 @@ export function createPassContent(parts: PassParts): PassContent {
     state: member === null || customerCard.mergedInto ? 'void' : 'valid',
     storeName: getNameForCustomers(store.name, card),
     logo: store.logo,
+    logoContainsName: store.logoContainsName,
     contact: store.contact,
     locale: store.locale,
     addressForm: store.addressForm,

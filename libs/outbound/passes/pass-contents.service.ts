@@ -95,6 +95,7 @@ export class PassContents {
             addressForm: row.account.addressForm,
             timeZone: row.time_zone,
             logo: row.account.logo,
+            logoContainsName: row.account.logoContainsName,
             contact: toContactDetails(row.account),
           },
           member: members[i] ?? null,

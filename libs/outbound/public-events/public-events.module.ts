@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CustomerCardReadsModule } from '#loyalty/stamping/customer-card-reads.module.js';
+import { PosterFontsModule } from '#loyalty/posters/poster-fonts.module.js';
 import { EventBodies } from './event-bodies.service.js';
 import { RENDERERS, type EventRenderer } from './event-renderer.js';
 import { EventSubjects } from './event-subjects.service.js';
@@ -14,7 +15,7 @@ const customerRenderers = [CustomerRenderer, CustomerCardRenderer];
 
 /** Renders public events for webhooks and the feed. */
 @Module({
-  imports: [CustomerCardReadsModule],
+  imports: [CustomerCardReadsModule, PosterFontsModule],
   providers: [
     EventBodies,
     EventFeed,

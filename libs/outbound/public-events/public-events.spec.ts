@@ -214,6 +214,7 @@ const ACCOUNT: Account = {
   timeZone: 'Europe/Berlin',
   locale: 'de',
   addressForm: null,
+  logoContainsName: false,
   country: 'DE',
   consentTexts: { marketing: 'Mail', sms: null, privacy: null, privacyUrl: null },
   smsCountries: [],
@@ -228,7 +229,10 @@ const ACCOUNT: Account = {
 const TEMPLATE_JSON = toCardJson(TEMPLATE_STATE, { rewards: 1, customerCards: 2 });
 const REWARD_JSON = toRewardJson(REWARD);
 const LOCATION_JSON = toLocationJson(LOCATION);
-const POSTER_JSON = toPosterJson(POSTER, 'https://cards.example');
+const POSTER_JSON = toPosterJson(POSTER, {
+  publicUrl: 'https://cards.example',
+  illegible: ['Ꭰ'],
+});
 const ACCOUNT_JSON = toAccountJson(
   ACCOUNT,
   { cards: 1, customers: 2, locations: 3, posters: 4 },

@@ -15,6 +15,7 @@ import { CARD_COUNTS } from '#loyalty/cards/cards.service.js';
 import { toLocationJson } from '#loyalty/locations/location.dto.js';
 import { location } from '#loyalty/locations/location.js';
 import { toPosterJson } from '#loyalty/posters/poster.dto.js';
+import { PosterFonts } from '#loyalty/posters/poster-fonts.service.js';
 import { posterReadModel } from '#loyalty/posters/poster.entity.js';
 import { toRewardJson } from '#loyalty/rewards/reward.dto.js';
 import { reward } from '#loyalty/rewards/reward.js';
@@ -57,12 +58,15 @@ export class RecordRenderers {
     private readonly pool: Pool,
     projections: StreamProjections,
     { publicUrl }: Config,
+    fonts: PosterFonts,
   ) {
     this.all = [
       new RecordRenderer(projections, card, renderCard, (ids) => this.countCards(ids)),
       new RecordRenderer(projections, reward, toRewardJson),
       new RecordRenderer(projections, location, toLocationJson),
-      new RecordRenderer(projections, posterReadModel, (state) => toPosterJson(state, publicUrl)),
+      new RecordRenderer(projections, posterReadModel, (state) =>
+        toPosterJson(state, { publicUrl, illegible: fonts.listIllegible(state.title) }),
+      ),
       new RecordRenderer(
         projections,
         account,

@@ -8,10 +8,10 @@ const CRASHES = new Set<NodeJS.Signals>(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL'
 const PROGRAM = '#platform/kernel/picture-process.js';
 
 /**
- * How a picture takes its size: `cover` fills it, cut around the centre. `inside` fits into it without enlargement, after
- * empty space around it was cut off.
+ * How a picture takes its size: `cover` fills it, cut around the centre. `inside` fits into it without enlargement, and
+ * `content` does so after a transparent or white margin was cut off.
  */
-export type PictureFit = 'cover' | 'inside';
+export type PictureFit = 'cover' | 'inside' | 'content';
 
 /** Size of the decoded picture, and limits of decoding. */
 export type Decoding = {

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { constants, getPriority, setPriority } from 'node:os';
 import type { Sharp } from 'sharp';
 import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
+import { findContent } from './picture-margin.js';
 
 /**
  * Decodes one picture: a program that `decodePicture` starts. Whoever starts it kills it too. It kills itself when that
@@ -9,6 +10,8 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
  * then. Never `process.exit()`, which waits for the decoder's thread.
  */
 const CHECK_INTERVAL_MS = 10;
+/** How much larger than its final size a picture stays while its margin is cut off. */
+const SPARE = 4;
 
 process.on('disconnect', end);
 // Requests go first: a picture may keep one of two processors busy for seconds. With the lowest priority, a busy
@@ -52,9 +55,13 @@ async function decode({
       failOn: 'error',
       limitInputPixels: limits.pixels,
     }).autoOrient();
-    if (fit === 'inside' && (await isTrimmable(picture))) picture.trim();
-    const png = await picture
-      .resize(width, height, { fit, withoutEnlargement: fit === 'inside' })
+    const content = fit === 'content' ? await cutMargin(picture, { width, height }) : picture;
+    const png = await content
+      .resize(
+        width,
+        height,
+        fit === 'cover' ? { fit } : { fit: 'inside', withoutEnlargement: true },
+      )
       .toColourspace('srgb')
       .png()
       .toBuffer();
@@ -64,10 +71,18 @@ async function decode({
   }
 }
 
-/** Tells whether sharp can cut off an even border: it needs three pixels each way. */
-async function isTrimmable(picture: Sharp): Promise<boolean> {
-  const { width, height } = await picture.metadata();
-  return Math.min(width, height) >= 3;
+/** Cuts off the empty margin. Very large pictures shrink first, so that they are decoded once and fit into memory. */
+async function cutMargin(picture: Sharp, size: { width: number; height: number }): Promise<Sharp> {
+  const { sharp } = await import('./pictures.js');
+  const { data, info } = await picture
+    .resize(SPARE * size.width, SPARE * size.height, { fit: 'inside', withoutEnlargement: true })
+    .toColourspace('srgb')
+    .ensureAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const { width, height } = info;
+  const content = sharp(data, { raw: { width, height, channels: 4 } });
+  return content.extract(findContent({ data, width, height }));
 }
 
 /**

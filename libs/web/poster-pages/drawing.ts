@@ -1,5 +1,4 @@
-/** A weight of the font Inter; see `PosterFonts`. */
-export type Weight = 'regular' | 'bold';
+import type { Weight } from '#loyalty/posters/shaped-font.js';
 
 /** A shape in points, with y downwards from the upper left corner of the trimmed paper. */
 export type DrawnShape =

@@ -85,6 +85,7 @@ export function createPosterFormView(
     now,
     toUrls,
     isOnlyLocal,
+    leftOut,
   }: {
     base: string;
     cards: CardChoice[];
@@ -92,6 +93,8 @@ export function createPosterFormView(
     now: Date;
     toUrls: (listed: ListedPoster) => PosterUrls;
     isOnlyLocal: boolean;
+    /** What no font of the documents has. */
+    leftOut: { text: string; characters: string }[];
   },
 ) {
   const t = localization.t.posterConsole;
@@ -115,6 +118,7 @@ export function createPosterFormView(
     flash: findFlashMessage(done, messages, listed?.poster.title),
     isNew: done === 'created',
     warning: listed && isOnlyLocal ? localization.t.words.localOnly : '',
+    leftOut: leftOut.map((part) => t.leftOut(part)),
     picture: listed
       ? `${path}/picture?v=${encodeURIComponent(listed.poster.updatedAt)}`
       : cardId === undefined
@@ -123,14 +127,18 @@ export function createPosterFormView(
     preview: `${base}/new/picture`,
     cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
     sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
-    designs: POSTER_DESIGNS.map((value) => ({
-      value,
-      text: t.designs[value],
-      picture: `${path}/picture?design=${value}`,
-    })),
+    designs: listDesigns(path, t),
     modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),
     poster: listed && state && describePoster(listed, state, toUrls(listed), localization),
   };
+}
+
+function listDesigns(path: string, t: Localization['t']['posterConsole']) {
+  return POSTER_DESIGNS.map((value) => ({
+    value,
+    text: t.designs[value],
+    picture: `${path}/picture?design=${value}`,
+  }));
 }
 
 /** Describes a poster that is saved. */

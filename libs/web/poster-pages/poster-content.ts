@@ -26,6 +26,8 @@ export type PosterContent = {
   storeName: string;
   /** The hash of the logo's design on the poster's ground; null without one. */
   logo: string | null;
+  /** Whether the name of the store stands in its logo. */
+  logoContainsName: boolean;
   /** BCP 47. */
   locale: string;
   addressForm: AddressForm | null;
@@ -55,6 +57,7 @@ export type PosterParts = {
   rewards: Reward[];
   store: CustomerLanguage & { name: string };
   logo: string | null;
+  logoContainsName: boolean;
   urls: { signup: string; code: string };
 };
 
@@ -90,6 +93,7 @@ export function createPosterContent({
   rewards,
   store,
   logo,
+  logoContainsName,
   urls,
 }: PosterParts): PosterContent {
   const localization = getCustomerTranslations(store);
@@ -99,6 +103,7 @@ export function createPosterContent({
     title: poster.title,
     storeName: getNameForCustomers(store.name, card),
     logo,
+    logoContainsName,
     locale: localization.locale,
     addressForm: store.addressForm,
     // What the title says already stands on the poster once.
@@ -126,6 +131,11 @@ export function createPosterContent({
     address: urls.signup.replace(/^https:\/\//, ''),
     createdAt: poster.createdAt,
   };
+}
+
+/** Lists the texts that stores have written: only in these may there be letters that Inter lacks. */
+export function listTexts({ title, storeName, offers }: PosterContent): string[] {
+  return [title, storeName, ...offers.map(({ reward }) => reward)];
 }
 
 /** Hashes a value, in hex: posters with the same hash look the same. */

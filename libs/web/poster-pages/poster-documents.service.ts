@@ -11,17 +11,18 @@ import { CardImages } from '#outbound/card-images/card-images.service.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import { isSignupOpen, type Poster } from '#loyalty/posters/poster.js';
+import { PosterFonts } from '#loyalty/posters/poster-fonts.service.js';
 import { PostersService } from '#loyalty/posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import {
   createHeadline,
   createPosterContent,
+  listTexts,
   hashJson,
   type PosterContent,
   type PosterLook,
 } from './poster-content.js';
 import { dressPoster, type PosterDesign } from './poster-design.js';
-import { PosterFonts } from './poster-fonts.service.js';
 import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
 import type { PosterLogo } from './poster-logo.js';
 import { PosterRenderer, type Format } from './poster-renderer.service.js';
@@ -107,6 +108,16 @@ export class PosterDocuments {
     return { poster, content, isOpen: isSignupOpen(poster, card, getNow()) };
   }
 
+  /** Lists the texts of a poster of which a document leaves something out, with the characters. */
+  async listLeftOut(slug: string): Promise<{ text: string; characters: string }[]> {
+    const published = await this.find(slug, 'rewards');
+    if (!published) return [];
+    return listTexts(published.content).flatMap((text) => {
+      const characters = this.fonts.listIllegible(text).join(' ');
+      return characters === '' ? [] : [{ text, characters }];
+    });
+  }
+
   /** Draws a poster that is not saved. @throws NotFoundError when the store has no such card, UnavailableError */
   async drawDraft(
     accountId: number,
@@ -153,12 +164,13 @@ export class PosterDocuments {
             createLogoDesign(account.logo, poster.primaryColor),
           );
     const urls = this.posters.toUrls(slug);
-    return createPosterContent({ ...toParts(row), poster, design, logo, urls });
+    const { logoContainsName } = account;
+    return createPosterContent({ ...toParts(row), poster, design, logo, logoContainsName, urls });
   }
 
   /** Computes the hash, in hex, of everything that determines a document's bytes. */
   computeHash({ content }: PublishedPoster, sheet: Sheet): string {
-    return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.hash });
+    return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.computeHash() });
   }
 
   /** Returns a cached or newly rendered document. @throws UnavailableError when too many documents wait */
@@ -174,7 +186,9 @@ export class PosterDocuments {
     const { format, paperSize, bleed } = sheet;
     const document = await this.renderer.render(accountId, format, async () => {
       const logo = content.logo === null ? null : await this.findLogo(content.logo, format);
-      return layOutPoster(content, PAPERS[paperSize], { bleed }, this.fonts, logo);
+      const letters = await this.fonts.loadLetters(listTexts(content));
+      const drawing = layOutPoster(content, PAPERS[paperSize], { bleed }, letters, logo);
+      return { drawing, letters };
     });
     return copyToKeep(document);
   }

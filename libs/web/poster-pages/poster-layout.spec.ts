@@ -1,14 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { computeContrast } from '#platform/kernel/contrast.js';
 import type { Config } from '#configuration/config.js';
-import type { Drawing, DrawnShape, Weight } from './drawing.js';
+import { NotoFonts } from '#loyalty/posters/noto-fonts.service.js';
+import { PosterFonts } from '#loyalty/posters/poster-fonts.service.js';
+import type { Weight } from '#loyalty/posters/shaped-font.js';
+import type { Drawing, DrawnShape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import { PosterFonts } from './poster-fonts.service.js';
+
 import { layOutPoster } from './poster-layout.js';
 import type { Lettering } from './typesetter.js';
 
-const fonts = new PosterFonts({ posterFonts: null } as Config);
+const fonts = await new PosterFonts({ posterFonts: null } as Config, new NotoFonts()).loadLetters(
+  [],
+);
 const widths = new Map<string, number>();
 /** Measures each text once: the same lines stand on every paper. */
 const letters: Lettering = {
@@ -25,6 +30,7 @@ const content: PosterContent = {
   title: 'Coffee club',
   storeName: 'Corner Café',
   logo: null,
+  logoContainsName: true,
   locale: 'en',
   addressForm: null,
   offers: [{ reward: 'Free coffee', price: 'for 10 stamps' }],
@@ -221,6 +227,8 @@ describe.each(SIZES)('a poster on %s', (size) => {
         'Coffee club',
         'Donaudampfschifffahrtsgesellschaftskapitän '.repeat(2),
       ]) {
+        const named = { title, offers: OFFERS, logoContainsName: false };
+        expectTidy(drawPoster(named, size, { logo }), size);
         const drawing = drawPoster({ title, offers: OFFERS }, size, { logo });
         expectTidy(drawing, size);
         const [picture] = drawing.shapes.filter(({ kind }) => kind === 'picture');

@@ -17,7 +17,7 @@ import {
 } from './typesetter.js';
 
 /** Increase it when the layout changes: it is part of a document's hash. */
-export const LAYOUT_VERSION = 3;
+export const LAYOUT_VERSION = 4;
 
 /** Lengths are in hundredths of the width of the A sheet that fits on the paper; see `chooseUnit`. */
 const EDGE = 6;
@@ -271,15 +271,17 @@ class PosterLayout {
     return blocks.reduce((sum, { before, height }) => sum + before + height, 0) / this.unit;
   }
 
-  /** Lays out the logo, which has the name of the store in it, or else the name. */
+  /** Lays out the logo, and the name of the store unless the logo has it. */
   private storeName(scale: number): Block[] {
     const { unit, headColumn: column } = this;
-    if (this.logo) return [layOutLogo(this.logo, { scale, unit, column })];
+    const logo = this.logo ? [layOutLogo(this.logo, { scale, unit, column })] : [];
+    if (this.logo && this.content.logoContainsName) return logo;
     const name = this.letters.removeIllegible(this.content.storeName, 'regular');
-    if (name === '') return [];
+    if (name === '') return logo;
     return [
+      ...logo,
       this.typesetter.layOutLines(name, 'regular', {
-        before: 0,
+        before: this.logo ? 1 * scale : 0,
         width: column.width,
         maxSize: 4 * scale,
         minSize: 2.4 * scale,

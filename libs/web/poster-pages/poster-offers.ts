@@ -1,6 +1,6 @@
+import { markLeftToRight } from '#loyalty/posters/text-direction.js';
 import type { Arrangement } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import { markLeftToRight } from './text-direction.js';
 import type { Column, Lettering, TextBlock, Typesetter } from './typesetter.js';
 
 /** Lines that the name of a reward may take before its letters shrink. A tent's column is narrow. */

@@ -4,7 +4,6 @@ import { CardImagesModule } from '#outbound/card-images/card-images.module.js';
 import { PostersModule } from '#loyalty/posters/posters.module.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import { PosterLists } from './poster-lists.service.js';
-import { PosterFonts } from './poster-fonts.service.js';
 import { PosterPagesController } from './poster-pages.controller.js';
 import { PostersConsoleController } from './posters-console.controller.js';
 import { PosterRenderer } from './poster-renderer.service.js';
@@ -13,6 +12,6 @@ import { PosterRenderer } from './poster-renderer.service.js';
 @Module({
   imports: [CardsModule, PostersModule, CardImagesModule],
   controllers: [PosterPagesController, PostersConsoleController],
-  providers: [PosterDocuments, PosterFonts, PosterLists, PosterRenderer],
+  providers: [PosterDocuments, PosterLists, PosterRenderer],
 })
 export class PosterPagesModule {}

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import type PDFDocument from 'pdfkit';
 import type { Awaitable } from '#platform/kernel/awaitable.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
+import { outlineRun, type Letters } from '#loyalty/posters/letters.js';
 import type { Drawing, DrawnShape } from './drawing.js';
-import { FEATURES, PosterFonts } from './poster-fonts.service.js';
 import { renderPosterSvg, type Outline } from './poster-svg.js';
 
 const require = createRequire(import.meta.url);
@@ -16,7 +16,13 @@ const WAIT_MS = 15_000;
 const TIMEOUT_SECONDS = 10;
 const PIXELS_PER_POINT = 300 / 72;
 
+/** No OpenType features. An explicit list keeps pdfkit from laying out word by word, without kerning across spaces. */
+const FEATURES: never[] = [];
+
 export type Format = 'pdf' | 'png' | 'svg';
+
+/** A drawing with the fonts of its texts. */
+export type DrawnDocument = { drawing: Drawing; letters: Letters };
 
 /** Renders documents from drawings, fairly among stores. Equal drawings give equal bytes. */
 @Injectable()
@@ -27,23 +33,21 @@ export class PosterRenderer {
     waitMs: WAIT_MS,
   });
 
-  constructor(private readonly fonts: PosterFonts) {}
-
   /** Renders a drawing. @throws UnavailableError when too many documents wait */
-  render(accountId: number, format: Format, draw: () => Awaitable<Drawing>): Promise<Buffer> {
+  render(accountId: number, format: Format, draw: () => Awaitable<DrawnDocument>): Promise<Buffer> {
     return this.queue.run(accountId, async () => {
-      const drawing = await draw();
-      if (format === 'pdf') return this.pdf(drawing);
-      return format === 'png' ? this.png(drawing) : this.svg(drawing);
+      const document = await draw();
+      if (format === 'pdf') return this.pdf(document);
+      return format === 'png' ? this.png(document) : this.svg(document);
     });
   }
 
-  private async svg(drawing: Drawing): Promise<Buffer> {
-    return Buffer.from(renderPosterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
+  private async svg({ drawing, letters }: DrawnDocument): Promise<Buffer> {
+    return Buffer.from(renderPosterSvg(drawing, (...text) => letters.outline(...text)));
   }
 
-  private async png(drawing: Drawing): Promise<Buffer> {
-    const outline: Outline = (...letters) => this.fonts.outline(...letters);
+  private async png({ drawing, letters }: DrawnDocument): Promise<Buffer> {
+    const outline: Outline = (...text) => letters.outline(...text);
     const svg = renderPosterSvg(drawing, outline, PIXELS_PER_POINT);
     const { sharp } = await import('#platform/kernel/pictures.js');
     return sharp(Buffer.from(svg))
@@ -54,7 +58,7 @@ export class PosterRenderer {
       .toBuffer();
   }
 
-  private async pdf(drawing: Drawing): Promise<Buffer> {
+  private async pdf({ drawing, letters }: DrawnDocument): Promise<Buffer> {
     const { margin, bleed, width, height } = drawing;
     const Pdf = require('pdfkit') as typeof PDFDocument;
     const document = new Pdf({
@@ -80,17 +84,22 @@ export class PosterRenderer {
     ];
     Object.assign(document.page.dictionary.data, { TrimBox: box(0), BleedBox: box(bleed) });
     document.translate(margin, margin);
-    for (const shape of drawing.shapes) this.add(document, shape, drawing);
+    for (const shape of drawing.shapes) this.add(document, shape, drawing, letters);
     document.end();
     const parts: Buffer[] = [];
     for await (const part of document) parts.push(part as Buffer);
     return Buffer.concat(parts);
   }
 
-  private add(document: PDFKit.PDFDocument, shape: DrawnShape, paper: Drawing): void {
+  private add(
+    document: PDFKit.PDFDocument,
+    shape: DrawnShape,
+    paper: Drawing,
+    letters: Letters,
+  ): void {
     if (shape.kind === 'turned') {
       document.save().rotate(180, { origin: [paper.width / 2, paper.height / 2] });
-      for (const part of shape.shapes) this.add(document, part, paper);
+      for (const part of shape.shapes) this.add(document, part, paper, letters);
       document.restore();
       return;
     }
@@ -118,12 +127,23 @@ export class PosterRenderer {
         break;
       case 'text': {
         let { x } = shape;
-        for (const { face, text } of this.fonts.runs(shape.text, shape.weight)) {
-          // The types of pdfkit lack the overload for a buffer.
-          document.registerFont(face.name, face.file).font(face.name).fontSize(shape.size);
-          const options = { lineBreak: false, baseline: 'alphabetic', features: FEATURES } as const;
-          document.text(text, x, shape.y, options);
-          x += document.widthOfString(text, options);
+        for (const run of letters.runs(shape.text, shape.weight)) {
+          const { name, file } = run.face;
+          if (file) {
+            const options = {
+              lineBreak: false,
+              baseline: 'alphabetic',
+              features: FEATURES,
+            } as const;
+            document.registerFont(name, file).font(name).fontSize(shape.size);
+            document.text(run.text, x, shape.y, options);
+          } else {
+            // Screen readers take the text from the mark (ISO 32000-1, section 14.9.4).
+            document.markContent('Span', { actual: run.text });
+            document.path(outlineRun(run, shape.weight, { ...shape, x })).fill();
+            document.endMarkedContent();
+          }
+          x += run.width * shape.size;
         }
       }
     }

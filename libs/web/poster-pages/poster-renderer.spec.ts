@@ -1,15 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { Config } from '#configuration/config.js';
+import { NotoFonts } from '#loyalty/posters/noto-fonts.service.js';
+import { PosterFonts } from '#loyalty/posters/poster-fonts.service.js';
 import { readQrCode } from '../../../test/support/browser/qr-codes.js';
 import type { Drawing } from './drawing.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import { PosterFonts } from './poster-fonts.service.js';
 import { layOutPoster } from './poster-layout.js';
 import { PosterRenderer } from './poster-renderer.service.js';
 
-const fonts = new PosterFonts({ posterFonts: null } as Config);
+const fonts = new PosterFonts({ posterFonts: null } as Config, new NotoFonts());
+const letters = await fonts.loadLetters([]);
 
 const drawing: Drawing = {
   width: 100,
@@ -27,7 +29,10 @@ const drawing: Drawing = {
   ],
 };
 const renderDrawing = (format: 'pdf' | 'png' | 'svg', overrides: Partial<Drawing> = {}) =>
-  new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...overrides }));
+  new PosterRenderer().render(1, format, () => ({
+    drawing: { ...drawing, ...overrides },
+    letters,
+  }));
 
 describe('a poster document', () => {
   it.each(['pdf', 'png', 'svg'] as const)(
@@ -76,6 +81,7 @@ describe('the code of a poster on A4', () => {
       title: 'Coffee club',
       storeName: 'Corner Café',
       logo: null,
+      logoContainsName: true,
       locale: 'en',
       addressForm: null,
       offers: [],
@@ -86,9 +92,10 @@ describe('the code of a poster on A4', () => {
       address: 'loyalty.corner-cafe.example/join/3kTMd9QwXzR7vB2nLc',
       createdAt: '2026-01-01T00:00:00.000Z',
     };
-    const png = await new PosterRenderer(fonts).render(1, 'png', () =>
-      layOutPoster(poster, PAPERS.a4, { bleed: false }, fonts),
-    );
+    const png = await new PosterRenderer().render(1, 'png', () => ({
+      drawing: layOutPoster(poster, PAPERS.a4, { bleed: false }, letters),
+      letters,
+    }));
     // Wide-angle lenses of phones show 2.77 m at that distance, on 1920 pixels.
     const height = Math.round((297 / 2770) * 1920);
     const photo = await sharp(await sharp(png).resize({ height }).png().toBuffer())
@@ -106,8 +113,8 @@ describe('the code of a poster on A4', () => {
 
 describe('fonts', () => {
   it('give a text the same width in every document', () => {
-    const width = fonts.width('Wörter, Æ', 'bold');
-    const path = fonts.outline('Wörter, Æ', 'bold', { x: 0, y: 0, size: 1000 });
+    const width = letters.width('Wörter, Æ', 'bold');
+    const path = letters.outline('Wörter, Æ', 'bold', { x: 0, y: 0, size: 1000 });
     const xs = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number).filter((_, i) => i % 2 === 0);
     expect(Math.max(...xs)).toBeLessThanOrEqual(width * 1000);
     expect(Math.max(...xs)).toBeGreaterThan(width * 1000 - 150);
@@ -116,7 +123,11 @@ describe('fonts', () => {
   it('are refused when a file of the operator is missing or no font', () => {
     for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
       expect(
-        () => new PosterFonts({ posterFonts: { regular: path, bold: path } } as Config),
+        () =>
+          new PosterFonts(
+            { posterFonts: { regular: path, bold: path } } as Config,
+            new NotoFonts(),
+          ),
       ).toThrow(/^POSTER_FONTS: .* cannot be used/);
     }
   });

@@ -1,4 +1,5 @@
-import type { Drawing, DrawnShape, Weight } from './drawing.js';
+import type { Weight } from '#loyalty/posters/shaped-font.js';
+import type { Drawing, DrawnShape } from './drawing.js';
 
 /** Converts a text to a path. */
 export type Outline = (

@@ -274,6 +274,7 @@ export class PostersConsoleController {
         now: getNow(),
         toUrls: (poster) => this.toUrls(poster),
         isOnlyLocal: this.config.isOnlyLocal,
+        leftOut: listed ? await this.documents.listLeftOut(listed.poster.slug) : [],
       },
     );
     return showPage({

@@ -1,4 +1,6 @@
-import type { DrawnShape, Weight } from './drawing.js';
+import type { Weight } from '#loyalty/posters/shaped-font.js';
+import { markLines } from '#loyalty/posters/text-direction.js';
+import type { DrawnShape } from './drawing.js';
 import { fitText, type Measure, type Room } from './fitting.js';
 
 /** The extent of Inter above and below the baseline, in ems. */
@@ -75,7 +77,7 @@ export class Typesetter {
       size: points,
       isWhole: !lines.at(-1)?.endsWith('…') || text.trimEnd().endsWith('…'),
       draw: (top) =>
-        lines.map((line, index) => ({
+        markLines(text, lines).map((line, index) => ({
           kind: 'text',
           x: column.centre - (letters.width(line, weight) * points) / 2,
           y: top + index * step + drop,

@@ -16,6 +16,8 @@ export type SignupPoster = {
     smsCountries: string[];
     /** SHA-256 of the logo, in hex. */
     logo: string | null;
+    /** Whether the name of the store stands in its logo. */
+    logoContainsName: boolean;
   };
 };
 

@@ -39,6 +39,7 @@ export class SignupPosters {
     if (!row) return undefined;
     const { poster, card, rewards, account, store_name: name } = row;
     const { id, timeZone, locale, addressForm, country, consentTexts, logo } = account;
+    const { logoContainsName } = account;
     return {
       poster,
       card,
@@ -52,6 +53,7 @@ export class SignupPosters {
         country: country ?? findCountryOfTimeZone(timeZone),
         consentTexts,
         logo,
+        logoContainsName,
         smsCountries: listSmsCountries(account),
       },
     };

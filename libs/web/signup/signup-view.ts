@@ -54,6 +54,8 @@ export type SignupPictures = Pick<SignupView, 'logo'> & Pick<CardPreview, 'strip
 /** The data of views/signup.eta. */
 export type SignupView = {
   storeName: string;
+  /** Whether the name of the store stands in the logo. */
+  isNameInLogo: boolean;
   /** The logo in two resolutions; null without one. */
   logo: { '1x': string; '2x': string } | null;
   card: CardPreview;
@@ -104,6 +106,7 @@ export function createSignupView(
     label === null ? [] : [{ name, label, checked: values[name] !== '' }];
   return {
     storeName: store.name,
+    isNameInLogo: logo !== null && store.logoContainsName,
     logo,
     card: createPreview(signupPoster, strip, localization),
     title: poster.title,

@@ -36,7 +36,7 @@ import {
 import { listContacts, Signups } from './signups.service.js';
 import { joinNames } from '#web/pages/join-names.js';
 
-type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
+type AlreadyView = Pick<SignupView, 'storeName' | 'isNameInLogo' | 'logo'> &
   Record<'title' | 'text' | 'open' | 'card' | 'other' | 'form', string>;
 type NoticeView = { storeName: string; title: string; text: string };
 
@@ -227,6 +227,7 @@ export class SignupController {
       icon,
       data: {
         storeName: store.name,
+        isNameInLogo: pictures.logo !== null && store.logoContainsName,
         logo: pictures.logo,
         title,
         text: t.signup.alreadyWhy({ card: card.name }),

@@ -73,8 +73,7 @@ export function createCardView(input: CardViewInput) {
     isEnded,
     stampsCount,
     name: card.name,
-    // The logo has the name of the store in it.
-    header: card.headerText ?? (brand === null ? storeName : null),
+    header: card.headerText ?? (brand !== null && content.logoContainsName ? null : storeName),
     offline: t.offline({ when: new Intl.DateTimeFormat(locale, asOf).format(now) }),
     joined: joined && welcome(input, joined.isLinkSent, localization),
     expired:

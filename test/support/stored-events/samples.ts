@@ -127,6 +127,7 @@ export const SAMPLES: Samples[] = [
         privacyUrl: 'https://bakery.example/privacy',
       },
       addressForm: 'informal',
+      logoContainsName: true,
       smsCountries: ['AT', 'CH'],
       website: 'https://bakery.example/',
       phone: '+33 1 23 45 67 89',

@@ -11,7 +11,7 @@ import type { CardAttributes } from '#loyalty/cards/card.events.js';
 import { UpdateCard } from '#loyalty/cards/card.commands.js';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
-import { LOGO, UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
+import { LOGO, UploadedPictures, WHOLE_LOGO } from '#loyalty/cards/uploaded-pictures.service.js';
 import { RemoveLogo, SetLogo, UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import { toAccountSettings, UpdateAccountDto } from '#loyalty/accounts/account.dto.js';
 import { AccountsService } from '#loyalty/accounts/accounts.service.js';
@@ -49,6 +49,7 @@ type BrandView = {
   /** The logo on a light and on a dark ground; null without one. */
   logos: { ground: string; src: string }[] | null;
   storeName: string;
+  isNameInLogo: boolean;
   proposals: ProposedColors[];
   cards: { value: string; text: string }[];
 };
@@ -122,9 +123,25 @@ export class BrandPagesController {
       const type = bytes && findPictureType(bytes);
       if (!bytes) throw new InvalidFieldsError({ logo: [ISSUES.logo_missing] });
       if (!type) throw new InvalidFieldsError({ logo: [ISSUES.logo_type] });
-      const picture = await this.pictures.store(store.id, type, bytes, LOGO);
+      const { keep_margin: keep } = (request.body ?? {}) as Form;
+      const use = keep === undefined ? LOGO : WHOLE_LOGO;
+      const picture = await this.pictures.store(store.id, type, bytes, use);
       await this.commands.execute(new SetLogo(context, userId, picture));
     });
+  }
+
+  @PostForm('updateAccount', 'logo/name', 30)
+  async setNameInLogo(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Localized() localization: Localization,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<PageResult> {
+    const changes = { logoContainsName: form['logo_contains_name'] !== undefined };
+    return this.change(localization, userId, store, { name: 'name' }, () =>
+      this.commands.execute(new UpdateAccount(context, userId, changes)),
+    );
   }
 
   @PostForm('removeLogo', 'logo/remove', 30)
@@ -276,6 +293,7 @@ export class BrandPagesController {
         flash,
         logos: logo === null ? null : await this.drawLogos(store.id, logo),
         storeName: account.display_store_name,
+        isNameInLogo: account.logo_contains_name,
         proposals: logo === null ? [] : await this.logos.propose(store.id, logo),
         cards: logo === null ? [] : (await this.listCards(store.id)).map(toChoice),
       },

@@ -121,6 +121,7 @@ function arrangeAppleFront({
     storeName,
     cardName: name,
     logoWidth: null,
+    logoContainsName: false,
     headerText: headerText === '' ? null : headerText,
     count: { key: 'stamps', label: t.stamps.label, value: `${stampsRequired}/${stampsRequired}` },
     row: listRowFields(

@@ -6,6 +6,7 @@ export const MAX_NOTIFICATIONS = 3;
 export const MOST_KEPT_MESSAGES = 10;
 export const LONGEST_JWT = 1800;
 const MOST_LOCATIONS = 10;
+const MOST_ROWS = 3;
 const STATES = new Set(['ACTIVE', 'COMPLETED', 'EXPIRED', 'INACTIVE']);
 /** The values of enumerations that are not legacy aliases in camel case. */
 const VALUES = {
@@ -130,7 +131,33 @@ export function findClassError(loyaltyClass, allowHttp) {
   if (callback !== undefined && !isFetchable(callback, allowHttp)) {
     return invalid(`callbackOptions.url must be https: ${callback}`);
   }
-  return findPartsError(loyaltyClass, allowHttp);
+  return findTemplateError(loyaltyClass) ?? findPartsError(loyaltyClass, allowHttp);
+}
+
+/**
+ * As in "CardTemplateOverride": at most three rows of one kind each, whose fields exist.
+ * @param {Record<string, any>} loyaltyClass
+ */
+function findTemplateError({ classTemplateInfo, textModulesData = [] }) {
+  const rows = classTemplateInfo?.cardTemplateOverride?.cardRowTemplateInfos ?? [];
+  if (rows.length > MOST_ROWS) return invalid(`more than ${MOST_ROWS} rows of the card`);
+  for (const row of rows) {
+    const [kind, ...others] = Object.keys(row);
+    if (others.length > 0 || !['oneItem', 'twoItems', 'threeItems'].includes(String(kind))) {
+      return invalid(`a row of the card is one of oneItem, twoItems and threeItems`);
+    }
+    for (const item of Object.values(row[String(kind)])) {
+      for (const { fieldPath } of item?.firstValue?.fields ?? [{}]) {
+        const [, id] = /^class\.textModulesData\['(.+)'\]$/.exec(fieldPath) ?? [];
+        const isKnown =
+          id === undefined
+            ? /^object\.(loyaltyPoints|secondaryLoyaltyPoints)\.balance$/.test(fieldPath)
+            : textModulesData.some((/** @type {any} */ one) => one.id === id);
+        if (!isKnown) return invalid(`the card has no field ${fieldPath}`);
+      }
+    }
+  }
+  return undefined;
 }
 
 /**
