@@ -273,6 +273,15 @@ describe('readConfig', () => {
     expect(read('').bounceMailbox).toBeNull();
     const address = { ...mail, BOUNCE_ADDRESS: 'bounces@shop.example' };
     expect(read('', address).mail?.bounceAddress).toBe('bounces@shop.example');
+    for (const pattern of ['bounces+{id}@shop.example', '{id}@bounces.shop.example'])
+      expect(read('', { ...mail, BOUNCE_ADDRESS: pattern }).mail?.bounceAddress).toBe(pattern);
+    for (const pattern of [
+      `${'b'.repeat(29)}{id}@shop.example`,
+      'b{id}{id}@shop.example',
+      'b@{id}.example',
+      'b{ID}@shop.example',
+    ])
+      expect(() => read('', { ...mail, BOUNCE_ADDRESS: pattern })).toThrow(/BOUNCE_ADDRESS: must/);
     for (const wrong of ['imap://b:c@mail', 'imaps://mail', 'imaps://b:%zzsesame@mail/']) {
       expect(() => read(wrong)).toThrow(/BOUNCE_MAILBOX_URL: must (?!.*sesame)/);
     }

@@ -173,9 +173,13 @@ export class Settings extends PlatformSettings {
   SMTP_EHLO_NAME?: string;
   @Describe(`
     Where mail servers report e-mails that they could not deliver (the envelope sender), e.g.
-    bounces@shop.example. Unset: the address in MAIL_FROM.
+    bounces@shop.example. {id} stands for the id of the e-mail, e.g. bounces+{id}@shop.example, so
+    that reports are recognized behind every relay. Unset: the address in MAIL_FROM.
   `)
-  @Matching(/^[^\s<>@,:]+@[^\s<>@,]+$/, 'must be an e-mail address')
+  @Matching(
+    /^(?:[^\s<>@,:{}]{1,64}|(?=[^@]{1,32}@)[^\s<>@,:{}]*\{id\}[^\s<>@,:{}]*)@[^\s<>@,{}]+$/,
+    'must be an e-mail address, which may have {id} and 28 more characters before the @',
+  )
   BOUNCE_ADDRESS?: string;
   @Describe(`
     The mailbox of that address, which Inkpad reads by IMAP, e.g.

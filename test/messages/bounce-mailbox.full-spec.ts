@@ -13,7 +13,7 @@ const [mails, dovecot] = await Promise.all([MailServer.start(), Dovecot.start()]
 const service = useService({
   SMTP_URL: mails.url,
   MAIL_FROM: 'Inkpad <inkpad@shop.example>',
-  BOUNCE_ADDRESS: 'bounces@shop.example',
+  BOUNCE_ADDRESS: 'bounces+{id}@shop.example',
 });
 let dispatcher: Program;
 let store: ContractClient;
@@ -34,11 +34,11 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([mails.goAway(), dovecot.stop()]));
 
-type Customer = { id: number; email: string; messageId: string };
+/** @property mark the field of ours in the head of the e-mail @property sender its envelope sender */
+type Customer = { id: number; email: string; messageId: string; mark: string; sender: string };
 
 /** Adds a customer who has got the link of their card. */
-async function add(): Promise<Customer> {
-  const email = `anna${++people}@mail.example`;
+async function add(email = `anna${++people}@mail.example`): Promise<Customer> {
   const { body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
     customer: { first_name: 'Anna', email, marketing_consent: true },
     card_id: cardId,
@@ -49,7 +49,8 @@ async function add(): Promise<Customer> {
     ({ length }) => length === 1,
   );
   const [, messageId = ''] = /^Message-ID: (<.*>)$/im.exec(mail?.headers ?? '') ?? [];
-  return { id: body.id, email, messageId };
+  const [, mark = ''] = /^(X-Inkpad-Message: .*)$/im.exec(mail?.headers ?? '') ?? [];
+  return { id: body.id, email, messageId, mark, sender: mail?.sender ?? '' };
 }
 
 const renderReport = (type: string, report: string, { messageId }: Pick<Customer, 'messageId'>) =>
@@ -138,6 +139,113 @@ it('MSG-13 A report in the mailbox of bounces stops the address of its customer,
   expect([await listBounces(otto), await listBounces(ida)]).toEqual([[], []]);
 });
 
+const RELAY_ID =
+  '<0100019abcdef012-5b0f4f16-4b8f-4f0e-8c1e-5c8c8e8e8e8e-000000@email.amazonses.com>';
+
+it('MSG-15 A report is recognized behind a relay that gives e-mails an id of its own, such as Amazon SES, Microsoft 365 and Gmail', async () => {
+  const behindRelays: ((customer: Customer) => string)[] = [
+    // Amazon SES with the headers of the e-mail.
+    (customer) => renderBounce({ ...customer, messageId: `${RELAY_ID}\n${customer.mark}` }),
+    // Microsoft 365 and Gmail, which keep the id in a field of theirs.
+    (customer) =>
+      renderBounce({
+        ...customer,
+        messageId: `${RELAY_ID}\nX-Microsoft-Original-Message-ID:\n ${customer.messageId}`,
+      }),
+    (customer) =>
+      renderBounce({
+        ...customer,
+        messageId: `${RELAY_ID}\nX-Google-Original-Message-ID: ${customer.messageId}`,
+      }),
+    // A relay of which nothing of the e-mail comes back, but the report goes to its envelope sender.
+    (customer) =>
+      renderBounce({ ...customer, messageId: RELAY_ID }).replace(
+        'To: bounces@shop.example',
+        `To: ${customer.sender}`,
+      ),
+  ];
+  for (const render of behindRelays) {
+    const customer = await add();
+    expect(customer.sender).toMatch(/^bounces\+[0-9a-f-]{36}@shop\.example$/);
+    expect(customer.messageId).toContain(customer.sender.slice('bounces+'.length, -13));
+    await dovecot.deliver(render(customer));
+    await waitUntilRead();
+    expect(await listBounces(customer)).toHaveLength(1);
+  }
+});
+
+it('MSG-16 A report is read as servers write it: without the type of the address, with comments, in UTF-8 (RFC 6533)', async () => {
+  const untyped = await add();
+  await dovecot.deliver(
+    renderReport(
+      'message/delivery-status',
+      `Reporting-MTA: dns; mx.mail.example
+
+Final-Recipient: ${untyped.email}
+Action: failed (no such mailbox)
+Status: 5.1.1 (bad destination)`,
+      untyped,
+    ),
+  );
+  // RFC 6533, encoded as relays send it on that take no UTF-8.
+  const jurgen = await add('jürgen@mail.example');
+  const otto = await add('ottö@mail.example');
+  for (const [customer, encoding, encode] of [
+    [jurgen, 'quoted-printable', encodeQuotedPrintable],
+    [otto, 'base64', (text: string) => Buffer.from(text).toString('base64')],
+  ] as const) {
+    const report = `Reporting-MTA: dns; mx.mail.example
+
+Final-Recipient: utf-8; ${customer.email}
+Action: failed
+Status: 5.1.1
+`;
+    const head = encode(`From: inkpad@shop.example\nMessage-ID: ${customer.messageId}\n`);
+    await dovecot.deliver(
+      renderReport(
+        `message/global-delivery-status\nContent-Transfer-Encoding: ${encoding}`,
+        encode(report),
+        customer,
+      ).replace(
+        /Content-Type: message\/rfc822[^]*Hello/,
+        `Content-Type: message/global-headers\nContent-Transfer-Encoding: ${encoding}\n\n${head}`,
+      ),
+    );
+  }
+  await waitUntilRead();
+  for (const customer of [untyped, jurgen, otto])
+    expect(await listBounces(customer)).toHaveLength(1);
+});
+
+it('MSG-17 A report that cannot be recorded holds up no other one', async () => {
+  const [anna, otto] = [await add(), await add()];
+  const { database } = service.running;
+  await database.query(`
+    create function es.refuse_bounce() returns trigger language plpgsql as
+      'begin raise exception ''refused for a test''; end';
+    create trigger refuses before insert on es.events for each row
+      when (new.stream_id = 'customer-${anna.id}') execute function es.refuse_bounce()`);
+  try {
+    await dovecot.deliver(renderBounce(anna));
+    await dovecot.deliver(renderBounce(otto));
+    await eventually(
+      () => listBounces(otto),
+      ({ length }) => length === 1,
+    );
+    await eventually(dispatcher.output, (text) => text.includes('it stays unseen in the mailbox'));
+    expect(await dovecot.countUnseen()).toBe(1);
+    const ida = await add();
+    await dovecot.deliver(renderBounce(ida));
+    await eventually(
+      () => listBounces(ida),
+      ({ length }) => length === 1,
+    );
+  } finally {
+    await database.query('drop trigger refuses on es.events; drop function es.refuse_bounce()');
+    await dovecot.readAll();
+  }
+});
+
 it('ANNOUNCE-18 Nobody is reached at an e-mail address that takes no mail: the reason is `bounced`, and the next channel is tried', async () => {
   const before = await preview(['email']);
   const anna = await add();
@@ -176,6 +284,14 @@ it('ANNOUNCE-19 A complaint about a message in the mailbox of bounces stops the 
   expect(after.reasons).toContainEqual(
     expect.objectContaining({ channel: 'email', reason: 'stopped' }),
   );
+  // Providers hide whose mailbox it was (RFC 6590).
+  for (const hidden of ['<####@mail.example>', 'c9a2b3f0d1e2@mail.example', '<####@####>']) {
+    const otto = await add();
+    const { reached } = await preview(['email']);
+    await dovecot.deliver(renderComplaint(otto, hidden));
+    await waitUntilRead();
+    expect((await preview(['email'])).reached).toBe(reached - 1);
+  }
 });
 
 it('MSG-14 While the mailbox of bounces cannot be reached, everything else goes on, and its reports are read later', async () => {
@@ -192,3 +308,11 @@ it('MSG-14 While the mailbox of bounces cannot be reached, everything else goes 
   expect(await listBounces(otto)).toHaveLength(1);
   expect(dispatcher.output().split(warning)).toHaveLength(2);
 });
+
+function encodeQuotedPrintable(text: string): string {
+  return [...Buffer.from(text)]
+    .map((byte) =>
+      byte > 126 || byte === 61 ? `=${byte.toString(16).toUpperCase()}` : String.fromCharCode(byte),
+    )
+    .join('');
+}

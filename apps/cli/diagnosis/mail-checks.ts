@@ -6,6 +6,7 @@ import { getErrorMessage } from '#platform/kernel/errors.js';
 import { pause } from '#platform/kernel/pause.js';
 import { isAligned, parseAuthentication } from '#outbound/messages/mail-authentication.js';
 import { describeMailboxError, Mailbox } from '#outbound/messages/mailbox.client.js';
+import { renderBounceAddress } from '#outbound/messages/message-ids.js';
 import { getDomain, SmtpClient } from '#outbound/messages/smtp.client.js';
 import { ok, warning, wrong, type Check, type Finding } from './finding.js';
 
@@ -140,11 +141,12 @@ async function checkMailbox(config: Config, mail: Mail, from: string): Promise<F
 
 async function checkArrival(
   config: Config,
-  { from: sender, bounceAddress }: Mail,
+  mail: Mail,
   { from, mailbox, signal }: { from: string; mailbox: Mailbox; signal: AbortSignal },
 ): Promise<Finding[]> {
   const name = 'delivery';
   const id = randomUUID();
+  const bounceAddress = renderBounceAddress(mail.bounceAddress, id);
   const outcome = await new SmtpClient(config).send(
     id,
     {
@@ -160,7 +162,7 @@ async function checkArrival(
   }
   const lastAt = performance.now() + ARRIVAL_MS;
   do {
-    const head = await mailbox.findHead(`<${id}@${getDomain(sender)}>`);
+    const head = await mailbox.findHead(id);
     if (head !== undefined) return describeAuthentication(head, from);
     await pause(POLL_MS, signal);
   } while (performance.now() < lastAt && !signal.aborted);

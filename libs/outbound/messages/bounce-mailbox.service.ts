@@ -1,16 +1,16 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { isSameAddress } from '#platform/kernel/email-address.js';
+import { getErrorMessage } from '#platform/kernel/errors.js';
 import { FailureLog } from '#platform/kernel/failure-log.js';
 import { pause } from '#platform/kernel/pause.js';
-import { query } from '#platform/database/connection.js';
+import { isTransient, query } from '#platform/database/connection.js';
 import { LeaderLock } from '#platform/database/leader-lock.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { Maintenance } from '#platform/database/maintenance.service.js';
 import { renderSurvivorId } from '#loyalty/stamping/same-person.js';
 import { stopMessages } from './message-stops.service.js';
-import { parseReport, type MailReport } from './bounce-report.js';
+import { isComplaintAbout, parseReport, type MailReport } from './bounce-report.js';
 import { EmailBounces } from './email-bounces.service.js';
 import { describeMailboxError, Mailbox } from './mailbox.client.js';
 
@@ -20,11 +20,12 @@ const MIN_INTERVAL_MS = 500;
 /** Mails of one connection. The others are read a minute later. */
 const MAX_MAILS = 500;
 const ROUND_TIMEOUT_MS = 5 * 60_000;
-/** After so many rounds that ended with the same mail, it is left where it is. */
+/** After so many rounds in which a mail could not be read or recorded, it is left where it is. */
 const MAX_ATTEMPTS = 3;
 
 /** An e-mail that was sent, and the customer who has its address now: of somebody merged, the one who goes on. */
 type SentEmail = {
+  uuid: string;
   account_id: number;
   customer_id: number;
   email: string | null;
@@ -34,12 +35,12 @@ type SentEmail = {
 
 const FIND = {
   name: 'bounces_find_message',
-  text: `select m.account_id, c.id as customer_id, n.email, coalesce(m.finished_at, now()) as sent_at,
+  text: `select m.uuid, m.account_id, c.id as customer_id, n.email, coalesce(m.finished_at, now()) as sent_at,
            coalesce(m.customer_card_id, (select k.id from customer_cards k where k.customer_id = c.id limit 1)) as card_id
          from outgoing_messages m
          join customers c on c.id = ${renderSurvivorId('m.customer_id')}
          join customer_names n on n.id = c.id
-         where m.uuid = $1 and m.kind <> 'mail' and c.erased_at is null`,
+         where m.uuid = any ($1) and m.kind <> 'mail' and c.erased_at is null`,
 };
 
 /**
@@ -52,7 +53,7 @@ const FIND = {
 export class BounceMailbox {
   private readonly log = new Logger(LEADERSHIP.name);
   private readonly failures = new FailureLog(this.log);
-  /** How often a round has ended with a mail. */
+  /** How often a mail could not be read or recorded. */
   private readonly attempts = new Map<number, number>();
 
   constructor(
@@ -94,24 +95,56 @@ export class BounceMailbox {
     const mailbox = await Mailbox.open(bounceMailbox, outboundProxy, signal);
     try {
       const unseen = await mailbox.listUnseen();
+      for (const uid of this.attempts.keys()) if (!unseen.includes(uid)) this.attempts.delete(uid);
       const due = unseen.filter((uid) => (this.attempts.get(uid) ?? 0) < MAX_ATTEMPTS);
       for (const uid of due.slice(0, MAX_MAILS)) {
-        if (signal.aborted) return;
-        this.attempts.set(uid, (this.attempts.get(uid) ?? 0) + 1);
+        signal.throwIfAborted();
+        const attempts = (this.attempts.get(uid) ?? 0) + 1;
+        this.attempts.set(uid, attempts);
         const report = parseReport(await mailbox.readReport(uid));
-        this.attempts.delete(uid);
-        if (report) await this.record(report);
+        if (report && !(await this.tryToRecord(report, uid, attempts))) continue;
         await mailbox.markSeen(uid);
+        this.attempts.delete(uid);
       }
     } finally {
       await mailbox.close();
     }
   }
 
-  private async record({ messageId, bounces, complaint }: MailReport): Promise<void> {
-    const [sent] = await query<SentEmail>(this.pool, { ...FIND, values: [messageId] });
+  /**
+   * Records a report. One that cannot be recorded holds up no other one.
+   * @returns whether it was recorded
+   * @throws when the database is away, which says nothing about the report
+   */
+  private async tryToRecord(report: MailReport, uid: number, attempts: number): Promise<boolean> {
+    try {
+      await this.record(report);
+      return true;
+    } catch (error) {
+      if (isTransient(error)) {
+        this.attempts.delete(uid);
+        throw error;
+      }
+      const next = attempts < MAX_ATTEMPTS ? 'it is tried again' : 'it stays unseen in the mailbox';
+      this.log.error(
+        `the report about message ${report.messageIds.join(' or ')} cannot be recorded (${getErrorMessage(error)}): ${next}`,
+        error instanceof Error ? error.stack : undefined,
+      );
+      return false;
+    }
+  }
+
+  private async record({ messageIds, bounces, complaint }: MailReport): Promise<void> {
+    const rows = await query<SentEmail>(this.pool, { ...FIND, values: [messageIds] });
+    const sent = messageIds.map((id) => rows.find(({ uuid }) => uuid === id)).find((row) => row);
     if (!sent) return;
-    const { account_id: accountId, customer_id: customerId, email, card_id: cardId } = sent;
+    const {
+      uuid: messageId,
+      account_id: accountId,
+      customer_id: customerId,
+      email,
+      card_id: cardId,
+    } = sent;
     for (const { address, status } of bounces) {
       await this.bounces.record({
         accountId,
@@ -122,8 +155,7 @@ export class BounceMailbox {
         sentAt: sent.sent_at,
       });
     }
-    const isTheirs = complaint?.address == null || isSameAddress(complaint.address, email ?? '');
-    if (!complaint || !isTheirs || cardId === null) return;
+    if (!complaint || !isComplaintAbout(complaint, email) || cardId === null) return;
     await stopMessages(this.pool, { id: cardId, accountId });
     this.log.log(`the recipient of message ${messageId} complained: messages to them are stopped`);
   }

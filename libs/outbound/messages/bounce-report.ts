@@ -3,15 +3,21 @@
  * complained (RFC 5965). All that is read was written by strangers.
  */
 
+import { findMailbox, isEmailAddress } from '#platform/kernel/email-address.js';
+import { listMailIds, listRecipientIds } from './message-ids.js';
+
 /** A part of a mail, decoded. */
 export type MailPart = { type: string; text: string };
 
+/** What is read of a mail. @property head the fields that say to whom it went */
+export type ReceivedMail = { head: string; parts: MailPart[] };
+
 export type MailReport = {
-  /** The id of the message, see `SmtpClient.send`. */
-  messageId: string;
+  /** What may be the id of the message, the surest first: relays write ids of their own that look like one of ours. */
+  messageIds: string[];
   /** The recipients for whom the message failed. */
   bounces: { address: string; status: string }[];
-  /** Whether somebody complained. @property address null: the report does not say whose mailbox it was in */
+  /** Whether somebody complained. @property address null: the report does not say, or hides, whose mailbox it was in */
   complaint: { address: string | null } | null;
 };
 
@@ -21,8 +27,6 @@ type Fields = ReadonlyMap<string, string>;
 const STATUS = /^message\/(global-)?delivery-status$/;
 const FEEDBACK = 'message/feedback-report';
 const RETURNED = /^(message\/(rfc822|global)|text\/rfc822-headers|message\/global-headers)$/;
-/** As `SmtpClient.send` makes it. */
-const MESSAGE_ID = /^<([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})@[^\s<>@]+>$/i;
 /** More recipients than an e-mail of ours has. */
 const MAX_RECIPIENTS = 10;
 
@@ -42,31 +46,34 @@ function isReport(type: string): boolean {
  * Parses a report about an e-mail that may be one of ours.
  * @returns undefined for any other mail
  */
-export function parseReport(parts: MailPart[]): MailReport | undefined {
+export function parseReport({ head, parts }: ReceivedMail): MailReport | undefined {
   if (!parts.some(({ type }) => isReport(type))) return undefined;
-  const returned = parts.find(({ type }) => RETURNED.test(type));
-  const [, messageId] = MESSAGE_ID.exec(findField(returned?.text ?? '', 'message-id')) ?? [];
-  if (messageId === undefined) return undefined;
+  const returned = parts.filter(({ type }) => RETURNED.test(type)).map(({ text }) => text);
+  const feedback = parts.find(({ type }) => type === FEEDBACK);
+  // The head of the e-mail itself says best which one it is.
+  const messageIds = [
+    ...[...returned, feedback?.text ?? ''].flatMap((text) => listMailIds(parseHead(text))),
+    ...listRecipientIds(parseHead(head)),
+  ];
+  if (messageIds.length === 0) return undefined;
   const bounces = parts
     .filter(({ type }) => STATUS.test(type))
     .flatMap(({ text }) => parseGroups(text).flatMap(parseRecipient))
     .slice(0, MAX_RECIPIENTS);
-  const feedback = parts.find(({ type }) => type === FEEDBACK);
-  return { messageId: messageId.toLowerCase(), bounces, complaint: parseComplaint(feedback) };
+  return { messageIds: [...new Set(messageIds)], bounces, complaint: parseComplaint(feedback) };
 }
 
 /** Parses the fields about one recipient (RFC 3464, section 2.3). */
 function parseRecipient(fields: Fields): MailReport['bounces'] {
-  const [, address] =
-    /^(?:rfc822|utf-8)\s*;\s*<?([^\s<>@]+@[^\s<>@]+)>?$/i.exec(
-      fields.get('final-recipient') ?? '',
-    ) ?? [];
-  if (address === undefined || fields.get('action')?.toLowerCase() !== 'failed') return [];
+  const address = parseAddress(fields.get('final-recipient'));
+  if (address === undefined || parseWord(fields.get('action')) !== 'failed') return [];
   const status = findStatus(fields.get('status') ?? '');
   // Some servers say nothing but that it failed, and what the other server responded (section 2.3.6).
-  const diagnostic = /^smtp\s*;(.*)$/is.exec(fields.get('diagnostic-code') ?? '')?.[1] ?? '';
+  const [, type = 'smtp', diagnostic = ''] =
+    /^(?:([\w-]+)\s*;)?(.*)$/s.exec(fields.get('diagnostic-code') ?? '') ?? [];
   const isVague = status === undefined || status === '5.0.0';
-  const code = isVague ? (findStatus(diagnostic) ?? status) : status;
+  const isSmtp = type.toLowerCase() === 'smtp';
+  const code = isVague && isSmtp ? (findStatus(diagnostic) ?? status) : status;
   return code === undefined ? [] : [{ address, status: code }];
 }
 
@@ -76,10 +83,8 @@ function findStatus(text: string): string | undefined {
 
 function parseComplaint(part: MailPart | undefined): MailReport['complaint'] {
   const [fields] = parseGroups(part?.text ?? '');
-  if (fields?.get('feedback-type')?.toLowerCase() !== 'abuse') return null;
-  const [, address] =
-    /^<?([^\s<>@]+@[^\s<>@]+)>?$/.exec(fields.get('original-rcpt-to') ?? '') ?? [];
-  return { address: address ?? null };
+  if (parseWord(fields?.get('feedback-type')) !== 'abuse') return null;
+  return { address: parseAddress(fields?.get('original-rcpt-to')) ?? null };
 }
 
 /** Parses groups of fields, which blank lines separate. Of a field that comes twice, the first counts. */
@@ -99,7 +104,46 @@ function parseGroups(text: string): Fields[] {
     });
 }
 
-/** Finds a field at the head of a mail. */
-function findField(text: string, name: string): string {
-  return parseGroups(text.trimStart())[0]?.get(name) ?? '';
+/** Parses the head of a mail. */
+function parseHead(text: string): Fields {
+  return parseGroups(text.trimStart())[0] ?? new Map<string, string>();
+}
+
+/** Parses an address with its type, which some servers leave out (RFC 3464, section 2.1.2), and with comments. */
+function parseAddress(value: string | undefined): string | undefined {
+  const text = removeComments(value ?? '');
+  const [, address] = /^(?:[\w-]+\s*;)?\s*<?([^\s<>@;]+@[^\s<>@;]+)>?$/.exec(text) ?? [];
+  return address?.replaceAll(/\\x\{([0-9a-f]{1,6})\}/gi, (escape: string, hex: string) =>
+    decodeCodePoint(escape, hex),
+  );
+}
+
+/** Decodes a character of an address in ASCII (RFC 6533, section 3). */
+function decodeCodePoint(escape: string, hex: string): string {
+  const code = Number.parseInt(hex, 16);
+  return code <= 0x10ffff ? String.fromCodePoint(code) : escape;
+}
+
+/** Parses a keyword, which may have a comment beside it (RFC 3464, section 2.1.1). */
+function parseWord(value: string | undefined): string {
+  return removeComments(value ?? '')
+    .replace(/[.;]$/, '')
+    .toLowerCase();
+}
+
+function removeComments(value: string): string {
+  return value.replaceAll(/\([^()]*\)/g, ' ').trim();
+}
+
+/**
+ * Tells whether a complaint is about the e-mail to an address. An e-mail has one recipient, whom many providers hide in what
+ * they report (RFC 6590): only an address elsewhere is somebody else's.
+ */
+export function isComplaintAbout(
+  { address }: NonNullable<MailReport['complaint']>,
+  email: string | null,
+): boolean {
+  if (address === null || email === null || !isEmailAddress(address)) return true;
+  const [one, other] = [address, email].map((text) => findMailbox(text)?.split('@')[1]);
+  return one === other || (one ?? '').endsWith('.invalid');
 }

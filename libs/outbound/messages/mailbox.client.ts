@@ -3,7 +3,8 @@ import type { FetchMessageObject, ImapFlow, MessageStructureObject } from 'imapf
 import type { Config } from '#configuration/config.js';
 import type { MailboxAccess } from '#configuration/setting-decorators.js';
 import { OutboundTunnels } from '#outbound/sending/outbound-tunnels.client.js';
-import { isReportPart, type MailPart } from './bounce-report.js';
+import { isReportPart, type ReceivedMail } from './bounce-report.js';
+import { MESSAGE_ID_FIELD, RECIPIENT_FIELDS } from './message-ids.js';
 
 /** A server that is silent for this long is considered dead. */
 const SILENCE_TIMEOUT_MS = 20_000;
@@ -66,24 +67,29 @@ export class Mailbox {
   }
 
   /** Reads those parts of a mail that a report consists of, and of returned mails their heads only. */
-  async readReport(uid: number): Promise<MailPart[]> {
-    const mail = await this.fetch(uid, { bodyStructure: true });
-    if (!mail?.bodyStructure) return [];
-    const parts = listParts(mail.bodyStructure).filter(({ type }) => isReportPart(type));
-    if (parts.length === 0) return [];
+  async readReport(uid: number): Promise<ReceivedMail> {
+    const mail = await this.fetch(uid, { bodyStructure: true, headers: RECIPIENT_FIELDS });
+    const head = mail?.headers?.toString().slice(0, MAX_PART_BYTES) ?? '';
+    const parts = (mail?.bodyStructure ? listParts(mail.bodyStructure) : []).filter(({ type }) =>
+      isReportPart(type),
+    );
+    if (parts.length === 0) return { head, parts: [] };
     const fetched = await this.fetch(uid, {
       bodyParts: parts.map(({ key }) => ({ key, start: 0, maxLength: MAX_PART_BYTES })),
     });
-    return parts.map(({ key, type, encoding }) => ({
-      type,
-      text: decode(fetched?.bodyParts?.get(key.toLowerCase()), encoding),
-    }));
+    return {
+      head,
+      parts: parts.map(({ key, type, encoding }) => ({
+        type,
+        text: decode(fetched?.bodyParts?.get(key.toLowerCase()), encoding),
+      })),
+    };
   }
 
-  /** Finds the head of the mail with an id, and marks it as seen. */
-  async findHead(messageId: string): Promise<string | undefined> {
+  /** Finds the head of an e-mail of ours by its id, and marks it as seen. */
+  async findHead(id: string): Promise<string | undefined> {
     await this.client.noop();
-    const search = { header: { 'message-id': messageId } };
+    const search = { header: { [MESSAGE_ID_FIELD]: id } };
     const [uid] = (await this.client.search(search, { uid: true })) || [];
     if (uid === undefined) return undefined;
     const mail = await this.fetch(uid, { headers: true });
@@ -128,8 +134,10 @@ function listParts(root: MessageStructureObject): Part[] {
     const part = node.part ?? '1';
     // What is within a returned mail is no report about it.
     const isReturned = type === 'message/rfc822' || type === 'message/global';
-    const key = isReturned ? `${part}.HEADER` : part;
-    parts.push({ key, type, encoding: isReturned ? '' : (node.encoding ?? '') });
+    // A server that does not look into a returned mail has no head of it, and may have it encoded (RFC 6532, section 3.7).
+    const hasHead = isReturned && (type === 'message/rfc822' || node.childNodes !== undefined);
+    const key = hasHead ? `${part}.HEADER` : part;
+    parts.push({ key, type, encoding: hasHead ? '' : (node.encoding ?? '') });
     if (!isReturned) waiting.push(...(node.childNodes ?? []));
   }
   return parts;
@@ -141,12 +149,18 @@ function decode(content: Buffer | undefined, encoding: string): string {
     case 'base64':
       return Buffer.from(text, 'base64').toString();
     case 'quoted-printable':
-      return text
-        .replaceAll(/=\r?\n/g, '')
-        .replaceAll(/=([0-9A-F]{2})/gi, (_, hex: string) =>
-          String.fromCharCode(Number.parseInt(hex, 16)),
-        );
+      return decodeQuotedPrintable(content?.toString('latin1') ?? '').toString();
     default:
       return text;
   }
+}
+
+/** Decodes the bytes of a text (RFC 2045, section 6.7). @param text a character for each byte */
+function decodeQuotedPrintable(text: string): Buffer {
+  const bytes = text
+    .replaceAll(/=[ \t]*\r?\n/g, '')
+    .replaceAll(/=([0-9A-F]{2})/gi, (_, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    );
+  return Buffer.from(bytes, 'latin1');
 }

@@ -160,16 +160,31 @@ it('SmtpClient sends in the name of a store, and in that of MAIL_FROM where it l
   for (const fromName of [
     'Café, "Zum <Löwen>"',
     'security@bank.example',
+    '=?utf-8?q?security=40bank=2Eexample?=',
     'A\r\nBcc: b@c.example',
   ]) {
     const outcome = await from.send('1', { ...MAIL, fromName }, new AbortController().signal);
     expect(outcome).toEqual({ kind: 'sent' });
   }
-  const mails = server.received.slice(-3);
+  const mails = server.received.slice(-4);
   expect(mails.map((mail) => mail.from.replaceAll('"', ''))).toEqual([
     'Café, Zum <Löwen> <inkpad@shop.example>',
     'Inkpad <inkpad@shop.example>',
+    'Inkpad <inkpad@shop.example>',
     'A Bcc: <inkpad@shop.example>',
   ]);
-  expect(mails.map(({ headers }) => /^bcc/im.test(headers))).toEqual([false, false, false]);
+  expect(mails.map(({ headers }) => /^bcc/im.test(headers))).toEqual([false, false, false, false]);
+});
+
+it('SmtpClient sends a subject in which mail programs find no encoded word, and marks each e-mail for reports about it', async () => {
+  const client = createClient({ BOUNCE_ADDRESS: 'bounces+{id}@shop.example' });
+  const subject = '=?utf-8?q?security=40bank=2Eexample?= writes';
+  const id = '01a227bb-465a-7336-854a-095affb153e3';
+  expect(await client.send(id, { ...MAIL, subject }, new AbortController().signal)).toEqual({
+    kind: 'sent',
+  });
+  const mail = server.received.at(-1);
+  expect(/^Subject: (.*)$/im.exec(mail?.headers ?? '')?.[1]).toBe(`= ${subject.slice(1)}`);
+  expect(mail?.headers).toContain(`X-Inkpad-Message: ${id}`);
+  expect(mail?.sender).toBe(`bounces+${id}@shop.example`);
 });

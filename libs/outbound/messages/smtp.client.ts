@@ -9,7 +9,8 @@ import { createCheckedBody } from '#outbound/sending/outbound-http.client.js';
 import { OutboundTunnels } from '#outbound/sending/outbound-tunnels.client.js';
 import { ProxyError } from '#outbound/sending/proxy-tunnel.client.js';
 import type { IllustratedMail, Mail, MailOutcome, MailPicture } from './mail.js';
-import { renderSenderName } from './sender-name.js';
+import { MESSAGE_ID_FIELD, renderBounceAddress, renderMessageId } from './message-ids.js';
+import { renderHeaderText, renderSenderName } from './sender-name.js';
 
 /** The time from the lookup of the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
@@ -62,13 +63,17 @@ export class SmtpClient {
           ? settings.from
           : { name: senderName, address: getAddress(settings.from) },
       to: { name: '', address },
-      envelope: { from: settings.bounceAddress, to: address },
-      subject: mail.subject,
+      envelope: { from: renderBounceAddress(settings.bounceAddress, id), to: address },
+      subject: renderHeaderText(mail.subject),
       text: mail.text,
       ...(mail.html !== undefined && { html: mail.html }),
       ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
-      messageId: `<${id}@${getDomain(settings.from)}>`,
-      headers: { 'Auto-Submitted': 'auto-generated', ...renderUnsubscribe(mail) },
+      messageId: renderMessageId(id, getDomain(settings.from)),
+      headers: {
+        'Auto-Submitted': 'auto-generated',
+        [MESSAGE_ID_FIELD]: id,
+        ...renderUnsubscribe(mail),
+      },
       disableFileAccess: true,
       disableUrlAccess: true,
       signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),

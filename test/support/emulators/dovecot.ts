@@ -96,6 +96,14 @@ service imap-login {
     });
   }
 
+  /** Marks all mails as read. */
+  async readAll(): Promise<void> {
+    await this.use(async (client) => {
+      await client.mailboxOpen('INBOX');
+      await client.messageFlagsAdd('1:*', ['\\Seen']);
+    });
+  }
+
   async comeBack(): Promise<void> {
     this.child = spawn('dovecot', ['-F', '-c', join(this.folder, 'dovecot.conf')], {
       stdio: ['ignore', 'ignore', 'pipe'],

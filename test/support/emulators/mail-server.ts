@@ -3,6 +3,8 @@ import { SMTPServer } from 'smtp-server';
 
 export type ReceivedMail = {
   to: string;
+  /** The envelope sender. */
+  sender: string;
   from: string;
   subject: string;
   text: string;
@@ -99,7 +101,8 @@ export class MailServer {
         stream.on('end', () => {
           if (this.hanging) return;
           const to = envelope.rcptTo.map(({ address }) => address).join(' ');
-          this.received.push({ to, ...read(Buffer.concat(chunks).toString()) });
+          const sender = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+          this.received.push({ to, sender, ...read(Buffer.concat(chunks).toString()) });
           done();
         });
       },
@@ -122,7 +125,7 @@ export class MailServer {
   }
 }
 
-function read(mail: string): Omit<ReceivedMail, 'to'> {
+function read(mail: string): Omit<ReceivedMail, 'to' | 'sender'> {
   const { headers, header } = findPart(mail);
   const parts = listParts(mail);
   const textOf = (type: string) =>
