@@ -22,6 +22,10 @@ drop index imports_kept;
 create index imports_kept on imports (coalesce(finished_at, created_at))
   where rows_deleted_at is null and state not in ('checking', 'running', 'undoing');
 
+-- Few cards have a redemption, and only one changes it.
+create index customer_cards_redeemed on customer_cards using gin (redeemed_reward_ids jsonb_path_ops)
+  where redeemed_reward_ids <> '[]';
+
 -- Deletes the cells of rows that say one of these values, or are about one of these people, and counts the rows that were to
 -- be applied as failed. Locks the rows in their order, as those who apply them do.
 create function es.drop_imported_cells(p_claims bytea[], p_subjects bigint[]) returns void
@@ -75,7 +79,7 @@ begin
 end $$;
 `;
 
-/** Lets an erasure reach every row of every file that says anything about the person. */
+/** Lets an erasure reach every row of every file that says anything about the person, and finds redemptions by their reward. */
 export class ImportedPeople implements MigrationInterface {
   readonly name = 'ImportedPeople0000000000013';
 

@@ -2,15 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { createSecret } from '#platform/kernel/randomness.js';
 import { query } from '#platform/database/connection.js';
 import type { AuditedTransaction } from '#platform/event-store/commands/audited-writes.service.js';
+import { confirmAddress, type ConfirmedBy } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { revokeTokens } from './token.commands.js';
 import { auditUser } from './user-audit.service.js';
 import { endAddressLinks, endPasswordLinks } from './user.commands.js';
-
-/** Names how a user proved that the address is theirs. */
-export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
 
 /**
  * Confirms that a user reads the e-mails to their address. Anybody may have created an account with it before, so the
@@ -20,20 +18,9 @@ export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'com
 export class AddressConfirmation {
   constructor(private readonly sessions: Sessions) {}
 
-  /** @returns whether the address was not confirmed until now */
-  async confirm(
-    transaction: AuditedTransaction,
-    userId: number,
-    by: ConfirmedBy,
-  ): Promise<boolean> {
-    const rows = await query(transaction.manager, {
-      text: `update users set email_confirmed_at = now()
-       where id = $1 and email_confirmed_at is null returning id`,
-      values: [userId],
-    });
-    if (rows.length === 0) return false;
-    await auditUser(transaction, userId, 'user.address_confirmed', { by });
-    return true;
+  /** Confirms without an end of any access. @returns whether the address was not confirmed until now */
+  confirm(transaction: AuditedTransaction, userId: number, by: ConfirmedBy): Promise<boolean> {
+    return confirmAddress(transaction, userId, by);
   }
 
   /** Confirms by a link for a new password. The second factor stays: a mailbox alone must not replace it. */

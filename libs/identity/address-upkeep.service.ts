@@ -10,14 +10,23 @@ import { IDENTITY_CHANNEL } from './user-audit.service.js';
 /** Limits the rows of one transaction, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
-/** Deletes what removed users signed in with: only their names and what they did stay. */
+/** What removed users signed in with, and when: only their names and what they did stay. */
+const CREDENTIALS = [
+  'second_factors',
+  'recovery_codes',
+  'known_browsers',
+  'password_resets',
+  'address_changes',
+  'counter_pins',
+  'company_sign_ins',
+  'sessions',
+] as const;
+
 const deleteCredentials = (users: string) =>
-  ['second_factors', 'recovery_codes', 'known_browsers', 'password_resets']
-    .map(
-      (table) =>
-        `${table}_deleted as (delete from ${table} where user_id in (select id from ${users}))`,
-    )
-    .join(', ');
+  CREDENTIALS.map(
+    (table) =>
+      `${table}_deleted as (delete from ${table} where user_id in (select id from ${users}))`,
+  ).join(', ');
 
 const LEFT_STORES = `
   select id from users u
@@ -31,10 +40,6 @@ const REMOVE = `
     update users u set removed_at = now(), email = null, email_key = null
     where id = any ($1) and not exists (select from memberships m where m.user_id = u.id)
     returning id
-  ), unlinked as (
-    delete from company_sign_ins where user_id in (select id from removed)
-  ), ended as (
-    delete from sessions where user_id in (select id from removed)
   ), ${deleteCredentials('removed')}, noted as (
     ${auditBySystem('removed', {
       accountId: 'null',
@@ -61,6 +66,9 @@ const FORGET_REMOVED = `
     })}
   )
   select id from forgotten`;
+
+/** A statement of its own: the end of a session is recorded by a trigger of the one that deletes it. */
+const FORGET_SESSIONS = 'delete from ended_sessions where user_id = any ($1)';
 
 const FORGET_INVITATIONS = `
   delete from invitations where id in (
@@ -95,7 +103,7 @@ export class AddressUpkeep {
     const { addressRetentionDays: days } = this.config;
     const deletions: ((client: pg.ClientBase) => Promise<number | null>)[] = [
       (client) => this.removeWithoutStore(client, days),
-      async (client) => (await client.query(FORGET_REMOVED, [days, createId()])).rowCount,
+      (client) => this.forgetRemoved(client, days),
       async (client) => (await client.query(FORGET_INVITATIONS, [days])).rowCount,
       async (client) => (await client.query(FORGET_CHANGES)).rowCount,
     ];
@@ -107,11 +115,20 @@ export class AddressUpkeep {
     }
   }
 
+  private async forgetRemoved(client: pg.ClientBase, days: number): Promise<number> {
+    const { rows } = await client.query<{ id: number }>(FORGET_REMOVED, [days, createId()]);
+    await client.query(FORGET_SESSIONS, [rows.map(({ id }) => id)]);
+    return rows.length;
+  }
+
   private async removeWithoutStore(client: pg.ClientBase, days: number): Promise<number> {
     const { rows } = await client.query<{ id: number }>(LEFT_STORES, [days]);
     if (rows.length === 0) return 0;
-    const { rowCount } = await client.query(REMOVE, [rows.map(({ id }) => id), createId()]);
+    const ids = rows.map(({ id }) => id);
+    const { rows: removed } = await client.query<{ id: number }>(REMOVE, [ids, createId()]);
+    await client.query(FORGET_SESSIONS, [removed.map(({ id }) => id)]);
     await client.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, 'user.removed']);
-    return rowCount ?? 0;
+    // Also those who have joined a store meanwhile: there may be more behind them.
+    return rows.length;
   }
 }

@@ -14,6 +14,8 @@ export type ApiTokenRecord = TokenDetails & {
   createdAt: Date;
   lastUsedAt: Date | null;
   revokedAt: Date | null;
+  /** Whether it ends once its user shows that the address is theirs. */
+  endsWhenConfirmed: boolean;
 };
 
 /** @property user by id or the key of the address; null: of everybody @property isComplete with those that are no longer in force */
@@ -22,7 +24,8 @@ export type TokenFilter = { user: number | string | null; isComplete: boolean };
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKEN = `
   select t.id, ${TOKEN_DETAILS}, u.id as "userId", u.email, t.per_minute as "perMinute",
-    t.created_at as "createdAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt"
+    t.created_at as "createdAt", t.last_used_at as "lastUsedAt", t.revoked_at as "revokedAt",
+    u.email_confirmed_at is null as "endsWhenConfirmed"
   from api_tokens t join users u on u.id = t.user_id`;
 
 /** Lists the API tokens of the whole service, for operators; `Members` lists those that reach a store. */

@@ -12,13 +12,14 @@ import { query } from '#platform/database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#platform/database/sqlstate.js';
 import {
   AuditedWrites,
+  type AuditedTransaction,
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { StoreProfiles } from './store-profiles.service.js';
-import { auditChange, listStoreIds } from './user-audit.service.js';
+import { auditChange, auditUser, listStoreIds } from './user-audit.service.js';
 import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues, Issue } from '#platform/kernel/issues.js';
 
@@ -30,6 +31,8 @@ export class CreateUser extends Command<{ userId: number }> {
     readonly password: string,
     /** Whether the user has to change the password at the first sign-in. */
     readonly isFirstPassword = false,
+    /** Whether the operator vouches that the user reads the e-mails to the address. */
+    readonly isConfirmed = false,
   ) {
     super();
   }
@@ -46,6 +49,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     by,
     password,
     isFirstPassword,
+    isConfirmed,
     ...input
   }: CreateUser): Promise<{ userId: number }> {
     const email = normalizeEmailAddress(input.email);
@@ -70,6 +74,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
       // Another process has inserted the same address first.
       if (userId === undefined) throw createEmailTakenError();
       await auditChange(transaction, 'user.created', [], { user_id: userId });
+      if (isConfirmed) await confirmAddress(transaction, userId, 'operator');
       return { userId };
     });
   }
@@ -166,6 +171,25 @@ export function assertValidUser(
     ...(passwordIssue && { password: [passwordIssue] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+}
+
+/** Names what shows that the address of a user is theirs. */
+export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company' | 'operator';
+
+/** Confirms the address of a user. @returns whether it was not confirmed until now */
+export async function confirmAddress(
+  transaction: AuditedTransaction,
+  userId: number,
+  by: ConfirmedBy,
+): Promise<boolean> {
+  const rows = await query(transaction.manager, {
+    text: `update users set email_confirmed_at = now()
+     where id = $1 and email_confirmed_at is null returning id`,
+    values: [userId],
+  });
+  if (rows.length === 0) return false;
+  await auditUser(transaction, userId, 'user.address_confirmed', { by });
+  return true;
 }
 
 /** Finds a user without a lock, unlike `getUserId`. */

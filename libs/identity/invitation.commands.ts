@@ -235,6 +235,11 @@ async function replaceInvitation(
        and (email_key = $2 or expires_at <= now())`,
     values: [accountId, emailKey],
   });
+  // Of two that are invited at the same time, one waits for the other.
+  await query(manager, {
+    text: `select from memberships where account_id = $1 and role = 'owner' order by user_id for update`,
+    values: [accountId],
+  });
   const [open] = await query<{ count: number }>(manager, {
     text: `select count(*) from invitations
      where account_id = $1 and accepted_at is null and withdrawn_at is null`,
@@ -307,11 +312,13 @@ async function joinStore(
     text: 'update invitations set accepted_at = now(), accepted_by = $2 where id = $1',
     values: [id, userId],
   });
-  await query(manager, {
+  const joined = await query(manager, {
     text: `insert into memberships (user_id, account_id, role, created_at) values ($1, $2, $3, now())
-     on conflict do nothing`,
+     on conflict do nothing returning user_id`,
     values: [userId, account_id, role],
   });
+  // Whoever was added meanwhile keeps that role.
+  if (joined.length === 0) return;
   const subject = { user_id: userId, role, invitation_id: id };
   await auditChange(transaction, 'member.added', [account_id], subject, createUserActor(userId));
 }

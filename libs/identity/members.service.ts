@@ -108,6 +108,16 @@ export class Members {
     return store && { ...invitation, store: store.name };
   }
 
+  /** Tells whether the user has shown that they read the e-mails to their address. */
+  async isConfirmed(userId: number): Promise<boolean> {
+    const rows = await query(this.pool, {
+      name: 'members_is_confirmed',
+      text: 'select from users where id = $1 and email_confirmed_at is not null',
+      values: [userId],
+    });
+    return rows.length > 0;
+  }
+
   /**
    * Lists the tokens of a member that are valid or have expired, newest first: all of them, because they can be revoked
    * nowhere else once the member has left the stores that they are restricted to.

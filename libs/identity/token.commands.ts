@@ -12,7 +12,7 @@ import {
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
 import { getUserId, type UserRef } from './identity.commands.js';
-import { ApiTokenRow } from './identity.entity.js';
+import { ApiTokenRow, UserRow } from './identity.entity.js';
 import {
   hashToken,
   MAX_TOKENS_PER_USER,
@@ -26,8 +26,16 @@ import {
 import { auditChange, listStoreIds } from './user-audit.service.js';
 import { ISSUES } from '#translations/issues.js';
 
-/** Holds a token right after its creation. It is stored as a hash, and sealed for 24 hours for whoever sends the form again. */
-type CreatedToken = { tokenId: number; token: string; expiresAt: string | null };
+/**
+ * Holds a token right after its creation. It is stored as a hash, and sealed for 24 hours for whoever sends the form again.
+ * @property endsWhenConfirmed whether it ends once the user shows that the address is theirs
+ */
+type CreatedToken = {
+  tokenId: number;
+  token: string;
+  expiresAt: string | null;
+  endsWhenConfirmed: boolean;
+};
 
 export class CreateToken extends Command<CreatedToken> {
   constructor(
@@ -57,9 +65,11 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
     const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
-      const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
-      if (existing) return { tokenId: existing.id, token, expiresAt };
       const userId = await getUserId(manager, user);
+      const { email_confirmed_at } = await manager.findOneByOrFail(UserRow, { id: userId });
+      const endsWhenConfirmed = email_confirmed_at === null;
+      const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
+      if (existing) return { tokenId: existing.id, token, expiresAt, endsWhenConfirmed };
       await assertMemberOf(manager, userId, restrictions.accountIds ?? []);
       await assertBelowLimit(manager, userId);
       const { identifiers } = await manager.insert(ApiTokenRow, {
@@ -82,7 +92,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
       };
       const stores = await listReachableStoreIds(manager, tokenId);
       await auditChange(transaction, 'token.created', stores, subject);
-      return { tokenId, token, expiresAt };
+      return { tokenId, token, expiresAt, endsWhenConfirmed };
     });
   }
 }
@@ -149,7 +159,8 @@ export const tokenHandlers = [CreateTokenHandler, RevokeTokenHandler, LimitToken
 
 async function assertBelowLimit(manager: EntityManager, userId: number): Promise<void> {
   const [row] = await query<{ tokens: number }>(manager, {
-    text: 'select count(*) as tokens from api_tokens where user_id = $1 and revoked_at is null',
+    text: `select count(*) as tokens from api_tokens
+     where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
     values: [userId],
   });
   if (row && row.tokens < MAX_TOKENS_PER_USER) return;

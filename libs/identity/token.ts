@@ -6,7 +6,7 @@ import { ISSUES } from '#translations/issues.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
 
 export const TOKEN_BYTES = 32;
-/** Limits the active tokens of a user. */
+/** Limits the tokens of a user that are in force: neither revoked nor expired. */
 export const MAX_TOKENS_PER_USER = 100;
 
 /** Limits the stores that a token can name. */

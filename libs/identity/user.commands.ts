@@ -9,7 +9,13 @@ import {
   type AuditedTransaction,
   type AuditedWriter,
 } from '#platform/event-store/commands/audited-writes.service.js';
-import { assertValidUser, getUserId, refuseTakenEmail, type UserRef } from './identity.commands.js';
+import {
+  assertValidUser,
+  confirmAddress,
+  getUserId,
+  refuseTakenEmail,
+  type UserRef,
+} from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
@@ -84,7 +90,8 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
 
 /**
  * Changes a user, for the operator: users change their address by `RequestAddressChange`. A new address ends all
- * sessions, since another person may be signed in, and the links for a new password that went to the former address.
+ * sessions, since another person may be signed in, and every open link: it went to the former address, or to one that is
+ * older than the operator's.
  */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
@@ -92,6 +99,8 @@ export class UpdateUser extends Command<{ userId: number }> {
     readonly user: UserRef,
     /** Fields that are left out stay. */
     readonly values: { name?: string; email?: string },
+    /** Whether the operator vouches that the user reads the e-mails to the address. */
+    readonly isConfirmed = false,
   ) {
     super();
   }
@@ -105,7 +114,8 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, user: ref, values: input }: UpdateUser): Promise<{ userId: number }> {
+  async execute(command: UpdateUser): Promise<{ userId: number }> {
+    const { by, user: ref, values: input, isConfirmed } = command;
     const values = {
       ...(input.name !== undefined && { name: normalizeText(input.name) }),
       ...(input.email !== undefined && { email: normalizeEmailAddress(input.email) }),
@@ -116,7 +126,10 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
       const user = await getPresentUser(manager, ref);
       const { id: userId } = user;
       const { name = user.name, email = user.email } = values;
-      if (user.name === name && user.email === email) return { userId };
+      if (user.name === name && user.email === email) {
+        if (isConfirmed) await confirmAddress(transaction, userId, 'operator');
+        return { userId };
+      }
       const email_key = user.email === email ? user.email_key : getEmailKey(email);
       const isOther = user.email_key !== email_key;
       await manager.update(
@@ -128,9 +141,11 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
       let ended = {};
       if (user.email !== email) {
         await endPasswordLinks(manager, userId);
+        await endAddressLinks(manager, userId);
         ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
       }
       await auditUser(transaction, userId, 'user.updated', { changes, ...ended });
+      if (isConfirmed) await confirmAddress(transaction, userId, 'operator');
       return { userId };
     };
     return this.writes.write(by, update).catch(refuseTakenEmail);

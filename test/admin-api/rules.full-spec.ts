@@ -802,6 +802,7 @@ describe('API tokens', () => {
         expires_at: '2100-12-31T23:59:59.999Z',
         last_used_at: null,
         revoked_at: null,
+        ends_when_confirmed: true,
       },
     ]);
     expect((await admin.get(`/tokens/${body.id}`)).body).toEqual(details);
@@ -809,6 +810,11 @@ describe('API tokens', () => {
     expect((await client.get(client.store)).status).toBe(200);
     expect((await client.get(`/api/v1/accounts/${second.id}`)).status).toBe(404);
     expect((await client.post(`${client.store}/customers`, {})).status).toBe(403);
+    await admin.send('PATCH', `/users/${user.id}`, { email_confirmed: true });
+    expect((await admin.get(`/tokens/${body.id}`)).body).toEqual({
+      ...details,
+      ends_when_confirmed: false,
+    });
   });
 
   it('ADMIN-51 A store that the user does not belong to, an end in the past and more than 100 stores are 422; a user who does not exist is 404', async () => {

@@ -166,6 +166,28 @@ describe('the address of a person', () => {
     },
   );
 
+  it.each([401, 403, 404, 500, 200, 'reset', 'silence'] as const)(
+    'counts with OIDC_EMAILS_CONFIRMED although UserInfo fails: %s',
+    async (failure) => {
+      company.person = { sub, email: EMAIL };
+      company.userInfo = {};
+      company.userInfoFailure = failure;
+      expect(await findEmail({ OIDC_EMAILS_CONFIRMED: 'true' })).toBe(EMAIL);
+      expect(warnings).toEqual([expect.stringContaining('UserInfo of the provider failed')]);
+    },
+  );
+
+  it.each([403, 500, 'reset'] as const)(
+    'is unknown, and the person is not, where the ID token says too little and UserInfo fails: %s',
+    async (failure) => {
+      company.person = { sub, email: EMAIL };
+      company.userInfo = {};
+      company.userInfoFailure = failure;
+      expect((await signIn()).person).toMatchObject({ subject: sub, email: null });
+      expect(warnings).toHaveLength(1);
+    },
+  );
+
   it('is never taken from UserInfo about another person', async () => {
     company.person = { sub };
     for (const otherAddress of ['2', undefined]) {

@@ -845,6 +845,47 @@ describe('company sign-in', () => {
     expect(browser.cookies.has('__Host-inkpad')).toBe(false);
   });
 
+  /** Begins a sign-in, and agrees at the provider. @returns the callback */
+  async function begin(browser: Browser): Promise<string> {
+    const response = await browser.get('/app/sign-in/company');
+    const consent = await fetch(response.location ?? '', { redirect: 'manual' });
+    const { pathname, search } = new URL(consent.headers.get('location') ?? '');
+    return pathname + search;
+  }
+
+  it.each([
+    ['first', [0, 1]],
+    ['second', [1, 0]],
+  ])('accepts two that are under way in one browser, the %s one first', async (_, order) => {
+    company.person = createClaims((await createConfirmedStore()).email);
+    const browser = new Browser(service);
+    const callbacks = [await begin(browser), await begin(browser)];
+    for (const place of order) {
+      expect((await browser.get(callbacks[place] ?? '')).status).toBe(303);
+    }
+  });
+
+  it('goes on with one although another one was refused', async () => {
+    company.person = createClaims((await createConfirmedStore()).email);
+    const browser = new Browser(service);
+    const callback = await begin(browser);
+    const other = new URL(await begin(browser), 'https://cards.example');
+    const state = other.searchParams.get('state') ?? '';
+    const denial = `${other.pathname}?${new URLSearchParams({ error: 'access_denied', state })}`;
+    expect((await browser.get(denial)).status).toBe(403);
+    expect((await browser.get(callback)).status).toBe(303);
+  });
+
+  it('keeps the newest five that are under way', async () => {
+    company.person = createClaims((await createConfirmedStore()).email);
+    const browser = new Browser(service);
+    const callbacks: string[] = [];
+    for (let i = 0; i < 7; i++) callbacks.push(await begin(browser));
+    const statuses: number[] = [];
+    for (const callback of callbacks) statuses.push((await browser.get(callback)).status);
+    expect(statuses).toEqual([403, 403, 303, 303, 303, 303, 303]);
+  });
+
   it('accepts a callback once, and only in the browser that started it', async () => {
     company.person = createClaims(store.email);
     const browser = new Browser(service);

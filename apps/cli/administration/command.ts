@@ -76,6 +76,13 @@ export function warnOfUnconfirmedAddress(email: string): void {
   );
 }
 
+/** Warns whoever has just made a token, or an address unconfirmed, that tokens end once the user shows that it is theirs. */
+export function warnOfTokenEnd(email: string): void {
+  console.error(
+    `${email} was never confirmed, so the API tokens of the user end at the first sign-in with a company, or with a password that is set by a link. If you know that the address is theirs, keep the tokens: inkpad user:set-email --email ${email} --to ${email} --confirmed`,
+  );
+}
+
 export function parsePositive(text: string): number {
   const number = Number(normalizeNumber(text));
   if (!Number.isSafeInteger(number) || number < 1) {

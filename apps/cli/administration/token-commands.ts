@@ -10,6 +10,7 @@ import {
   parsePositive,
   runCommand,
   parseTimeOption,
+  warnOfTokenEnd,
   type TimeOption,
 } from './command.js';
 import { addExamples } from '../command-line.js';
@@ -117,7 +118,8 @@ function addTokenCreation(program: Command, by: AuditedWriter): void {
         accountIds: store ?? null,
         isReadOnly: readOnly,
       });
-      const { tokenId, token } = await bus.execute(command);
+      const { tokenId, token, endsWhenConfirmed } = await bus.execute(command);
+      if (endsWhenConfirmed) warnOfTokenEnd(user);
       return { token_id: tokenId, api_token: token };
     });
   });

@@ -10,10 +10,16 @@ import {
 } from '#identity/identity.commands.js';
 import { generatePassword } from '#identity/passwords.service.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
-import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
+import { getPresentUser, SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import { Users, type ListedUser } from '#identity/users.service.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
-import { runList, parsePositive, runCommand, runCommandAfterInput } from './command.js';
+import {
+  runList,
+  parsePositive,
+  runCommand,
+  runCommandAfterInput,
+  warnOfTokenEnd,
+} from './command.js';
 import { readPassword, type PasswordOptions } from './password-input.js';
 import { addExamples } from '../command-line.js';
 
@@ -22,6 +28,9 @@ const ENABLED_SUBSCRIPTIONS = `
   select account_id::int, count(*)::int as count from webhook_subscriptions
   where enabled and account_id = any($1) group by account_id`;
 type SubscriptionCount = { account_id: number; count: number };
+
+const CONFIRMED =
+  'you vouch that the user reads the e-mails to the address: their first sign-in with a company, or by a link, then ends no API token';
 
 export function addUserCommands(program: Command, by: AuditedWriter): void {
   addList(program);
@@ -69,22 +78,25 @@ function addCreate(program: Command, by: AuditedWriter): void {
       'the address that the user signs in with',
       normalizeEmailAddress,
     )
-    .requiredOption('--name <name>', 'the name that others see');
+    .requiredOption('--name <name>', 'the name that others see')
+    .option('--confirmed', CONFIRMED, false);
   addExamples(
     addPasswordOptions(command),
     "user:create --email grace@shop.example --name 'Grace Hopper'",
-    "user:create --email grace@shop.example --name 'Grace Hopper' --generate",
-  ).action((options: PasswordOptions & { email: string; name: string }) => {
+    "user:create --email grace@shop.example --name 'Grace Hopper' --generate --confirmed",
+  ).action((options: PasswordOptions & { email: string; name: string; confirmed: boolean }) => {
     runCommandAfterInput(
       () => readPassword(options),
       async (bus, typedPassword) => {
         const password = typedPassword ?? generatePassword();
+        const { email, name, confirmed } = options;
+        const isGenerated = typedPassword === undefined;
         const { userId } = await bus.execute(
-          new CreateUser(by, options.email, options.name, password, typedPassword === undefined),
+          new CreateUser(by, email, name, password, isGenerated, confirmed),
         );
         return {
           user_id: userId,
-          email: options.email,
+          email,
           ...(typedPassword === undefined && { password }),
         };
       },
@@ -119,12 +131,16 @@ function addChanges(program: Command, by: AuditedWriter): void {
       .command('user:set-email')
       .description('changes the address, and ends all sessions and reset links')
       .requiredOption('--email <email>', 'the address until now', normalizeEmailAddress)
-      .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
+      .requiredOption('--to <email>', 'the new one', normalizeEmailAddress)
+      .option('--confirmed', CONFIRMED, false),
     'user:set-email --email grace@old.example --to grace@shop.example',
-  ).action(({ email, to }: { email: string; to: string }) => {
-    runCommand(async (bus) => {
-      const change = new UpdateUser(by, email, { email: to });
+    'user:set-email --email grace@shop.example --to grace@shop.example --confirmed',
+  ).action(({ email, to, confirmed }: { email: string; to: string; confirmed: boolean }) => {
+    runCommand(async (bus, app) => {
+      const change = new UpdateUser(by, email, { email: to }, confirmed);
       const { userId } = await bus.execute(change);
+      const { email_confirmed_at } = await getPresentUser(app.get(DataSource).manager, userId);
+      if (email_confirmed_at === null) warnOfTokenEnd(to);
       return { user_id: userId, email: to };
     });
   });

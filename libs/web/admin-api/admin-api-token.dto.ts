@@ -108,6 +108,12 @@ export class TokenJson {
   declare readonly last_used_at: string | null;
   @TimestampProperty({ nullable: true, description: 'When it was revoked; null: not.' })
   declare readonly revoked_at: string | null;
+  @BooleanProperty({
+    example: false,
+    description:
+      'Whether it ends once its user shows that the address is theirs, at the first sign-in with a company or by a link for a new password: the address is not confirmed yet.',
+  })
+  declare readonly ends_when_confirmed: boolean;
 }
 
 @Dto('AdminCreatedToken')
@@ -132,6 +138,7 @@ export function toApiTokenJson(token: ApiTokenRecord): TokenJson {
     expires_at: token.expiresAt?.toISOString() ?? null,
     last_used_at: token.lastUsedAt?.toISOString() ?? null,
     revoked_at: token.revokedAt?.toISOString() ?? null,
+    ends_when_confirmed: token.endsWhenConfirmed,
   };
 }
 

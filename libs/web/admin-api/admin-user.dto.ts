@@ -27,6 +27,8 @@ const MAX_PASSWORD = 2_000;
 const DESCRIPTIONS = {
   email: 'The address that the user signs in with.',
   name: 'The name that others see.',
+  confirmed:
+    'Whether you vouch that the user reads the e-mails to the address. The first proof of it ends all earlier access, API tokens included.',
 };
 
 /** Keeps a password as it is: white space at its ends is a part of it. */
@@ -63,6 +65,8 @@ export class NewUserDto {
     description: 'Left out: one is generated, and returned this once.',
   })
   declare readonly password: string | null;
+  @BooleanField({ default: false, description: DESCRIPTIONS.confirmed })
+  declare readonly email_confirmed: boolean;
 }
 
 @Dto('AdminUserChanges', { example: { name: 'Grace B. Hopper' } })
@@ -71,6 +75,8 @@ export class UserChangesDto {
   declare readonly email?: string;
   @TextField({ omittable: true, description: DESCRIPTIONS.name })
   declare readonly name?: string;
+  @BooleanField({ default: false, description: DESCRIPTIONS.confirmed })
+  declare readonly email_confirmed: boolean;
 }
 
 @Dto('AdminNewPassword', { example: { password: null } })

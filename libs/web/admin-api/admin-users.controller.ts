@@ -95,7 +95,7 @@ export class AdminUsersController {
     tag: 'Users',
     summary: 'Update a user',
     description:
-      'Only the given fields change. A new address ends all sessions, and the links for a new password.',
+      'Only the given fields change. A new address ends all sessions, and every open link.',
     path: [USER_ID],
     status: 200,
     response: UserJson,
@@ -104,11 +104,11 @@ export class AdminUsersController {
   async update(
     @AdminWriter() by: AuditedWriter,
     @Param('user_id') id: string,
-    @Body() body: UserChangesDto,
+    @Body() { email_confirmed: isConfirmed, ...values }: UserChangesDto,
   ): Promise<UserJson> {
     return this.commands.execute(
       by,
-      (author) => new UpdateUser(author, parsePathId(id), body),
+      (author) => new UpdateUser(author, parsePathId(id), values, isConfirmed),
       async ({ userId }, manager) => toUserJson(await this.users.get(userId, manager)),
     );
   }

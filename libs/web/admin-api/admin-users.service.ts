@@ -27,12 +27,22 @@ export class AdminUsers {
   ) {}
 
   /** Generates a password where there is none. @throws RejectedError */
-  async create(by: AuditedWriter, { email, name, password }: NewUserDto): Promise<CreatedUserJson> {
+  async create(
+    by: AuditedWriter,
+    { email, name, password, email_confirmed: isConfirmed }: NewUserDto,
+  ): Promise<CreatedUserJson> {
     const generated = password === null ? generatePassword() : null;
     return this.commands.execute(
       by,
       (author) =>
-        new CreateUser(author, email, name, password ?? generated ?? '', generated !== null),
+        new CreateUser(
+          author,
+          email,
+          name,
+          password ?? generated ?? '',
+          generated !== null,
+          isConfirmed,
+        ),
       async ({ userId }, manager) =>
         toCreatedUserJson(await this.users.get(userId, manager), generated),
     );

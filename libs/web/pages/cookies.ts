@@ -22,6 +22,15 @@ export class Cookies {
     return cookie === undefined ? undefined : parseCookie(cookie)[this.toCookieName(name)];
   }
 
+  /** Lists the names that begin with a text. Browsers send the cookies of a path in the order in which they were set. */
+  listNames({ headers: { cookie } }: FastifyRequest, prefix: string): string[] {
+    if (cookie === undefined) return [];
+    const skipped = this.toCookieName('').length;
+    return Object.keys(parseCookie(cookie))
+      .filter((name) => name.startsWith(this.toCookieName(prefix)))
+      .map((name) => name.slice(skipped));
+  }
+
   set(reply: FastifyReply, name: string, value: string, options: CookieOptions = {}): void {
     this.write(reply, name, value, options.maxAgeSeconds);
   }

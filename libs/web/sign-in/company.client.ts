@@ -14,6 +14,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
   ResponseBodyError,
+  skipSubjectCheck,
   WWWAuthenticateChallengeError,
   type ClientAuth,
   type Configuration,
@@ -32,6 +33,8 @@ import { PageError } from '#web/pages/page-error.js';
 import type { Translations } from '#translations/translations.js';
 
 const TIMEOUT_SECONDS = 10;
+/** For a response that could change little. */
+const OPTIONAL_TIMEOUT_SECONDS = 3;
 /** The library tolerates 30 s. */
 const MAX_CLOCK_CHANGE_SECONDS = 5;
 const PURPOSE = 'company sign-in';
@@ -64,8 +67,11 @@ export class IdentityProvider {
     return this.config.oidc !== null;
   }
 
-  /** Starts a sign-in. @returns the provider's URL and the sealed state for a cookie @throws PageError */
-  async begin(returnTo: string, t: CompanyTexts): Promise<{ url: string; sealed: string }> {
+  /** Starts a sign-in. @returns the provider's URL, and the sealed state for a cookie of its own @throws PageError */
+  async begin(
+    returnTo: string,
+    t: CompanyTexts,
+  ): Promise<{ url: string; state: string; sealed: string }> {
     const pending: PendingSignIn = {
       state: randomState(),
       nonce: randomNonce(),
@@ -81,7 +87,7 @@ export class IdentityProvider {
       code_challenge_method: 'S256',
     });
     const sealed = this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(pending)), PURPOSE);
-    return { url: url.href, sealed: sealed.toString('base64url') };
+    return { url: url.href, state: pending.state, sealed: sealed.toString('base64url') };
   }
 
   /** Verifies the provider's response. @param query of its redirect @throws PageError */
@@ -121,18 +127,50 @@ export class IdentityProvider {
 
   /**
    * Adds the claims of UserInfo, where providers may put any of them (OpenID Connect Core 1.0, section 5.4), when the ID
-   * token lacks some. Those of UserInfo win, so that `email_verified` is about the address that is next to it.
-   * @throws Error when UserInfo is about another person (section 5.3.2)
+   * token lacks some. Those of UserInfo win, so that `email_verified` is about the address that is next to it. Without a
+   * response the ID token has to be enough: an account that is linked to the person needs no address.
+   * @throws Error when UserInfo is about another person, or says nobody (section 5.3.2)
    */
   private async completeClaims(
     configuration: Configuration,
     claims: IDToken,
     accessToken: string,
   ): Promise<IDToken | UserInfoResponse> {
-    const isComplete =
-      typeof claims['email'] === 'string' && (claims['email_verified'] ?? null) !== null;
+    const hasAddress = typeof claims['email'] === 'string';
+    const isComplete = hasAddress && (claims['email_verified'] ?? null) !== null;
     if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
-    return { ...claims, ...(await fetchUserInfo(configuration, accessToken, claims.sub)) };
+    // Where the operator vouches for addresses, it could only deny this one.
+    const isEnough = hasAddress && this.config.oidc?.areEmailsConfirmed === true;
+    const userInfo = await this.findUserInfo(configuration, accessToken, isEnough);
+    if (!userInfo) return claims;
+    if (userInfo.sub !== claims.sub) throw new Error('UserInfo is about another person');
+    return { ...claims, ...userInfo };
+  }
+
+  /** @param isEnough whether the ID token says enough already, so that nobody waits for long */
+  private async findUserInfo(
+    configuration: Configuration,
+    accessToken: string,
+    isEnough: boolean,
+  ): Promise<UserInfoResponse | undefined> {
+    const seconds = isEnough ? OPTIONAL_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      const error = new Error(`no response within ${seconds} s`);
+      timer = setTimeout(reject, seconds * 1_000, error);
+    });
+    try {
+      const response = fetchUserInfo(configuration, accessToken, skipSubjectCheck);
+      return await Promise.race([response, timeout]);
+    } catch (error) {
+      if (hasClaims(error)) throw error;
+      this.log.warn(
+        `UserInfo of the provider failed, and a sign-in goes on without it: ${await describeError(error)}`,
+      );
+      return undefined;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Finds the address that the provider has confirmed, or the operator in place of a provider that never says so. */
@@ -242,6 +280,14 @@ function findResponse(error: unknown): Response | undefined {
   return cause instanceof Object && 'status' in cause && 'json' in cause
     ? (cause as Response)
     : undefined;
+}
+
+/** Tells whether an error is about the claims of a response, such as a missing `sub`, and not about getting one. */
+function hasClaims(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return (
+    (cause instanceof Object && 'body' in cause) || (cause instanceof Error && hasClaims(cause))
+  );
 }
 
 /** Reads the code of a response that the library has rejected by its header or status alone. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
@@ -15,8 +16,11 @@ import { IdentityProvider, createSignInError } from './company.client.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { StartPaths } from './start-paths.service.js';
 
-const COOKIE = 'inkpad-company';
+/** Begins the cookies of sign-ins that are under way, each with one of its own: a browser may have several tabs. */
+const COOKIE = 'inkpad-company-';
 const COOKIE_SECONDS = 10 * 60;
+/** Limits the sign-ins of a browser that are under way: a header has room for few cookies. */
+const MAX_UNDER_WAY = 5;
 
 /** Signs in with a company. Links start it, because `form-action` of the policy also covers redirects of forms. */
 @Controller('app/sign-in/company')
@@ -39,12 +43,18 @@ export class CompanyController {
   async begin(
     @Query('return_to') returnTo: string | undefined,
     @Localized() localization: Localization,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
     const { company: t } = localization.t.signIn;
-    const { url, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo), t);
-    this.cookies.set(reply, COOKIE, sealed, { maxAgeSeconds: COOKIE_SECONDS });
+    const { url, state, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo), t);
+    const underWay = this.cookies.listNames(request, COOKIE);
+    for (const oldest of underWay.slice(0, Math.max(0, underWay.length + 1 - MAX_UNDER_WAY))) {
+      this.cookies.remove(reply, oldest);
+    }
+    const options = { maxAgeSeconds: COOKIE_SECONDS };
+    this.cookies.set(reply, toCookieName(state), sealed, options);
     return redirectToUrl(url);
   }
 
@@ -56,10 +66,11 @@ export class CompanyController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
-    const sealed = this.cookies.read(request, COOKIE);
-    this.cookies.remove(reply, COOKIE);
     const at = request.url.indexOf('?');
     const query = at < 0 ? '' : request.url.slice(at);
+    const cookie = toCookieName(new URLSearchParams(query).get('state') ?? '');
+    const sealed = this.cookies.read(request, cookie);
+    this.cookies.remove(reply, cookie);
     const { company: t } = localizeRequest(request).t.signIn;
     const { person, returnTo } = await this.identityProvider.finish(query, sealed, t);
     const { email } = person;
@@ -84,4 +95,8 @@ export class CompanyController {
         : await this.startPaths.find(outcome.signedIn.session, returnTo),
     );
   }
+}
+
+function toCookieName(state: string): string {
+  return COOKIE + createHash('sha256').update(state).digest('hex').slice(0, 16);
 }

@@ -18,6 +18,8 @@ export class CompanyProvider {
   authMethods: readonly string[] | undefined = ['client_secret_post', 'client_secret_basic'];
   /** The claims that UserInfo responds with; undefined: there is no UserInfo. */
   userInfo: Claims | undefined;
+  /** What UserInfo does in place of a response: a status, or ending the connection, or nothing at all. */
+  userInfoFailure: number | 'reset' | 'silence' | undefined;
   /** The status of its responses for tokens, in place of what the request deserves. */
   failure: { status: number; body: string } | undefined;
   /** The ways in which clients have sent the secret. */
@@ -176,6 +178,10 @@ export class CompanyProvider {
 
   /** Responds to UserInfo with the claims of the person whose token it gets (OpenID Connect Core 1.0, section 5.3). */
   private describePerson(request: IncomingMessage, response: ServerResponse): void {
+    const { userInfoFailure: failure } = this;
+    if (failure === 'silence') return;
+    if (failure === 'reset') return void request.socket.destroy();
+    if (failure !== undefined) return void response.writeHead(failure).end('<h1>no</h1>');
     const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
     const claims = this.accessTokens.get(token);
     if (claims) return json(response, claims);

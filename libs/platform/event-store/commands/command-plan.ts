@@ -46,7 +46,10 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
    * stream: what commands before it in its group have decided is only in the state.
    */
   load?: (loaded: LoadedReadModel<S> | undefined) => Awaitable<I>;
-  /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
+  /**
+   * Decides. Writes nothing but, in some commands, what they hand to their own error handling, such as the claims that they
+   * tried. Runs again before every retry. Throws a kernel error to refuse. `now` becomes the recorded time of the events.
+   */
   decide: (state: S | undefined, inputs: I, now: Date) => E[] | Decision<E>;
   /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */
   respond: (handled: HandledCommand<S, E, I>) => R;

@@ -58,6 +58,8 @@ type TokensView = {
   roles: Choices;
   reaches: Choices;
   flash: string;
+  /** Whether the tokens of the user end once they show that the address is theirs. */
+  endsWhenConfirmed: boolean;
 };
 
 const view = loadView<TokensView>(import.meta.url, './views/tokens.eta');
@@ -67,6 +69,7 @@ const newTokenView = loadView<{
   expires: string;
   access: string;
   example: string;
+  endsWhenConfirmed: boolean;
 }>(import.meta.url, './views/new-token.eta');
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -127,7 +130,7 @@ export class StoreTokensController {
         parseExpiry(lifetime),
         restrictions,
       );
-      const { token, expiresAt } = await this.commands.execute(command);
+      const { token, expiresAt, endsWhenConfirmed } = await this.commands.execute(command);
       const { day } = await this.times.createFormats(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // In this response, so that the token is in no address and no cookie.
@@ -140,6 +143,7 @@ export class StoreTokensController {
           expires: expiresAt ? day(new Date(expiresAt)) : '',
           access: describeAccess(restrictions, store.id, localization),
           example: `curl -H "Authorization: Bearer ${token}" ${url}`,
+          endsWhenConfirmed,
         },
         width: 'form',
       });
@@ -241,6 +245,7 @@ export class StoreTokensController {
           text: value === 'all' ? t.allStores : t.onlyStore({ store: store.name }),
         })),
         flash,
+        endsWhenConfirmed: !(await this.members.isConfirmed(user.userId)),
       },
       errors,
       inputs: {
