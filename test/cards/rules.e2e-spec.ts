@@ -547,6 +547,41 @@ describe('warnings', () => {
     const changed = await patch(card.id, { text_color: '#6B4226' });
     expect([changed.status, codes(changed.body)]).toEqual([200, ['text_hard_to_read']]);
   });
+
+  it('CARD-64 A card whose stamps would hardly be seen is drawn in other colours or with outlines, and its `warnings` have the code `stamps_recolored`, unless they have `stamps_look_alike`', async () => {
+    const codes = ({ warnings }: CardJson) => warnings.map(({ code }) => code);
+    for (const [colors, expected] of [
+      [{}, []],
+      // White on cream: no icon is seen on its disc.
+      [{ stamp_color: '#F4F4F4' }, ['stamps_recolored']],
+      // Discs that stand out from the card, but not enough.
+      [{ stamp_background_color: '#9A7A5E', stamp_color: '#FFFFFF' }, ['stamps_recolored']],
+      [{ stamp_background_color: '#6B4226', stamp_color: '#FFFFFF' }, ['stamps_recolored']],
+      [{ strip_type: 'preset', strip_preset: 'bakery' }, ['stamps_recolored']],
+      [{ strip_type: 'preset', strip_preset: 'coffee' }, []],
+    ] as const) {
+      expect([colors, codes((await post(colors)).body)]).toEqual([colors, expected]);
+    }
+  });
+
+  it('CARD-65 `header_text` and `auxiliary_fields` are on the front of Google and Apple passes', async () => {
+    const hidden = async (fields: object) =>
+      (await post(fields)).body.warnings.map(({ code, message }) => {
+        expect(code).toBe('field_not_on_front');
+        return /room for (\w+)/.exec(message)?.[1];
+      });
+    const short = { label: 'Wifi', value: 'latte' };
+    const long = { label: null, value: 'We are open on every day of the year, at night as well' };
+    expect(await hidden({ auxiliary_fields: [short, short], header_text: 'Hello' })).toEqual([]);
+    expect(await hidden({ auxiliary_fields: [short, long], header_text: 'Hello' })).toEqual([
+      'aux_2',
+    ]);
+    expect(await hidden({ auxiliary_fields: [long, long] })).toEqual(['aux_1', 'aux_2']);
+    expect(await hidden({ auxiliary_fields: [short], header_text: long.value })).toEqual([
+      'header_text',
+    ]);
+    expect(await hidden({ header_text: 'Two\nlines' })).toEqual(['header_text']);
+  });
 });
 
 describe('passes of a card', () => {

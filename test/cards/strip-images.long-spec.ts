@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import sharp from 'sharp';
 import { STAMP_ICONS, STRIP_PRESETS } from '#loyalty/cards/card-appearance.js';
-import { arrangeStamps, STRIP } from '#outbound/card-images/stamp-grid.js';
+import { arrangeStamps, STRIP } from '#loyalty/cards/stamp-grid.js';
 import {
   createStripDesign,
   STRIP_SIZES,

@@ -104,6 +104,18 @@ describe('the page of the brand', () => {
     await page.getByRole('button', { name: 'Upload' }).click();
     await page.getByText('The logo is in use from now on.').waitFor();
     expect((await show()).logo_url).toMatch(/\/img\/store\/[0-9a-f]{64}\.png$/);
+    await page.getByText('This is all that customers see of your picture.').waitFor();
+    await page.getByLabel('The logo contains the name').check();
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect((await show()).logo_contains_name).toBe(true);
+    expect(await page.getByLabel('The logo contains the name').isChecked()).toBe(true);
+    const cut = (await show()).logo_url;
+    await page.getByLabel('Keep the margin').check();
+    await page.getByLabel('Picture').setInputFiles(join(folder, 'logo.png'));
+    await page.getByRole('button', { name: 'Replace the logo' }).click();
+    await page.getByText('The logo is in use from now on.').waitFor();
+    expect((await show()).logo_url).not.toBe(cut);
     await page.getByRole('radio', { name: 'Dark' }).check();
     await page.getByRole('button', { name: 'See them on the card' }).click();
     await page.getByRole('heading', { name: 'Use these colours?' }).waitFor();

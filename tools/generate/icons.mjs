@@ -4,7 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const TABLE = 'libs/outbound/card-images/stamp-icons.ts';
+const TABLE = 'libs/loyalty/cards/stamp-icons.ts';
 
 const FILES = {
   coffee: 'coffee',

@@ -23,6 +23,8 @@ import { STAMP_ICONS } from './card-appearance.js';
 import { auxiliaryField, expiryField, messageField, presetField } from './card-fields.dto.js';
 import { CARD_WARNINGS, findCardWarnings, type CardWarning } from './card-contrast.js';
 import type { CardAttributes } from './card.events.js';
+import { listHiddenFields } from './pass-row.js';
+import { areStampsRecolored } from './stamp-colors.js';
 
 const SCOPES = ['active', 'archived', 'all'] as const;
 
@@ -32,10 +34,24 @@ const WARNINGS: Record<CardWarning, string> = {
   text_hard_to_read: 'The text is hard to read on the card. Choose a text_color that differs more.',
 };
 
+/** What a response says besides: how the passes and pictures of the card differ from what was asked for. */
+const DRAWING_WARNINGS = ['stamps_recolored', 'field_not_on_front'] as const;
+
+const RECOLORED =
+  'Some stamps would hardly be seen, so pictures show them in other colours or with an outline. Choose colours that differ more.';
+
+function describeHiddenField(key: string): string {
+  const field = key === 'header' ? 'header_text' : `${key} of auxiliary_fields`;
+  return `The front of an Apple Wallet pass on a narrow phone has no room for ${field}, so that it is on the back. Shorten it.`;
+}
+
 @Dto('CardWarning')
 class CardWarningJson {
-  @OneOfProperty(CARD_WARNINGS, { example: 'text_hard_to_read', description: 'What it is about.' })
-  declare readonly code: CardWarning;
+  @OneOfProperty([...CARD_WARNINGS, ...DRAWING_WARNINGS], {
+    example: 'text_hard_to_read',
+    description: 'What it is about.',
+  })
+  declare readonly code: CardWarning | (typeof DRAWING_WARNINGS)[number];
   @TextProperty({
     example: WARNINGS.text_hard_to_read,
     description: 'What is wrong, and what to do.',
@@ -166,7 +182,8 @@ const RESPONSE = {
   ...pick(FIELDS, 'barcode_format', 'stamp_message', 'reward_message', 'redemption_message'),
   warnings: field.response<CardWarningJson[]>(
     ObjectsProperty(() => CardWarningJson, {
-      description: 'What people cannot see or read on the card; empty if there is nothing of it.',
+      description:
+        'What people cannot see or read on the card, or see in another way than asked for; empty if there is nothing of it.',
     }),
   ),
   ...TIMES,
@@ -207,6 +224,19 @@ export const toCardAttributes = derive.toAttributes(FIELDS);
 
 const renderCard = derive.toJsonWith(RESPONSE);
 
+function listWarnings(card: Card): CardWarningJson[] {
+  const codes = findCardWarnings(card);
+  const isRecolored = !codes.includes('stamps_look_alike') && areStampsRecolored(card);
+  return [
+    ...codes.map((code) => ({ code, message: WARNINGS[code] })),
+    ...(isRecolored ? [{ code: 'stamps_recolored' as const, message: RECOLORED }] : []),
+    ...listHiddenFields(card).map((key) => ({
+      code: 'field_not_on_front' as const,
+      message: describeHiddenField(key),
+    })),
+  ];
+}
+
 export function toCardJson(
   card: Card,
   counts: { rewards: number; customerCards: number },
@@ -215,6 +245,6 @@ export function toCardJson(
     auxiliaryFields: card.auxiliaryFields.map(({ key, label, value }) => ({ key, label, value })),
     rewardsCount: counts.rewards,
     customerCardsCount: counts.customerCards,
-    warnings: findCardWarnings(card).map((code) => ({ code, message: WARNINGS[code] })),
+    warnings: listWarnings(card),
   });
 }

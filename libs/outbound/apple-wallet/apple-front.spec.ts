@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { arrangeFront, FRONT, type FrontInput, type RowField } from './apple-front.js';
-import { measureText, shortenText } from './text-width.js';
+import { FRONT, WEIGHTS, type RowField } from '#loyalty/cards/pass-row.js';
+import { arrangeFront, type FrontInput } from './apple-front.js';
+import { measureText, shortenText } from '#loyalty/cards/text-width.js';
 
 const field = (key: string, label: string, value: string | number, weight: number): RowField => ({
   key,
@@ -18,10 +19,10 @@ const input: FrontInput = {
   headerText: null,
   count: { key: 'stamps', label: 'Stamps', value: '3/10' },
   row: [
-    field('member', 'Member', 'Bo Li', 1),
-    field('to_reward', 'To go', 7, 6),
-    field('aux_1', 'Open', 'Mo–Sa', 7),
-    field('aux_2', 'Wifi', 'latte', 7),
+    field('member', 'Member', 'Bo Li', WEIGHTS.member),
+    field('to_reward', 'To go', 7, WEIGHTS.toReward),
+    field('aux_1', 'Open', 'Mo–Sa', WEIGHTS.auxiliary),
+    field('aux_2', 'Wifi', 'latte', WEIGHTS.auxiliary),
   ],
 };
 const arrange = (changes: Partial<FrontInput> = {}) => arrangeFront({ ...input, ...changes });

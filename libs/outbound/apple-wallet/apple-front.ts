@@ -2,38 +2,22 @@ import type { Translations } from '#translations/translations.js';
 import type { AuxiliaryField } from '#loyalty/cards/card.events.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
 import type { PassField } from './pass-json.js';
-import { measureText, shortenText } from './text-width.js';
+import {
+  FRONT,
+  INNER_WIDTH,
+  listOwnFields,
+  measureField,
+  measureLabel,
+  pickFitting,
+  sumWeights,
+  toCapitals,
+  WEIGHTS,
+  type RowField,
+} from '#loyalty/cards/pass-row.js';
+import { measureText, shortenText } from '#loyalty/cards/text-width.js';
 
-/**
- * The front of a store card in points, as on the narrowest phone that Wallet runs on. Apple documents the sizes of the
- * images and that secondary and auxiliary fields share a row of at most four; the rest is measured on phones. Fields of
- * a row have columns of one width, and a text that does not fit its column is cut off.
- */
-export const FRONT = {
-  width: 359,
-  edge: 12,
-  gap: 8,
-  title: 19,
-  label: 11,
-  headerValue: 17,
-  value: 16,
-} as const;
-
-const INNER_WIDTH = FRONT.width - 2 * FRONT.edge;
-const MAX_ROW_FIELDS = 4;
 /** The logo of a card without one of its store: the stamp icon. */
 const ICON_WIDTH = 50;
-
-/**
- * A field that may stand in the row.
- * @property weight how much it matters that it does
- * @property isShort whether it may stand at the top instead
- */
-export type RowField = PassField & {
-  section: 'secondary' | 'auxiliary';
-  weight: number;
-  isShort?: true;
-};
 
 export type FrontInput = {
   storeName: string;
@@ -83,10 +67,7 @@ export function arrangeFront(input: FrontInput): Front {
 
 /** Places what is not at the top. */
 function completeFront(top: Top, { headerText, row }: FrontInput): Front {
-  const text: RowField[] =
-    headerText === null
-      ? []
-      : [{ key: 'header', value: headerText, section: 'auxiliary', weight: 2 }];
+  const text = listOwnFields({ headerText, auxiliaryFields: [] });
   const candidates = [...row, ...text].filter(
     ({ key }) => !top.header.some((field) => field.key === key),
   );
@@ -123,7 +104,7 @@ export function listRowFields(
             label: t.applePass.member,
             value: memberName,
             section: 'secondary' as const,
-            weight: 1,
+            weight: WEIGHTS.member,
           },
         ]),
     ...(stampsToReward === null
@@ -134,18 +115,11 @@ export function listRowFields(
             label: t.applePass.toReward,
             value: stampsToReward,
             section: 'secondary' as const,
-            weight: 6,
+            weight: WEIGHTS.toReward,
             isShort: true as const,
           },
         ]),
-    // The keys are those of the API, aux_1 and aux_2 (CARD-25). No other field's key begins like them.
-    ...auxiliaryFields.map(({ key, label, value }) => ({
-      key,
-      ...(label && { label }),
-      value,
-      section: 'auxiliary' as const,
-      weight: 7,
-    })),
+    ...listOwnFields({ headerText: null, auxiliaryFields }),
   ];
 }
 
@@ -203,45 +177,6 @@ function measureTop({ logoWidth }: FrontInput, { title, header }: Top): number {
     0,
   );
   return (logoWidth ?? ICON_WIDTH) + titleWidth + headerWidth;
-}
-
-/** Picks the fields of the row: those that matter most, and as many as fit. */
-function pickFitting(candidates: RowField[]): RowField[] {
-  const sizes = candidates
-    .filter((field) => !hasLines(field))
-    .map((field) => ({ field, width: measureField(field, FRONT.value) }));
-  let best: RowField[] = [];
-  for (let chosen = 1; chosen < 1 << sizes.length; chosen++) {
-    const row = sizes.filter((_, index) => (chosen >> index) & 1);
-    if (row.length > MAX_ROW_FIELDS) continue;
-    const column = (INNER_WIDTH - (row.length - 1) * FRONT.gap) / row.length;
-    if (row.some(({ width }) => width > column)) continue;
-    const fields = row.map(({ field }) => field);
-    const gain = sumWeights(fields) - sumWeights(best);
-    if (gain > 0 || (gain === 0 && fields.length > best.length)) best = fields;
-  }
-  return best;
-}
-
-function hasLines({ value, label }: PassField): boolean {
-  return `${label ?? ''}${value}`.includes('\n');
-}
-
-function sumWeights(fields: RowField[]): number {
-  return fields.reduce((sum, { weight }) => sum + weight, 0);
-}
-
-function measureField({ label, value }: PassField, size: number): number {
-  return Math.max(label === undefined ? 0 : measureLabel(label), measureText(String(value), size));
-}
-
-/** Measures a label, which phones write in capitals. */
-function measureLabel(label: string): number {
-  return measureText(toCapitals(label), FRONT.label);
-}
-
-function toCapitals(text: string): string {
-  return text.toUpperCase();
 }
 
 function toField({

@@ -3,9 +3,10 @@ import sharp from 'sharp';
 import { sample } from '../../../test/support/jest/sample.js';
 import { computeContrast } from '#platform/kernel/contrast.js';
 import { STRIP_PRESETS } from '#loyalty/cards/card-appearance.js';
-import { arrangeStamps } from './stamp-grid.js';
-import { STRIP_SIZES, type StripDesign, type StripLayer } from './strip-design.js';
-import { listPresetColors } from './strip-presets.js';
+import { arrangeStamps } from '#loyalty/cards/stamp-grid.js';
+import type { StripLayer } from '#loyalty/cards/stamp-colors.js';
+import { STRIP_SIZES, type StripDesign } from './strip-design.js';
+import { listPresetColors } from '#loyalty/cards/strip-presets.js';
 import { renderIcon, renderStrip } from './strip-svg.js';
 
 const SIZE = STRIP_SIZES['3x'];

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#platform/event-store/port/canonical-json.js';
 import type { Card } from '#loyalty/cards/card.js';
-import { isStripPreset } from '#loyalty/cards/card-appearance.js';
+import { chooseLayer, type StripLayer } from '#loyalty/cards/stamp-colors.js';
 import type { LogoDesign } from './logo-design.js';
 
 /** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
@@ -22,16 +22,6 @@ export type StripDesign = {
   /** The opacity of the layer over the card's colour, 0 to 100. */
   opacity: number;
 };
-
-/**
- * @property tint colours the preset; without it, it has its own colours
- * @property picture its SHA-256 in hex; null: the browser
- * has it, and draws it below the stamps, the only thing that is drawn
- */
-export type StripLayer =
-  | { color: string }
-  | { preset: string; tint?: string }
-  | { picture: string | null };
 
 /** Sizes in pixels: the three scales of phones (375 by 144 points), and Google's hero image. */
 export const STRIP_SIZES = {
@@ -72,7 +62,7 @@ export type StripAppearance = Pick<
 >;
 
 /**
- * Creates the design of a card. `image` without a picture and `preset` without a known preset show the colour.
+ * Creates the design of a card.
  * @param rewards all of the card; the active ones within its stamps are marked
  */
 export function createStripDesign(
@@ -122,13 +112,4 @@ export function toStripUrl(
 /** Returns the URL of the programme logo, 660 pixels square; public like `toStripUrl`. */
 export function toLogoUrl(publicUrl: string, hash: string): string {
   return `${publicUrl}/img/logo/${hash}.png`;
-}
-
-function chooseLayer(card: StripAppearance): StripLayer {
-  const { stripType, stripPicture, stripPreset, stripColor, cardColor } = card;
-  if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
-  if (stripType === 'preset' && isStripPreset(stripPreset)) {
-    return { preset: stripPreset, ...(stripColor !== null && { tint: stripColor }) };
-  }
-  return { color: stripColor ?? cardColor };
 }

@@ -1,9 +1,9 @@
 import { isStampIcon, isStripPreset } from '#loyalty/cards/card-appearance.js';
-import { arrangeStamps, STRIP, type Point } from './stamp-grid.js';
-import { STAMP_ICON_PATHS } from './stamp-icons.js';
-import { chooseStampColors, type StampColors } from './stamp-colors.js';
+import { arrangeStamps, STRIP, type Point } from '#loyalty/cards/stamp-grid.js';
+import { STAMP_ICON_PATHS } from '#loyalty/cards/stamp-icons.js';
+import { chooseStampColors, type StampColors } from '#loyalty/cards/stamp-colors.js';
 import type { IconSize, StripDesign } from './strip-design.js';
-import { renderPreset } from './strip-presets.js';
+import { renderPreset } from '#loyalty/cards/strip-presets.js';
 
 type Size = { width: number; height: number };
 

@@ -1,6 +1,6 @@
 import { computeContrast } from '#platform/kernel/contrast.js';
 import { isStampIcon } from '#loyalty/cards/card-appearance.js';
-import { STAMP_ICON_PATHS } from '#outbound/card-images/stamp-icons.js';
+import { STAMP_ICON_PATHS } from '#loyalty/cards/stamp-icons.js';
 import { pickReadableColor } from '#web/pages/colors.js';
 import type { DrawnShape } from './drawing.js';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import type { PassBarcode, PassField } from '#outbound/apple-wallet/pass-json.js';
-import { FRONT } from '#outbound/apple-wallet/apple-front.js';
+import { FRONT } from '#loyalty/cards/pass-row.js';
 import { findBars } from '#web/web-card/code128-bars.js';
 import { findDarkModules } from '#web/web-card/qr-modules.js';
 import type { ReadPass } from '../emulators/apple/pass-reader.mjs';

@@ -1,10 +1,11 @@
 import type { Localization } from '#translations/translations.js';
 import { isStampIcon } from '#loyalty/cards/card-appearance.js';
-import { STAMP_ICON_PATHS } from '#outbound/card-images/stamp-icons.js';
+import { STAMP_ICON_PATHS } from '#loyalty/cards/stamp-icons.js';
 import type { StripSize } from '#outbound/card-images/strip-design.js';
 import { findTarget } from '#loyalty/stamping/unlocked-rewards.js';
-import { arrangeFront, FRONT, listRowFields } from '#outbound/apple-wallet/apple-front.js';
-import { measureText } from '#outbound/apple-wallet/text-width.js';
+import { FRONT } from '#loyalty/cards/pass-row.js';
+import { arrangeFront, listRowFields } from '#outbound/apple-wallet/apple-front.js';
+import { measureText } from '#loyalty/cards/text-width.js';
 import { registerAsset } from '#web/pages/assets.js';
 import { pickReadableColor } from '#web/pages/colors.js';
 import { findDarkModules } from '#web/web-card/qr-modules.js';

@@ -1,8 +1,8 @@
 import { isStampIcon, isStripPreset } from '#loyalty/cards/card-appearance.js';
+import type { StripLayer } from '#loyalty/cards/stamp-colors.js';
 import {
   STRIP_SIZES,
   type StripDesign,
-  type StripLayer,
   type StripSize,
 } from '#outbound/card-images/strip-design.js';
 

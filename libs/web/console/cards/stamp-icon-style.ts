@@ -1,5 +1,5 @@
 import { STAMP_ICONS } from '#loyalty/cards/card-appearance.js';
-import { STAMP_ICON_PATHS } from '#outbound/card-images/stamp-icons.js';
+import { STAMP_ICON_PATHS } from '#loyalty/cards/stamp-icons.js';
 import { registerAsset } from '#web/pages/assets.js';
 
 /** Draws an icon beside each radio button that names one. One file, which browsers cache, instead of 8 KB in the page. */

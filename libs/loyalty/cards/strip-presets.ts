@@ -1,5 +1,5 @@
 import { computeContrast, mixColors } from '#platform/kernel/contrast.js';
-import type { StripPreset } from '#loyalty/cards/card-appearance.js';
+import type { StripPreset } from './card-appearance.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import { STRIP } from './stamp-grid.js';
 

@@ -1,6 +1,6 @@
 import { computeContrast, mixColors } from '#platform/kernel/contrast.js';
-import { isStripPreset } from '#loyalty/cards/card-appearance.js';
-import type { StripDesign } from './strip-design.js';
+import { isStripPreset } from './card-appearance.js';
+import type { CardAttributes } from './card.events.js';
 import { listPresetColors } from './strip-presets.js';
 
 /** WCAG 2.2, success criterion 1.4.11: the minimum contrast of shapes. */
@@ -12,6 +12,32 @@ const QUIET_OPACITY = 0.75;
 /** How much of the card's colour lies below an empty stamp: a pattern stays visible, a picture may be of any colour. */
 const PLATE_OPACITY = { pattern: 0.3, picture: 0.72 };
 const [BLACK, WHITE] = ['#000000', '#FFFFFF'];
+
+/**
+ * @property tint colours the preset; without it, it has its own colours
+ * @property picture its SHA-256 in hex; null: the browser has it, and draws it below the stamps, the only thing that is
+ * drawn
+ */
+export type StripLayer =
+  | { color: string }
+  | { preset: string; tint?: string }
+  | { picture: string | null };
+
+/** The colours that a store has chosen, and what lies behind its stamps. */
+export type StampGround = Pick<
+  CardAttributes,
+  'stampColor' | 'stampBackgroundColor' | 'cardColor'
+> & {
+  layer: StripLayer;
+  /** The opacity of the layer over the card's colour, 0 to 100. */
+  opacity: number;
+};
+
+/** The fields of a card that decide about its layer. */
+export type LayeredCard = Pick<
+  CardAttributes,
+  'cardColor' | 'stripType' | 'stripColor' | 'stripPreset'
+> & { stripPicture: string | null };
 
 /** The colours of the stamps of a strip. */
 export type StampColors = {
@@ -25,7 +51,7 @@ export type StampColors = {
  * Chooses colours in which stamps are seen on their ground, whatever the store has chosen. A filled stamp is a disc, an
  * empty one its outline, so that the two are told apart by shape as well.
  */
-export function chooseStampColors(design: StripDesign): StampColors {
+export function chooseStampColors(design: StampGround): StampColors {
   const { stampColor, stampBackgroundColor, cardColor } = design;
   const grounds = listGrounds(design);
   const isPicture = 'picture' in design.layer;
@@ -49,8 +75,32 @@ export function chooseStampColors(design: StripDesign): StampColors {
   };
 }
 
+/** Chooses what the strip of a card shows. `image` without a picture and `preset` without a known preset show the colour. */
+export function chooseLayer(card: LayeredCard): StripLayer {
+  const { stripType, stripPicture, stripPreset, stripColor, cardColor } = card;
+  if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
+  if (stripType === 'preset' && isStripPreset(stripPreset)) {
+    return { preset: stripPreset, ...(stripColor !== null && { tint: stripColor }) };
+  }
+  return { color: stripColor ?? cardColor };
+}
+
+/** Tells whether stamps are drawn in other colours than the store has chosen, or with an outline, to be seen at all. */
+export function areStampsRecolored(
+  card: LayeredCard & Pick<CardAttributes, 'stampColor' | 'stampBackgroundColor' | 'stripOpacity'>,
+): boolean {
+  const layer = chooseLayer(card);
+  const { disc, icon, edge } = chooseStampColors({
+    ...card,
+    layer,
+    opacity: card.stripOpacity,
+  }).filled;
+  const isOutlined = edge !== null && !('picture' in layer);
+  return disc !== card.stampBackgroundColor || icon !== card.stampColor || isOutlined;
+}
+
 /** Lists the colours between which all colours behind a stamp lie. A picture has any; its stamps have a plate. */
-function listGrounds({ layer, cardColor, opacity }: StripDesign): string[] {
+function listGrounds({ layer, cardColor, opacity }: StampGround): string[] {
   if ('picture' in layer) return [cardColor];
   const colors =
     'color' in layer
