@@ -30,11 +30,11 @@ export function listenForStop(): StopRequest {
   return { received, signal: stopping.signal };
 }
 
-/** Exits even if something hangs, such as a query without a response. */
+/** Exits with 1 if something hangs, such as a query without a response: what it did may have been cut. */
 export function exitAfterTimeout(): void {
   const timer = setTimeout(() => {
     new Logger('stop').warn('shutdown has not finished in time; exiting anyway');
-    process.exit(0);
+    process.exit(1);
   }, SHUTDOWN_TIMEOUT_MS);
   timer.unref();
 }
