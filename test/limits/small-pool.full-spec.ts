@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { inTransaction, query } from '#platform/database/connection.js';
 import { createDataSource, getPool } from '#platform/database/data-source.js';
-import { SecondConnectionError } from '#platform/database/database-pool.js';
+import { SecondConnectionError } from '#platform/database/database-waits.js';
 import { AuditedWrites } from '#platform/event-store/commands/audited-writes.service.js';
 import { EventStore } from '#platform/event-store/port/event-store.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
@@ -40,7 +40,7 @@ describe('a transaction', () => {
     );
   });
 
-  it('is refused a second connection when TypeORM began it', async () => {
+  it('is refused a second connection, and reports a rollback, when TypeORM began it', async () => {
     const writes = service.app.get(AuditedWrites, { strict: false });
     const by = {
       actor: { type: 'system', id: 0 },
@@ -49,6 +49,10 @@ describe('a transaction', () => {
       ipAddress: null,
     } as unknown as Parameters<AuditedWrites['write']>[0];
     await expect(writes.write(by, select)).rejects.toThrow(SecondConnectionError);
+    const passOver = async ({ manager }: { manager: EntityManager }) => {
+      await manager.query('select 1 / 0').catch(() => undefined);
+    };
+    await expect(writes.write(by, passOver)).rejects.toThrow('the transaction was rolled back');
   });
 
   it('gets rows on its own connection, and the pool others afterwards', async () => {

@@ -1,5 +1,10 @@
 import { UnavailableError } from '#platform/kernel/errors.js';
-import { findWait, runWithWait, type DatabaseWait } from './database-waits.js';
+import {
+  assertOutsideTransaction,
+  findWait,
+  runOutside,
+  type DatabaseWait,
+} from './database-waits.js';
 
 const WATCH_INTERVAL_MS = 250;
 
@@ -138,6 +143,7 @@ export class Batcher<T, R> {
     return new Promise((resolve, reject) => {
       const current = findWait();
       const wait = this.limits.isElsewhere ? undefined : current;
+      if (!this.limits.isElsewhere) assertOutsideTransaction();
       wait?.start();
       const addedAt = performance.now();
       this.waiting.push({ item, owner: current?.getOwner(), wait, addedAt, resolve, reject });
@@ -168,7 +174,7 @@ export class Batcher<T, R> {
     }
     this.isScheduled = true;
     // A batch belongs to several requests: each counts its own wait.
-    setImmediate(runWithWait, undefined, this.runGroups);
+    setImmediate(runOutside, this.runGroups);
   };
 
   private readonly runGroups = (): void => {

@@ -9,8 +9,8 @@ import { ConfigError } from '#platform/kernel/config-error.js';
 import { UnavailableError } from '#platform/kernel/errors.js';
 import { getPool } from './data-source.js';
 import { isFailureToConnect } from './database-client.js';
-import { DatabasePool, SecondConnectionError } from './database-pool.js';
-import { countTransaction } from './database-waits.js';
+import { DatabasePool } from './database-pool.js';
+import { FinishedRequestError, runInTransaction, SecondConnectionError } from './database-waits.js';
 import {
   findDatabaseError,
   endsConnection,
@@ -114,7 +114,7 @@ export async function withConnection<R>(
 
 /** Runs the work of a transaction on a connection of the pool. Outside of production, it is then refused a second one. */
 export function runInside<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
-  return countTransaction(() => (pool instanceof DatabasePool ? pool.runInside(work) : work()));
+  return runInTransaction(pool instanceof DatabasePool && pool.isStrict ? pool : undefined, work);
 }
 
 /**
@@ -136,12 +136,16 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
 
 /** Converts the error of a caller that got no connection. */
 export function toConnectError(cause: Error | undefined): Error {
-  if (cause instanceof UnavailableError || cause instanceof SecondConnectionError) return cause;
+  const isOwn = [UnavailableError, SecondConnectionError, FinishedRequestError].some(
+    (own) => cause instanceof own,
+  );
+  if (cause && isOwn) return cause;
   return new UnavailableError('The database cannot be reached', { cause });
 }
 
 /**
  * Runs work in a transaction.
+ * @throws RolledBackError when the work passed over the error of a statement: nothing was written
  * @throws UnavailableError when the connection is lost before the commit was sent: nothing was written
  */
 export async function inTransaction<R>(

@@ -59,7 +59,7 @@ export function createDataSourceOptions(
       ...CONNECTION,
       ...limits,
       idleTimeoutMillis: 60_000,
-      refusesSecond: !config.isProduction,
+      isStrict: !config.isProduction,
     },
   };
 }

@@ -1,5 +1,12 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
-import { addToWait, findWait, type DatabaseWait } from './database-waits.js';
+import {
+  addToWait,
+  FinishedRequestError,
+  findWait,
+  isFinished,
+  runOutside,
+} from './database-waits.js';
 import {
   assertUsable,
   FACTS_STATEMENT,
@@ -61,6 +68,16 @@ export class StandbyError extends Error {
   }
 }
 
+/**
+ * Reports that a transaction was rolled back when it was to be committed, because the error of one of its statements was
+ * passed over: PostgreSQL reports that by the command that it names, not by an error.
+ */
+export class RolledBackError extends Error {
+  constructor() {
+    super('the transaction was rolled back: the error of one of its statements was passed over');
+  }
+}
+
 /** Failures of statements and connections for lack of resources: the latest, and how many there were. */
 export type Outages = {
   last: { message: string; at: number } | undefined;
@@ -70,13 +87,13 @@ export type Outages = {
 /**
  * @property session settings of the session besides the pinned ones
  * @property acceptsStandby for a connection that only reads what may be old
- * @property refusesSecond whether a transaction is refused a second connection of the pool: everywhere but in production,
- *   where it may have to wait, but most often gets it
+ * @property isStrict whether faults of the program fail at once that cost little most of the time: a second connection for a
+ *   transaction, which most often gets one, and statements of a request that is answered. Everywhere but in production
  */
 export type DatabaseClientConfig = pg.ClientConfig & {
   session?: SessionSettings;
   acceptsStandby?: boolean;
-  refusesSecond?: boolean;
+  isStrict?: boolean;
   outages?: Outages;
 };
 
@@ -169,16 +186,17 @@ export class DatabaseClient extends pg.Client {
     const query = this.query.bind(this) as (...queryArguments: unknown[]) => unknown;
     this.query = ((...queryArguments: unknown[]) => {
       const [statement, second, third] = queryArguments;
+      // A rollback is let through, so that no open transaction goes back to the pool.
+      if (settings.isStrict && isFinished() && !hasText(statement, ROLLBACK)) {
+        return fail(new FinishedRequestError(), [second, third]);
+      }
       const timeoutMs = (statement as Partial<LimitedStatement> | undefined)?.query_timeout;
       silence.start(timeoutMs ?? defaultTimeoutMs);
       if (timeoutMs !== undefined) {
         queryArguments[0] = { ...(statement as LimitedStatement), query_timeout: 0 };
       }
       const callbackAt = typeof second === 'function' ? 1 : typeof third === 'function' ? 2 : 0;
-      if (callbackAt > 0) {
-        const wait = findWait();
-        return query(...(wait ? countCallback(wait, queryArguments, callbackAt) : queryArguments));
-      }
+      if (callbackAt > 0) return query(...bindCallback(queryArguments, callbackAt));
       return isSubmittable(statement)
         ? query(...queryArguments)
         : addToWait(queryAsPromise(query, queryArguments));
@@ -194,6 +212,11 @@ export class DatabaseClient extends pg.Client {
   override connect(): Promise<this>;
   override connect(callback: (error: Error | null) => void): void;
   override connect(callback?: (error: Error | null) => void): Promise<this> | undefined {
+    // The socket outlives the request that made the pool grow.
+    return runOutside(() => this.connectOutside(callback));
+  }
+
+  private connectOutside(callback?: (error: Error | null) => void): Promise<this> | undefined {
     // The pool listens only once it is called back; an error in between must not end the process.
     this.on('error', ignore);
     const connection = super
@@ -273,6 +296,7 @@ function queryAsPromise(
   const result = new Promise((resolve, reject) => {
     query(statement, values, (error: Error | null, value: unknown) => {
       if (error) reject(error);
+      else if (isRolledBack(statement, value)) reject(new RolledBackError());
       else resolve(value);
     });
   });
@@ -283,18 +307,40 @@ function queryAsPromise(
   });
 }
 
-/** Adds the time until a query calls back to the wait of the request that runs at the moment. */
-function countCallback(
-  wait: DatabaseWait,
-  queryArguments: unknown[],
-  callbackAt: number,
-): unknown[] {
+/**
+ * Lets a query call back as the request that runs at the moment, and adds the time until then to its wait. The socket calls
+ * back as nobody.
+ */
+function bindCallback(queryArguments: unknown[], callbackAt: number): unknown[] {
   const callback = queryArguments[callbackAt] as (...result: unknown[]) => void;
-  wait.start();
+  const wait = findWait();
+  const runInContext = AsyncLocalStorage.snapshot();
+  wait?.start();
   return queryArguments.with(callbackAt, (...result: unknown[]) => {
-    wait.end();
-    callback(...result);
+    wait?.end();
+    runInContext(callback, ...result);
   });
+}
+
+const COMMIT = /^\s*(commit|end)\b/i;
+const ROLLBACK = /^\s*rollback\b/i;
+
+/** Tells whether a statement that was to commit has rolled back. */
+function isRolledBack(statement: unknown, result: unknown): boolean {
+  return (result as Partial<pg.QueryResult>).command === 'ROLLBACK' && hasText(statement, COMMIT);
+}
+
+function hasText(statement: unknown, pattern: RegExp): boolean {
+  const text = typeof statement === 'string' ? statement : (statement as pg.QueryConfig).text;
+  return pattern.test(text);
+}
+
+/** Fails a statement before it is sent, in the way in which its caller waits for it. */
+function fail(error: Error, callbacks: unknown[]): Promise<never> | undefined {
+  const callback = callbacks.find((argument) => typeof argument === 'function');
+  if (!callback) return Promise.reject(error);
+  process.nextTick(callback as (error: Error) => void, error);
+  return undefined;
 }
 
 /** Tells whether a statement handles its own result. */

@@ -12,7 +12,15 @@ import {
   type DatabaseClientConfig,
   type Outages,
 } from './database-client.js';
-import { findWait, runWithWait, type DatabaseWait } from './database-waits.js';
+import {
+  FinishedRequestError,
+  findWait,
+  isFinished,
+  isInTransaction,
+  runOutside,
+  SecondConnectionError,
+  type DatabaseWait,
+} from './database-waits.js';
 
 /** Interval and time-out of the probes of a pool whose server is silent. */
 const PROBE_INTERVAL_MS = 500;
@@ -38,16 +46,6 @@ const REQUEST_READS = { concurrency: 1, maxWaiting: Infinity, waitMs: 30_000 };
 type Release = () => void;
 
 /**
- * Reports that a transaction requested a second connection. When as many do that at once as the pool has connections, each
- * waits for the others.
- */
-export class SecondConnectionError extends Error {
-  constructor() {
-    super('inside a transaction: run the query on its connection, or before it');
-  }
-}
-
-/**
  * Shares its connections between the owners of requests by fair queueing (ADR-0134). Discards idle connections when one
  * falls silent or leads to a standby: the others most likely do as well. Until a new connection succeeds, no request waits
  * for the server, because its waits would add up to more than its caller allows.
@@ -68,15 +66,14 @@ export class DatabasePool extends pg.Pool {
   /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
   private probe: Promise<boolean> | undefined;
   private isStandby = false;
-  /** The transaction whose work runs at the moment; undefined when nobody checks that. */
-  private readonly transactions: AsyncLocalStorage<{ isOpen: boolean }> | undefined;
+  /** Takes a connection of the driver's pool, which calls back in the context of whoever has released it. */
+  private readonly connectOrWait: (callback: (...result: ConnectResult) => void) => void;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
     const outages: Outages = { last: undefined, counts: {} };
     const defaults = { outages, Client: DatabaseClient };
     super({ ...settings, ...defaults });
     this.outages = outages;
-    if (settings.refusesSecond) this.transactions = new AsyncLocalStorage();
     const { max, connectionTimeoutMillis: waitMs = CONNECT_TIMEOUT_MS } = this.options;
     this.connections = new FairQueue({
       concurrency: max,
@@ -91,51 +88,56 @@ export class DatabasePool extends pg.Pool {
       waitMs: LARGE_READS.waitMs,
     });
     this.on('release', (error, client) => this.handleRelease(error, client));
-    const connect = this.connect.bind(this) as (
-      callback: (...result: ConnectResult) => void,
-    ) => void;
-    const connectInSlot = (callback: (...result: ConnectResult) => void): void => {
-      const wait = findWait();
-      wait?.start();
-      let release: Release = ignore;
-      const onConnect = (...result: ConnectResult) => {
-        const [error, client] = result;
-        // Before the next one starts, who would wait for another connection in vain.
-        if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
-          void this.waitForServer(error);
-        if (client) this.releases.set(client, release);
-        else release();
-        wait?.end();
-        // The pool calls back in the context of whoever has released the connection.
-        runWithWait(wait, () => callback(...result));
-      };
-      const fail = (error: Error) => onConnect(error, undefined, ignore);
-      this.runWhenReachable(fail, () => {
-        this.takeSlot(wait, (error, end) => {
-          release = end;
-          if (error) fail(error);
-          else {
-            this.runWhenReachable(fail, () => {
-              this.makeRoom();
-              connect(onConnect);
-            });
-          }
-        });
-      });
-    };
+    this.connectOrWait = this.connect.bind(this) as typeof this.connectOrWait;
     this.connect = ((callback?: (...result: ConnectResult) => void) => {
-      if (callback) return connectInSlot(callback);
+      if (callback) return this.connectInSlot(callback);
       return new Promise((resolve, reject) => {
-        connectInSlot((error, client) => (client ? resolve(client) : reject(error)));
+        this.connectInSlot((error, client) => (client ? resolve(client) : reject(error)));
       });
     }) as typeof this.connect;
+  }
+
+  /** @param isForCommit whether it waits neither for others of its owner nor for large reads */
+  private connectInSlot(callback: (...result: ConnectResult) => void, isForCommit = false): void {
+    const wait = findWait();
+    const runInContext = AsyncLocalStorage.snapshot();
+    wait?.start();
+    let release: Release = ignore;
+    const onConnect = (...result: ConnectResult) => {
+      const [error, client] = result;
+      // Before the next one starts, who would wait for another connection in vain.
+      if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
+        this.startProbing(error);
+      if (client) this.releases.set(client, release);
+      else release();
+      wait?.end();
+      runInContext(callback, ...result);
+    };
+    const fail = (error: Error) => onConnect(error, undefined, ignore);
+    const fault = this.findFault();
+    if (fault) {
+      process.nextTick(fail, fault);
+      return;
+    }
+    this.runWhenReachable(fail, () => {
+      this.takeSlot(isForCommit ? undefined : wait, (error, end) => {
+        release = end;
+        if (error) fail(error);
+        else {
+          this.runWhenReachable(fail, () => {
+            this.makeRoom();
+            this.connectOrWait(onConnect);
+          });
+        }
+      });
+    });
   }
 
   private handleRelease(error: unknown, client: pg.PoolClient): void {
     if (error instanceof SilentConnectionError || error instanceof StandbyError) {
       // Before the next one starts, who would wait on another silent connection.
       this.discardIdle();
-      void this.waitForServer(error);
+      this.startProbing(error);
     }
     this.releases.get(client)?.();
     this.releases.delete(client);
@@ -149,13 +151,13 @@ export class DatabasePool extends pg.Pool {
   acquireForCommit(
     onTake: (error: Error | undefined, client: pg.PoolClient | undefined) => void,
   ): void {
-    const reusable = this.isInTransaction() ? undefined : this.idleForCommits.pop();
+    const reusable = this.findFault() ? undefined : this.idleForCommits.pop();
     this.unneededCount = Math.min(this.unneededCount, this.idleForCommits.length);
     if (reusable) return onTake(undefined, reusable);
-    this.connect((error, client) => {
+    this.connectInSlot((error, client) => {
       if (client) this.prepareForCommits(client);
       onTake(error, client);
-    });
+    }, true);
   }
 
   private prepareForCommits(client: pg.PoolClient): void {
@@ -227,26 +229,21 @@ export class DatabasePool extends pg.Pool {
     return this.waitingCount + this.connections.waitingCount + this.largeReads.waitingCount;
   }
 
-  /** Runs the work of a transaction. */
-  async runInside<R>(work: () => Promise<R>): Promise<R> {
-    if (!this.transactions) return work();
-    const transaction = { isOpen: true };
-    try {
-      return await this.transactions.run(transaction, work);
-    } finally {
-      transaction.isOpen = false;
-    }
+  /** Whether faults of the program fail at once. */
+  get isStrict(): boolean {
+    return this.settings.isStrict === true;
   }
 
-  /** Tells whether a transaction runs that must not get a second connection. */
-  private isInTransaction(): boolean {
-    return this.transactions?.getStore()?.isOpen === true;
+  /** Finds out why the work that runs at the moment must not get a connection: a fault of the program. */
+  private findFault(): Error | undefined {
+    if (isInTransaction(this)) return new SecondConnectionError();
+    return this.isStrict && isFinished() ? new FinishedRequestError() : undefined;
   }
 
   /** Leaves a server that has become a standby: no idle connection to it is used any more. */
   leaveStandby(cause: StandbyError): void {
     this.discardIdle();
-    void this.waitForServer(cause);
+    this.startProbing(cause);
   }
 
   private runWhenReachable(fail: (error: Error) => void, connect: () => void): void {
@@ -259,10 +256,6 @@ export class DatabasePool extends pg.Pool {
     wait: DatabaseWait | undefined,
     start: (error: Error | undefined, release: Release) => void,
   ): void {
-    if (this.isInTransaction()) {
-      process.nextTick(start, new SecondConnectionError(), ignore);
-      return;
-    }
     const key = wait?.transactionCount === 0 ? wait.getOwner() : undefined;
     const takeConnection = (end: Release): void => {
       this.connections.acquire(key, (error, release) => {
@@ -298,6 +291,11 @@ export class DatabasePool extends pg.Pool {
         }),
       );
     });
+  }
+
+  private startProbing(cause: Error): void {
+    // No request waits for its end in the context of another.
+    void runOutside(() => this.waitForServer(cause));
   }
 
   private async waitForServer(cause: Error): Promise<void> {
@@ -340,7 +338,7 @@ export class DatabasePool extends pg.Pool {
   private discardIdle(): void {
     for (const client of this.idleForCommits.splice(0)) this.returnToPool(client, true);
     // As work of no owner, not of the one whose connection has ended.
-    runWithWait(undefined, () => {
+    runOutside(() => {
       for (let left = this.idleCount; left > 0; left--) {
         this.connect((_error, client) => client?.release(true));
       }

@@ -1,5 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { addToWait, DatabaseWait, findWait, runWithWait } from './database-waits.js';
+import {
+  addToWait,
+  createSharedWait,
+  DatabaseWait,
+  findWait,
+  runAsCommit,
+  runOutside,
+  runWithWait,
+} from './database-waits.js';
 
 describe('DatabaseWait', () => {
   let now = 1_000;
@@ -58,5 +66,73 @@ describe('addToWait', () => {
   it('returns the promise itself outside of requests', () => {
     const result = Promise.resolve();
     expect(addToWait(result)).toBe(result);
+  });
+});
+
+describe('createSharedWait', () => {
+  it('lets each request wait while their work does, and counts it as the first one with an owner', () => {
+    let now = 0;
+    const waits = [new DatabaseWait(() => now), new DatabaseWait(() => now)];
+    const [one, two] = waits;
+    if (two) two.owner = 7;
+    const shared = createSharedWait([one, undefined, two]);
+    expect(shared?.getOwner()).toBe(7);
+    shared?.start();
+    now += 5;
+    shared?.end();
+    expect(waits.map(({ milliseconds }) => milliseconds)).toEqual([5, 5]);
+  });
+
+  it('is no large read and has no client, whatever the requests are', () => {
+    const wait = new DatabaseWait(
+      undefined,
+      () => true,
+      undefined,
+      () => true,
+    );
+    wait.readsMuch = true;
+    const shared = createSharedWait([wait]);
+    expect([shared?.readsMuch, shared?.isAbandoned(), shared?.isFinished()]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  it('is none outside of requests', () => {
+    expect(createSharedWait([undefined, undefined])).toBeUndefined();
+  });
+});
+
+describe('runAsCommit', () => {
+  it('counts for its request, apart from what else its owner does', () => {
+    let now = 0;
+    const wait = new DatabaseWait(() => now);
+    wait.owner = 7;
+    runWithWait(wait, () =>
+      runAsCommit(() => {
+        const own = findWait();
+        expect([own === wait, own?.getOwner()]).toEqual([false, 'commits of 7']);
+        own?.start();
+        now += 3;
+        own?.end();
+      }),
+    );
+    expect(wait.milliseconds).toBe(3);
+  });
+
+  it('runs outside of requests as it is', () => {
+    runAsCommit(() => expect(findWait()).toBeUndefined());
+  });
+});
+
+describe('runOutside', () => {
+  it('runs work in no request, and what that starts', async () => {
+    const seen = await new Promise((resolve) => {
+      runWithWait(new DatabaseWait(), () =>
+        runOutside(() => setImmediate(() => resolve(findWait()))),
+      );
+    });
+    expect(seen).toBeUndefined();
   });
 });

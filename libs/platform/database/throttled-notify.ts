@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { runOutside } from './database-waits.js';
 
 const MIN_INTERVAL_MS = 20;
 
@@ -28,8 +29,9 @@ export class ThrottledNotify {
       this.isPending = true;
       return undefined;
     }
-    this.timer = setTimeout(() => this.tick(), MIN_INTERVAL_MS).unref();
-    return this.send(by);
+    // The next notification is about the news of others.
+    this.timer = runOutside(() => setTimeout(() => this.tick(), MIN_INTERVAL_MS).unref());
+    return runOutside(() => this.send(by));
   }
 
   private async send(by: Pool | PoolClient): Promise<void> {

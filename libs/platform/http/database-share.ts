@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { findWait } from '#platform/database/database-waits.js';
+import { SAFE_METHODS } from './caller.js';
 import { getRouteAccess } from './route-access.js';
 
 /** Tells the database whose the request is: from now on it shares the connections with others of that owner. */
@@ -9,5 +10,6 @@ export function shareDatabase(request: FastifyRequest, owner: string | number): 
   wait.owner = owner;
   // By its operation, or because it reads a past state from the history.
   const { as_of } = (request.query ?? {}) as { as_of?: unknown };
-  wait.readsMuch = as_of !== undefined || getRouteAccess(request).readsMuch;
+  const isOfPast = as_of !== undefined && SAFE_METHODS.has(request.method);
+  wait.readsMuch = isOfPast || getRouteAccess(request).readsMuch;
 }

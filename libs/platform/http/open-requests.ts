@@ -79,6 +79,7 @@ export class OpenRequests {
         () => reply.raw.closed,
         // Until the guards know a better owner: strangers together get no more than one account.
         () => `network ${getNetworkKey(ip)}`,
+        () => reply.raw.writableFinished,
       );
       runWithWait(request.wait, done);
     });

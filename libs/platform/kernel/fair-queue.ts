@@ -1,4 +1,4 @@
-import { AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { OverloadError } from './errors.js';
 
 type Options = {
@@ -69,9 +69,7 @@ export class FairQueue {
           release();
         }
       };
-      const start: OnStart = (error, release) => (error ? reject(error) : void execute(release));
-      // Whoever ends a task starts the next one, which belongs to another request.
-      this.acquire(key, AsyncResource.bind(start));
+      this.acquire(key, (error, release) => (error ? reject(error) : void execute(release)));
     });
   }
 
@@ -84,14 +82,14 @@ export class FairQueue {
   acquire(key: string | number | undefined, onStart: OnStart): GiveUp {
     if (key === undefined) return this.acquireUnowned(onStart);
     const owner = this.getOwner(key);
-    const startOwned = () => {
+    const startOwned = (run: OnStart) => {
       this.start(owner);
       const startedAt = this.now();
-      onStart(undefined, () => this.end(key, owner, startedAt));
+      run(undefined, () => this.end(key, owner, startedAt));
     };
     const isNext = owner.waiting.length === 0 && this.unowned.length === 0;
     if (isNext && this.mayStart(owner)) {
-      startOwned();
+      startOwned(onStart);
       return ignore;
     }
     if (owner.waiting.length >= this.options.maxWaiting) {
@@ -103,19 +101,22 @@ export class FairQueue {
   }
 
   private acquireUnowned(onStart: OnStart): GiveUp {
-    const start = () => {
+    const startUnowned = (run: OnStart) => {
       this.running++;
-      onStart(undefined, () => {
+      run(undefined, () => {
         this.running--;
         this.startWaiting();
       });
     };
-    if (this.running >= this.options.concurrency) return this.wait(this.unowned, start, onStart);
-    start();
+    if (this.running >= this.options.concurrency)
+      return this.wait(this.unowned, startUnowned, onStart);
+    startUnowned(onStart);
     return ignore;
   }
 
-  private wait(waiting: Waiter[], start: () => void, onStart: OnStart): GiveUp {
+  private wait(waiting: Waiter[], start: (run: OnStart) => void, onStart: OnStart): GiveUp {
+    // Whoever ends a task starts the next one, which belongs to another request.
+    const run = AsyncLocalStorage.bind(onStart);
     const giveUp = () => {
       const index = waiting.indexOf(waiter);
       if (index < 0) return;
@@ -125,9 +126,9 @@ export class FairQueue {
     };
     const timer = setTimeout(() => {
       giveUp();
-      onStart(createOverloadError(), ignore);
+      run(createOverloadError(), ignore);
     }, this.options.waitMs);
-    const waiter = { start, timer };
+    const waiter = { start: () => start(run), timer };
     waiting.push(waiter);
     this.waiting++;
     return giveUp;

@@ -9,6 +9,7 @@ import type { Awaitable } from '#platform/kernel/awaitable.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { createId } from '#platform/kernel/randomness.js';
+import type { DatabaseWait } from '#platform/database/database-waits.js';
 import { IdTakenError } from '#platform/database/ids.js';
 import { sortNames } from '../port/canonical-json.js';
 import { getCurrentVersion } from '../port/codec.js';
@@ -48,6 +49,7 @@ type WriteWithRow = Write & { row: ReadModelWrite };
 export type PendingCommand = Waiting & {
   command: CommandPlan<State, DomainEvent, unknown, unknown>;
   trace: Context;
+  wait: DatabaseWait | undefined;
   resolve: (response: unknown) => void;
 };
 

@@ -13,6 +13,14 @@ import {
   type SealedResponse,
   type Write,
 } from '../port/event-store.js';
+import {
+  assertOutsideTransaction,
+  createSharedWait,
+  findWait,
+  runAsCommit,
+  runOutside,
+  runWithWait,
+} from '#platform/database/database-waits.js';
 import type { CommandPlan } from './command-plan.js';
 import {
   CommandDecider,
@@ -72,7 +80,12 @@ type BatchRun = LoadedState & {
 @Injectable()
 export class CommandPipeline {
   private readonly lanes = new Lanes<PendingCommand>({
-    run: (stream, batch, losses) => void this.runBatch(stream, batch, losses),
+    run: (stream, batch, losses) => {
+      // The end of a batch starts the next one, which is of other requests.
+      const wait = createSharedWait(batch.map((pending) => pending.wait));
+      const work = () => void this.runBatch(stream, batch, losses);
+      runOutside(runWithWait, wait, work);
+    },
     describeOverload: () => this.eventStore.describeOverload(),
   });
 
@@ -97,7 +110,15 @@ export class CommandPipeline {
   ): Promise<R> {
     return new Promise((resolve, reject) => {
       const since = performance.now();
-      const pending = { command, since, trace: context.active(), resolve, reject };
+      assertOutsideTransaction();
+      const pending = {
+        command,
+        since,
+        trace: context.active(),
+        wait: findWait(),
+        resolve,
+        reject,
+      };
       this.lanes.add(
         toStreamName(command.readModel, command.id),
         pending as unknown as PendingCommand,
@@ -141,7 +162,7 @@ export class CommandPipeline {
             const ids = writes.flatMap(({ events }) => events.map(({ id }) => toPublicEventId(id)));
             span.setAttribute('inkpad.event_ids', ids);
           }
-          return this.eventStore.commit(commit);
+          return runAsCommit(() => this.eventStore.commit(commit));
         },
         { parent: trace },
       );

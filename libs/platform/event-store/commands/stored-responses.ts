@@ -18,6 +18,7 @@ import {
 import { REQUEST_LIMITS } from '#platform/database/data-source.js';
 import { isFailureToConnect } from '#platform/database/database-client.js';
 import type { DatabasePool } from '#platform/database/database-pool.js';
+import { runOutside } from '#platform/database/database-waits.js';
 import { type SealedColumn, MasterKeys } from '#platform/database/master-keys.js';
 import { ProcessSession } from '#platform/database/process-session.js';
 import type { SealedResponse } from '../port/event-store.js';
@@ -310,7 +311,8 @@ export class StoredResponses implements OnModuleDestroy {
       this.log.warn(`a key is released later, or expires: ${getErrorMessage(error)}`, {
         idempotency_key: abbreviateKey(keyed.key),
       });
-      void this.releaseLater([keyed]);
+      // It goes on after the response.
+      void runOutside(() => this.releaseLater([keyed]));
     }
   }
 

@@ -6,6 +6,7 @@ import { FailureLog } from '#platform/kernel/failure-log.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { query, isTransient } from '#platform/database/connection.js';
 import type { LimitedStatement } from '#platform/database/database-client.js';
+import { addToWait, runOutside } from '#platform/database/database-waits.js';
 import { ProcessLink } from '#platform/database/process-link.js';
 import { PersonalKeys } from './personal-keys.js';
 
@@ -103,13 +104,13 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     this.keys.forget(subjectIds, now);
     const over = new AbortController();
     const limit = wait(SILENT_SECONDS * 1000, undefined, { signal: over.signal });
-    const aware = this.waitUntilAware(subjectIds, now);
-    // The announcement continues after the wait, when nothing catches its errors.
+    // The announcement continues after the wait, and after the request, when nothing catches its errors.
+    const aware = runOutside(() => this.waitUntilAware(subjectIds, now));
     aware.catch((error: unknown) =>
       this.log.warn(`an erasure could not be announced: ${getErrorMessage(error)}`),
     );
     try {
-      await Promise.race([aware, limit]);
+      await addToWait(Promise.race([aware, limit]));
     } finally {
       over.abort();
     }
