@@ -77,7 +77,7 @@ describe('pages', () => {
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
     expect(headers.get('referrer-policy')).toBe('same-origin');
-    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('cache-control')).toBe('no-store, no-transform');
     expect(text).not.toMatch(/style="|<script|https?:\/\/(?!www\.w3\.org)/);
   });
 

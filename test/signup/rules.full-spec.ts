@@ -108,7 +108,7 @@ describe('the signup page', () => {
       const { page } = await open(poster, query);
       expect(page.status).toBe(200);
       expect(page.headers.get('set-cookie')).toBeNull();
-      expect(page.headers.get('cache-control')).toBe('no-store');
+      expect(page.headers.get('cache-control')).toBe('no-store, no-transform');
       expect(page.headers.get('x-robots-tag')).toContain('noindex');
       expect(page.headers.get('content-security-policy')).toMatch(/form-action 'self'/);
       expect(page.headers.get('content-security-policy')).not.toMatch(/script-src|unsafe/);
@@ -273,7 +273,7 @@ describe('signing up', () => {
       email: 'grace@',
       phone: '12',
     });
-    expect([status, headers.get('cache-control')]).toEqual([422, 'no-store']);
+    expect([status, headers.get('cache-control')]).toEqual([422, 'no-store, no-transform']);
     expect(findFieldValue(text, 'last_name')).toBe('O&quot;Hara &lt;b&gt;');
     expect(findFieldValue(text, 'email')).toBe('grace@');
     expect(findFieldValue(text, 'phone')).toBe('12');

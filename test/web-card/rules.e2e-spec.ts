@@ -83,7 +83,7 @@ describe('the page', () => {
       `default-src 'none'; style-src 'sha256-${hash}'; script-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );
     expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual([
-      'no-store',
+      'no-store, no-transform',
       'no-referrer',
     ]);
     expect(headers.get('x-robots-tag')).toContain('noindex');

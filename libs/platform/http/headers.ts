@@ -4,7 +4,7 @@ import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:
 import { Socket } from 'node:net';
 import type { PlatformConfig } from '#platform/kernel/platform-config.js';
 import { getRoute } from './path.js';
-import type { RouteAccess } from './route-access.js';
+import { getRouteAccess, type RouteAccess } from './route-access.js';
 
 const COMPRESSION_THRESHOLD_BYTES = 1024;
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
@@ -37,6 +37,7 @@ export async function installEncodings(
   config: PlatformConfig,
 ): Promise<void> {
   if (config.corsOrigins.length > 0) await allowOrigins(server, config.corsOrigins);
+  forbidTransformations(server);
   // Loaded here: the dispatcher imports this file for what its controllers say about caching, and has no server.
   const { default: compress } = await import('@fastify/compress');
   await server.register(compress, {
@@ -44,6 +45,24 @@ export async function installEncodings(
     threshold: COMPRESSION_THRESHOLD_BYTES,
     // Request bodies are not decompressed: a small one could expand to any size.
     globalDecompression: false,
+  });
+}
+
+/**
+ * Keeps intermediaries from changing pages (RFC 9111, section 5.2.2.6): some replace e-mail addresses by a script that the
+ * policy of the page does not run, or load other pictures. A 304 renews the headers of a page that is stored.
+ */
+function forbidTransformations(server: FastifyInstance): void {
+  server.addHook('onSend', (request, reply, payload, done) => {
+    const type = String(reply.getHeader('content-type') ?? '');
+    const isPage = getRouteAccess(request).area === 'page';
+    if (type.startsWith('text/html') || (isPage && reply.statusCode === 304)) {
+      const caching = String(reply.getHeader('cache-control') ?? '');
+      const values = caching.split(/, */).filter((value) => value !== '');
+      if (!values.includes('no-transform')) values.push('no-transform');
+      reply.header('cache-control', values.join(', '));
+    }
+    done(null, payload);
   });
 }
 
