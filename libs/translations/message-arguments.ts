@@ -369,6 +369,7 @@ export type MessageArguments = {
   'signIn.mails.wrongCodesLocked': { link: string };
   'signIn.mails.wrongCodesOpen': { link: string };
   'counter.scanner.person': { name: string };
+  'counter.scanner.stamping': { code: string };
   'counter.waiting.count': { what: string };
   'counter.waiting.others': { what: string };
   'counter.waiting.unattendedCount': { what: string };

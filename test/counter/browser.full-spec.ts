@@ -260,9 +260,10 @@ describe('the counter in a browser', () => {
     expect((await readCard(path)).stamps_count).toBe(0);
   });
 
-  it('says that nothing was stamped when the phone cannot store it', async () => {
+  it('says that nothing was stamped when the phone cannot store it and has no connection', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     const { customerCard, path } = await enrol(store);
+    await page.context().setOffline(true);
     await page.evaluate('queue.add = () => Promise.reject(new Error("full")); undefined');
     await type(page, customerCard.code);
     await page.getByText('Nothing was stamped, because this phone could not store it.').waitFor();

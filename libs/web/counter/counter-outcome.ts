@@ -1,4 +1,5 @@
 import type { Localization } from '#translations/translations.js';
+import { formatAgo } from './counter-time.js';
 import { coversAll, type Milestone } from '#loyalty/stamping/unlocked-rewards.js';
 import { capitalize } from '#web/pages/capitalize.js';
 
@@ -259,7 +260,7 @@ function describeRecent(
   { secondsAgo, by, isOwn }: NonNullable<OutcomeInput['recent']>,
   { t, locale }: Localization,
 ): string {
-  const ago = new Intl.RelativeTimeFormat(locale).format(-Math.max(1, secondsAgo), 'second');
+  const ago = formatAgo(secondsAgo, locale);
   const { outcome } = t.counter;
   const text = isOwn
     ? outcome.recentOwn({ ago })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readTextFile } from '#platform/kernel/templates.js';
-import { FORGET_PERSON, loadAsset, STYLE, type Asset } from '#web/pages/assets.js';
+import { FORGET_PERSON, loadAsset, NETWORK_IN_TIME, STYLE, type Asset } from '#web/pages/assets.js';
 import {
   hashStyle,
   renderBody,
@@ -42,6 +42,7 @@ export type CounterPage<D extends object> = {
 
 const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 const CSS = loadAsset(import.meta.url, './assets/counter.css');
+const PROGRESS = loadAsset(import.meta.url, './assets/counter-progress.js');
 export const SCANNER_SCRIPTS: readonly Asset[] = [
   FORGET_PERSON,
   loadAsset(import.meta.url, './assets/counter-queue.js'),
@@ -56,22 +57,21 @@ export const PEOPLE_SCRIPTS: readonly Asset[] = [
 ];
 /** Runs on a path of the counter, so it is no asset. */
 export const WORKER_SCRIPT =
-  FORGET_PERSON.text + readTextFile(import.meta.url, './assets/worker.js');
+  FORGET_PERSON.text + NETWORK_IN_TIME + readTextFile(import.meta.url, './assets/worker.js');
 
 /** The files without which a page does not work offline. */
-export const SHELL_PATHS = [STYLE, CSS, ...SCANNER_SCRIPTS].map(({ path }) => path);
+export const SHELL_PATHS = [STYLE, CSS, PROGRESS, ...SCANNER_SCRIPTS].map(({ path }) => path);
 
 /**
- * Renders a page of the counter. A page with scripts may compile WebAssembly, with which the scanner reads barcodes where
- * the browser cannot.
+ * Renders a page of the counter. The scanner may compile WebAssembly, with which it reads barcodes where the browser cannot.
  */
 export function renderCounterPage<D extends object>(
   { title, view, data, look = 'plain', colors, back = '', scripts = [], config }: CounterPage<D>,
   frame: PageFrame,
 ): RenderedPage {
   const style = colors ? renderColorStyle('card', colors) : '';
-  const hasScripts = scripts.length > 0;
-  const nonce = hasScripts ? randomBytes(16).toString('base64') : '';
+  const isScanner = look === 'scanner';
+  const nonce = randomBytes(16).toString('base64');
   const body = renderBody(view, data, frame);
   const html = layout(
     {
@@ -79,7 +79,7 @@ export function renderCounterPage<D extends object>(
       body,
       look,
       styles: [STYLE.path, CSS.path],
-      scripts: scripts.map(({ path }) => path),
+      scripts: [PROGRESS, ...scripts].map(({ path }) => path),
       nonce,
       colors: style,
       back,
@@ -95,14 +95,14 @@ export function renderCounterPage<D extends object>(
     "form-action 'self'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
-    ...(hasScripts
+    ...(isScanner
       ? [
           `script-src 'nonce-${nonce}' 'wasm-unsafe-eval'`,
           "connect-src 'self'",
           "worker-src 'self'",
           "media-src 'self' blob:",
         ]
-      : []),
+      : [`script-src 'nonce-${nonce}'`]),
   ].join('; ');
   return { html, policy };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { formatWhen } from './counter-time.js';
+import { formatAgo, formatWhen } from './counter-time.js';
 
 const NOW = new Date('2026-03-01T10:00:00Z');
 const format = (at: string, locale = 'en', timeZone = 'Europe/Berlin') =>
@@ -20,5 +20,21 @@ describe('when something was done', () => {
 
   it('is by the day of the store', () => {
     expect(format('2026-02-28T23:30:00Z', 'en', 'UTC')).toBe('Yesterday, 23:30');
+  });
+});
+
+describe('how long ago something was done', () => {
+  it.each([
+    [0, 'en', '1 second ago'],
+    [59.4, 'en', '59 seconds ago'],
+    [59.6, 'en', '1 minute ago'],
+    [89, 'en', '1 minute ago'],
+    [115, 'en', '2 minutes ago'],
+    [115, 'de', 'vor 2 Minuten'],
+    [115, 'fr', 'il y a 2 minutes'],
+    [115, 'es', 'hace 2 minutos'],
+    [115, 'nl', '2 minuten geleden'],
+  ])('%d seconds are in %s: %s', (seconds, locale, text) => {
+    expect(formatAgo(seconds, locale)).toBe(text);
   });
 });

@@ -34,3 +34,12 @@ export function formatWhen(
     timeZone,
   }).format(at);
 }
+
+/** Formats how long ago something was done: in seconds within the last minute, and otherwise in minutes. */
+export function formatAgo(secondsAgo: number, locale: string): string {
+  const format = new Intl.RelativeTimeFormat(locale);
+  const seconds = Math.max(1, Math.round(secondsAgo));
+  return seconds < 60
+    ? format.format(-seconds, 'second')
+    : format.format(-Math.round(seconds / 60), 'minute');
+}

@@ -12,6 +12,7 @@ const SCANNER = [
   'noCard',
   'codeWrong',
   'unreachable',
+  'moment',
   'next',
 ] as const;
 const WAITING = [
@@ -49,6 +50,7 @@ export function createScannerTexts({ t, locale }: Localization) {
     unattendedCount: waiting.unattendedCount({ what: '{what}' }),
     sent: waiting.sent({ what: '{what}' }),
     again: waiting.again({ ago: '{ago}' }),
+    stamping: scanner.stamping({ code: '{code}' }),
     stamps: toPlurals(t.stamps.count, locale),
     rewards: toPlurals(t.cardPages.rewardCount, locale),
     addAnother: outcome.addAnother,

@@ -53,3 +53,5 @@ export const ICON = loadAsset(import.meta.url, './assets/icon.svg');
 export const ACTIONS = loadAsset(import.meta.url, './assets/actions.js');
 /** For every page that somebody without a session sees on the way to the console or the counter. */
 export const FORGET_PERSON = loadAsset(import.meta.url, './assets/forget-person.js');
+/** For service workers, whose scripts are on paths of their own and no assets. */
+export const NETWORK_IN_TIME = readTextFile(import.meta.url, './assets/network-in-time.js');

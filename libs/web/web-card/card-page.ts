@@ -1,7 +1,7 @@
 import { computeContrast } from '#platform/kernel/contrast.js';
 import { readTextFile } from '#platform/kernel/templates.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import { loadAsset } from '#web/pages/assets.js';
+import { loadAsset, NETWORK_IN_TIME } from '#web/pages/assets.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#web/pages/page.js';
 import { createPlainFrame, loadView } from '#web/pages/view.js';
 import { createCardView, type CardViewInput, type WalletBadge } from './card-view.js';
@@ -31,7 +31,7 @@ const iconView = loadView<Record<'ground' | 'circle' | 'mark', string>>(
 const SCRIPT = loadAsset(import.meta.url, './assets/card.js');
 const STYLE = readTextFile(import.meta.url, './assets/card.css').replace(/\s+/g, ' ');
 /** Runs on the path of a card, so it is no asset. */
-export const WORKER_SCRIPT = readTextFile(import.meta.url, './assets/worker.js');
+export const WORKER_SCRIPT = NETWORK_IN_TIME + readTextFile(import.meta.url, './assets/worker.js');
 
 /**
  * Renders the page of a customer card. It is complete without its script, which only keeps it up to date, and its style

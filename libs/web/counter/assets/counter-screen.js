@@ -178,6 +178,21 @@ globalThis.CounterScreen = class {
     }
   }
 
+  /** Says below the camera that an operation is under way: whoever sees nothing happen does it again. */
+  showProgress(text) {
+    this.shown++;
+    this.paint('small', null);
+    this.result.replaceChildren(createElement('p', text, 'progress'));
+    this.result.hidden = false;
+    this.cover(false);
+  }
+
+  /** Says in the outcome that one of its buttons is at work. They can be pressed again once it has failed. */
+  holdButtons() {
+    for (const button of this.result.querySelectorAll('button')) button.disabled = true;
+    this.result.prepend(createElement('p', this.texts.moment, 'progress'));
+  }
+
   /** Says what the page itself knows. @param kind `warn`, `bad` */
   showNotice(title, text, kind) {
     this.openResult(createOutcome(title, text), { kind });
@@ -194,6 +209,7 @@ globalThis.CounterScreen = class {
     problem.textContent = text;
     outcome.prepend(problem);
     for (const button of this.result.querySelectorAll('button')) button.disabled = false;
+    this.result.querySelector('.progress')?.remove();
     this.result.classList.remove('small');
     this.cover(true);
     this.play('bad');
@@ -202,7 +218,11 @@ globalThis.CounterScreen = class {
   /** Asks before a second stamp of a card whose first one waits here. */
   ask(code, { occurred_at: at }, onYes) {
     const seconds = Math.max(1, Math.round((Date.now() - Date.parse(at)) / 1000));
-    const ago = new Intl.RelativeTimeFormat(this.locale).format(-seconds, 'second');
+    const format = new Intl.RelativeTimeFormat(this.locale);
+    const ago =
+      seconds < 60
+        ? format.format(-seconds, 'second')
+        : format.format(-Math.round(seconds / 60), 'minute');
     const button = createButton(this.texts.addAnother, onYes, { once: true });
     button.className = 'add';
     const nodes = createOutcome(code, this.texts.again.replace('{ago}', ago), [button]);
@@ -217,6 +237,12 @@ globalThis.CounterScreen = class {
     const close = createButton(isQuestion ? this.texts.no : this.texts.next, () => this.decline());
     close.className = 'next';
     this.result.querySelector('.thumb').append(close);
+    this.paint(kind, colors);
+    this.result.hidden = false;
+    this.cover(true);
+  }
+
+  paint(kind, colors) {
     this.result.className = `result ${kind}`;
     for (const [name, key] of [
       ['--card', 'ground'],
@@ -225,8 +251,6 @@ globalThis.CounterScreen = class {
       if (colors) this.result.style.setProperty(name, colors[key]);
       else this.result.style.removeProperty(name);
     }
-    this.result.hidden = false;
-    this.cover(true);
   }
 
   /** Keeps the keyboard out of what an outcome covers; afterwards the next code can be typed at once. */

@@ -11,19 +11,19 @@ const RETRY_MS = 5000;
 const HOUR_MS = 3600000;
 const BATCH_SIZE = 50;
 
-const queue = new CounterQueue(config.accountId);
+const queue = new CounterQueue(config.accountId, config.session);
 const display = new CounterScreen(config, queue);
 let { csrf } = config;
 let isSignedIn = true;
 let sending = null;
+/** Until when the page that was asked for in place of this one may come. */
+let replacingUntil = 0;
 /** Results of operations that somebody is looking at, by receipt number. */
 const live = new Map();
-/** False where the browser stores nothing, as some do in private windows: then the form is sent, as without a script. */
-let hasStorage = true;
-queue.database.catch((error) => {
-  console.debug(error);
-  hasStorage = false;
-});
+/** Nothing that is only shown, or done once more later, may keep a stamp from being counted. */
+const logFailure = (error) => console.debug(error);
+const showWaiting = () => display.showWaiting(live).catch(logFailure);
+const showRefused = () => display.showRefused().catch(logFailure);
 
 /* Who is signed in */
 
@@ -35,22 +35,27 @@ const present = (async () => {
     if (session && session.session_id !== config.session.session_id) await forgetPerson();
     await queue.writeSession(config.session);
   } else display.present = session ?? null;
-})().catch((error) => console.debug(error));
+})().catch(logFailure);
 
-/** Tells whether whoever this page is for is still signed in, as far as this browser knows. */
+/** Tells whether whoever this page is for is still signed in, as far as this browser knows. The service checks it again. */
 async function isPresent() {
   await present;
-  const session = await queue.readSession();
-  return (
-    session !== undefined &&
-    session.session_id === display.present?.session_id &&
-    session.user_id === display.present.user_id
-  );
+  try {
+    const session = await queue.readSession();
+    return (
+      session !== undefined &&
+      session.session_id === display.present?.session_id &&
+      session.user_id === display.present.user_id
+    );
+  } catch (error) {
+    console.debug(error);
+    return true;
+  }
 }
 
 /** Shows the page of whoever has signed in elsewhere in this browser since it was loaded, or that nobody is. */
 async function checkPresence() {
-  if (!hasStorage || !isSignedIn || (await isPresent())) return;
+  if (!isSignedIn || (await isPresent())) return;
   if (config.session && (await queue.readSession())) location.reload();
   else if (config.session) endSession();
 }
@@ -59,45 +64,62 @@ async function checkPresence() {
 
 const createReceipt = () => `counter-${crypto.randomUUID()}`;
 
-/** Puts an operation into the queue, and sends it at once if there is a connection. */
-async function enqueue(operation) {
+/**
+ * Puts an operation into the queue, and sends it at once if there is a connection.
+ * @param form which does the same without a script
+ */
+async function enqueue(operation, form = typed) {
   const entry = {
     stamps: operation.operation === 'stamp' ? 1 : undefined,
     ...operation,
     occurred_at: new Date().toISOString(),
     // Without a session it is nobody's until somebody confirms it.
-    ...(isSignedIn && (await isPresent().catch(() => false)) && display.present),
+    ...(isSignedIn && (await isPresent()) && display.present),
   };
   live.set(entry.external_ref, entry.asks);
   try {
     await queue.add({ ...entry, asks: undefined });
+    void showWaiting();
+    if (entry.user_id === undefined) {
+      saveForLater(entry);
+      return isSignedIn ? await checkPresence() : endSession();
+    }
+    if (!navigator.onLine || !config.session) return saveForLater(entry);
+    await send();
+    // Another send may have been under way when it was added.
+    if (live.has(entry.external_ref)) await send();
+    if (live.has(entry.external_ref) && isSignedIn) saveForLater(entry);
   } catch (error) {
-    // The disk is full: nobody may believe that it is saved.
     console.debug(error);
-    live.delete(entry.external_ref);
-    return display.showNotice(entry.code ?? '', texts.notSaved, 'bad');
+    if (live.delete(entry.external_ref)) sendForm(form, entry);
   }
-  await display.showWaiting(live);
-  if (entry.user_id === undefined) {
-    saveForLater(entry);
-    return isSignedIn ? checkPresence() : endSession();
+}
+
+/**
+ * Sends a form as without a script, because this phone stores nothing: its disk is full, or the browser has lost it. The
+ * receipt number is that of the entry, which may have been stored or sent after all.
+ */
+function sendForm(form, { code = '', external_ref: receipt }) {
+  // The next scan tries the storage again.
+  queue.close();
+  if (!navigator.onLine || !config.session || !isSignedIn) {
+    return display.showNotice(code, texts.notSaved, 'bad');
   }
-  if (!navigator.onLine || !config.session) return saveForLater(entry);
-  await send();
-  // Another send may have been under way when it was added.
-  if (live.has(entry.external_ref)) await send();
-  if (live.has(entry.external_ref) && isSignedIn) saveForLater(entry);
+  form.elements.external_ref.value = receipt;
+  if (code) form.elements.code.value = code;
+  // A later scan may have taken the place of the outcome that it was part of.
+  if (!form.isConnected) document.body.append(form);
+  form.submit();
+  setTimeout(() => display.showNotice(code, texts.noResponse, 'bad'), REQUEST_MS + 2000);
 }
 
 /** Stamps the card with a code. */
 async function scan(code) {
-  const first = await findWaiting(code);
-  if (first) {
-    return display.ask(code, first, () =>
-      enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: false }),
-    );
-  }
-  return enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: true });
+  display.showProgress(texts.stamping.replace('{code}', code.replace(/^.{4}/, '$& ')));
+  const operation = { operation: 'stamp', code, external_ref: createReceipt() };
+  const first = await findWaiting(code).catch(logFailure);
+  if (first) return display.ask(code, first, () => enqueue({ ...operation, asks: false }));
+  return enqueue({ ...operation, asks: true });
 }
 
 /**
@@ -115,7 +137,7 @@ function saveForLater(entry) {
   const isStamp = entry.operation === 'stamp';
   const text = isStamp ? texts.savedWhy : texts.savedReward;
   display.showNotice([texts.saved, entry.code].filter(Boolean).join(': '), text, 'warn');
-  void display.showWaiting(live);
+  void showWaiting();
 }
 
 /** Sends what waits for this user, one batch after the other. Only one is under way at a time. */
@@ -129,7 +151,7 @@ function send() {
 async function sendAll() {
   if (!config.session) return leaveOfflinePage();
   const sent = [];
-  while (hasStorage && isSignedIn && navigator.onLine) {
+  while (isSignedIn && navigator.onLine) {
     const all = await queue.list('waiting');
     const entries = all
       .filter((entry) => entry.user_id === config.session.user_id)
@@ -154,8 +176,7 @@ async function sendAll() {
       break;
     }
   }
-  if (!hasStorage) return;
-  await display.showWaiting(live);
+  await showWaiting();
   if (sent.length > 0) display.showSent(sent);
 }
 
@@ -164,14 +185,15 @@ async function settle(entry, outcome) {
   // The session had ended by then, unknown to this browser.
   if (outcome.is_unattended) {
     await queue.add({ ...entry, user_id: undefined, session_id: undefined });
+    if (isLive) saveForLater(entry);
   } else if (isLive) {
-    await queue.remove(entry.external_ref);
     display.showOutcome(outcome, outcome.is_redemption ? 'redeemed' : 'good');
+    await queue.remove(entry.external_ref);
   } else if (outcome.status === 200) await queue.remove(entry.external_ref);
   else {
     const who = [outcome.name, entry.code].filter(Boolean).join(', ');
     await queue.refuse(entry, `${who}: ${outcome.problem}`);
-    await display.showRefused();
+    await showRefused();
   }
 }
 
@@ -182,13 +204,14 @@ if (config.session) {
       if (!isConfirmed) await queue.remove(entry.external_ref);
       else await queue.add({ ...entry, ...config.session, is_confirmed: true });
     }
-    await display.showWaiting(live);
+    await showWaiting();
     if (isConfirmed) await send();
   };
 }
 
 /** Replaces the page that was stored by that of whoever is signed in, once nobody looks at an outcome or types. */
 async function leaveOfflinePage() {
+  if (performance.now() < replacingUntil) return;
   if (!navigator.onLine || !isSignedIn || !result.hidden || field.value !== '') return;
   await refreshSession();
 }
@@ -234,7 +257,7 @@ async function refreshSession() {
     const state = await response.json();
     const { session } = config;
     if (state.session_id !== session?.session_id || state.user_id !== session.user_id) {
-      return location.reload();
+      return replacePage();
     }
     csrf = state.csrf;
     for (const field of document.querySelectorAll('input[name=_csrf]')) field.value = csrf;
@@ -243,13 +266,17 @@ async function refreshSession() {
   }
 }
 
+/** Loads the page again, however slow the network is: this one stays until then. */
+function replacePage() {
+  replacingUntil = performance.now() + 12 * RETRY_MS;
+  location.replace(`${config.path}?wait`);
+}
+
 function endSession() {
   isSignedIn = false;
   // The next person at this phone need not know who it was, nor who was refused.
   element('person')?.remove();
-  void forgetPerson()
-    .then(() => display.showRefused())
-    .catch((error) => console.debug(error));
+  void forgetPerson().catch(logFailure).then(showRefused);
   const link = createElement('a', texts.signInLink, 'button confirm');
   link.href = config.path;
   display.openResult(createOutcome(texts.signedOut, texts.signIn, [link]), { kind: 'warn' });
@@ -262,15 +289,16 @@ result.addEventListener('submit', async (event) => {
   const form = event.target;
   const fields = new URLSearchParams(new FormData(form));
   const { kind } = form.dataset;
-  for (const button of result.querySelectorAll('button')) button.disabled = true;
+  display.holdButtons();
   if (kind === 'add' || kind === 'redeem') {
-    return enqueue({
+    const operation = {
       operation: kind === 'add' ? 'stamp' : 'redeem',
       customer_card_id: Number(fields.get('customer_card_id')),
       reward_id: kind === 'redeem' ? Number(fields.get('reward_id')) : undefined,
       external_ref: fields.get('external_ref'),
       asks: false,
-    });
+    };
+    return enqueue(operation, form);
   }
   const outcome = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
   if (outcome) {
@@ -288,9 +316,8 @@ result.addEventListener('click', (event) => {
 /** Stamps the card with a code. */
 function takeCode(code) {
   camera.describe();
-  field.value = hasStorage ? '' : code;
-  if (hasStorage) void scan(code);
-  else typed.submit();
+  field.value = '';
+  void scan(code);
 }
 
 const codes = new CounterCodes(config, {
@@ -311,7 +338,7 @@ const camera = new CounterView(config, {
 document.addEventListener('visibilitychange', () => {
   if (document.visibilityState !== 'visible') return camera.stop();
   void camera.start();
-  void checkPresence();
+  void checkPresence().catch(logFailure);
 });
 // The browser shows again what it showed before somebody signed out.
 addEventListener('pageshow', (event) => event.persisted && location.reload());
@@ -320,17 +347,17 @@ addEventListener('pageshow', (event) => event.persisted && location.reload());
 
 for (const name of ['online', 'offline']) {
   addEventListener(name, () => {
-    void display.showWaiting(live);
-    void send();
+    void showWaiting();
+    void send().catch(logFailure);
   });
 }
-setInterval(() => void send(), RETRY_MS);
-setInterval(() => void display.showRefused(), HOUR_MS);
+setInterval(() => void send().catch(logFailure), RETRY_MS);
+setInterval(() => void showRefused(), HOUR_MS);
 
 for (const form of document.querySelectorAll('form[action$="/app/sign-out"]')) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    await forgetPerson().catch((error) => console.debug(error));
+    await forgetPerson().catch(logFailure);
     form.submit();
   });
 }
@@ -356,6 +383,7 @@ async function storePage() {
 
 /** Says that the page which somebody has opened is another one, instead of which the worker shows this. */
 function showUnreachable() {
+  if (location.search === '?wait') history.replaceState(null, '', location.pathname);
   if (config.session || !location.pathname.startsWith(`${config.path}/`)) return;
   history.replaceState(null, '', config.path);
   display.showNote(texts.unreachable);
@@ -364,10 +392,9 @@ function showUnreachable() {
 void (async () => {
   showUnreachable();
   void camera.start();
+  void queue.persist().catch(logFailure);
   await present;
-  await Promise.all([display.showWaiting(live), display.showRefused()]).catch((error) =>
-    console.debug(error),
-  );
-  await installWorker().catch((error) => console.debug(error));
+  await Promise.all([showWaiting(), showRefused()]);
+  await installWorker().catch(logFailure);
   await send();
-})();
+})().catch(logFailure);

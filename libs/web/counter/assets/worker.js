@@ -6,6 +6,11 @@ const CACHE = 'counter';
 const OPTIONS = { ignoreVary: true };
 /** The page of a store. */
 const PAGE = /[/]counter[/]\d+$/;
+/** The page with which an installed counter starts. */
+const START = /[/]counter$/;
+/** How long other pages, which are not stored, may take before the stored one says that they cannot be reached. */
+const OTHER_PAGE_MS = 10000;
+const STORE_MS = 30000;
 
 addEventListener('install', (event) => event.waitUntil(skipWaiting()));
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
@@ -23,12 +28,16 @@ addEventListener('message', (event) => {
  */
 async function store(page, offline, shell) {
   const cache = await caches.open(CACHE);
+  const files = await fetchMissing(cache, shell, OPTIONS);
+  const signal = AbortSignal.timeout(STORE_MS);
+  const response = await fetch(offline, { credentials: 'same-origin', signal });
+  if (response.ok && !response.redirected) {
+    await cache.put(page, new Response(await response.arrayBuffer(), response));
+  }
+  for (const [url, file] of files) await cache.put(url, file);
   for (const { url } of await cache.keys()) {
     if (!PAGE.test(url) && !shell.includes(url)) await cache.delete(url);
   }
-  const response = await fetch(offline, { credentials: 'same-origin' });
-  if (response.ok && !response.redirected) await cache.put(page, response);
-  for (const url of shell) if (!(await cache.match(url, OPTIONS))) await cache.add(url);
 }
 
 addEventListener('fetch', (event) => {
@@ -36,25 +45,24 @@ addEventListener('fetch', (event) => {
   if (request.method !== 'GET') return;
   const url = new URL(request.url);
   if (url.origin !== location.origin) return;
-  if (request.mode === 'navigate') event.respondWith(showPage(request, url));
+  if (request.mode === 'navigate') event.respondWith(showPage(event, url));
   else if (/[/](assets[/]|counter[/]decoder[.])/.test(url.pathname)) {
     event.respondWith(findFile(request));
   }
 });
 
 /** Shows the page from the service, which knows who is signed in, or without it the one that was stored last. */
-async function showPage(request, url) {
-  try {
-    const response = await fetch(request);
-    // Nobody is signed in any more.
-    if (PAGE.test(url.pathname) && response.type === 'opaqueredirect') await forgetPerson();
-    if (response.status < 500) return response;
-    return (await findPage(url)) || response;
-  } catch (error) {
-    const cached = await findPage(url);
-    if (cached) return cached;
-    throw error;
-  }
+function showPage(event, url) {
+  const isStored = PAGE.test(url.pathname) || START.test(url.pathname);
+  return respondInTime(event, {
+    find: () => findPage(url),
+    async keep({ type }) {
+      // Nobody is signed in any more.
+      if (PAGE.test(url.pathname) && type === 'opaqueredirect') await forgetPerson();
+    },
+    // The stored page has heard from the service, and waits for the other one.
+    patienceMs: url.search === '?wait' ? Infinity : isStored ? undefined : OTHER_PAGE_MS,
+  });
 }
 
 /** Finds the page of the store that a path is below, or for the start page of an installed counter that of the last store. */
@@ -68,5 +76,6 @@ async function findPage(url) {
 }
 
 async function findFile(request) {
-  return (await (await caches.open(CACHE)).match(request, OPTIONS)) || fetch(request);
+  const find = async () => (await caches.open(CACHE)).match(request, OPTIONS);
+  return (await find().catch((error) => console.debug(error))) || fetch(request);
 }

@@ -1,10 +1,16 @@
 /**
  * Deletes what the counter has stored in this browser about the person who was signed in: its pages, who they are, and the
- * texts about refused stampings, which name customers. What waits to be sent stays: it names nobody.
+ * texts about refused stampings, which name customers. What waits to be sent stays: it names nobody. Whoever waits for it,
+ * such as to sign out, waits no longer than that: the storage of some browsers never calls back.
  */
-globalThis.forgetPerson = async () => {
-  if (globalThis.caches) await caches.delete('counter');
-  await new Promise((resolve) => {
+globalThis.forgetPerson = () =>
+  Promise.race([
+    Promise.all([globalThis.caches && caches.delete('counter'), forgetTexts()]),
+    new Promise((resolve) => setTimeout(resolve, 2500)),
+  ]);
+
+function forgetTexts() {
+  return new Promise((resolve, reject) => {
     const request = indexedDB.open('inkpad-counter');
     // Nothing was ever stored.
     request.addEventListener('upgradeneeded', () => request.transaction.abort());
@@ -14,14 +20,15 @@ globalThis.forgetPerson = async () => {
       const names = ['refused', 'session'].filter((name) =>
         database.objectStoreNames.contains(name),
       );
-      const transaction = database.transaction(names, 'readwrite');
-      for (const name of names) transaction.objectStore(name).clear();
-      for (const end of ['complete', 'abort']) {
-        transaction.addEventListener(end, () => {
-          database.close();
-          resolve();
-        });
+      try {
+        const transaction = database.transaction(names, 'readwrite');
+        for (const name of names) transaction.objectStore(name).clear();
+        transaction.addEventListener('complete', resolve);
+        transaction.addEventListener('abort', () => reject(transaction.error));
+      } catch (error) {
+        reject(error);
       }
+      database.close();
     });
   });
-};
+}

@@ -17,6 +17,11 @@ let requestCount = 0,
 function listen() {
   stopListening();
   if (document.hidden) return;
+  // A network may accept the connection and then say nothing.
+  schedule(5000, () => {
+    setConnected(false);
+    schedule(10000, catchUp);
+  });
   source = new EventSource(at + '/events?since=' + main.dataset.tag);
   source.addEventListener('open', markAlive);
   source.addEventListener('alive', markAlive);
@@ -53,15 +58,19 @@ function stopListening() {
 
 async function refresh() {
   const request = ++requestCount;
-  let response;
+  let response, text;
   try {
-    response = await fetch(at, { cache: 'no-store' });
+    response = await fetch(at, { cache: 'no-store', signal: AbortSignal.timeout(30000) });
+    text = await response.text();
   } catch {
     return schedule(15000, catchUp);
   }
   if (response.status >= 429) return schedule(15000, catchUp);
   if (!response.ok || response.redirected) return location.reload();
-  const text = await response.text();
+  await showState(request, text);
+}
+/** Shows the card of a page that the server has rendered. */
+async function showState(request, text) {
   const style = '<style>' + document.querySelector('style').textContent + '</style>';
   // Another style has another hash than the policy of this page allows, even in a page that is only parsed.
   if (!text.includes(style)) return location.reload();
@@ -272,6 +281,11 @@ addEventListener('pageshow', (event) => {
 
 async function register() {
   if (!('serviceWorker' in navigator)) return;
+  // The network has responded after all to the request for this page, instead of which the stored one was shown.
+  navigator.serviceWorker.addEventListener('message', ({ data }) => {
+    if (data.page === null) location.reload();
+    else showState(++requestCount, data.page);
+  });
   await navigator.serviceWorker.register(at + '/worker.js', { scope: at });
   registration = await navigator.serviceWorker.ready;
   cachePage();

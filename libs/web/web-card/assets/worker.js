@@ -22,25 +22,36 @@ function isCacheable(url) {
 addEventListener('fetch', (event) => {
   const { request } = event;
   const url = new URL(request.url);
-  if (request.method === 'GET' && isCacheable(url)) event.respondWith(networkFirst(request, url));
+  if (request.method === 'GET' && isCacheable(url)) event.respondWith(respond(event, url));
 });
-async function networkFirst(request, url) {
+
+let requestCount = 0;
+/** By key, the last request whose response was stored: one that was overtaken is older. */
+const stored = new Map();
+
+function respond(event, url) {
+  const { request } = event;
   const key = url.origin + url.pathname;
-  try {
-    const response = await fetch(request);
-    if (response.status < 500) {
-      const cache = await caches.open(cacheName);
+  const number = ++requestCount;
+  const isLast = () => (stored.get(key) || 0) <= number;
+  return respondInTime(event, {
+    find: () => findCached(key),
+    async keep(response, body) {
+      if (response.status >= 500 || !isLast()) return;
+      stored.set(key, number);
       if (response.ok && response.type === 'basic' && !response.redirected) {
-        await cache.put(key, response.clone());
+        await (await caches.open(cacheName)).put(key, new Response(body, response));
       } else if (isPage(url)) await deleteCache();
-      return response;
-    }
-    return (await findCached(key)) || response;
-  } catch (error) {
-    const cached = await findCached(key);
-    if (cached) return cached;
-    throw error;
-  }
+    },
+    // The script asks for what has changed, and shows what it has meanwhile.
+    patienceMs: request.destination === '' ? Infinity : undefined,
+    async onLate({ response, body }) {
+      if (request.mode !== 'navigate' || response.status >= 500 || !isLast()) return;
+      const page = await clients.get(event.resultingClientId);
+      const isCard = response.ok && !response.redirected;
+      if (page) page.postMessage({ page: isCard ? new TextDecoder().decode(body) : null });
+    },
+  });
 }
 async function findCached(key) {
   return (await caches.open(cacheName)).match(key);
@@ -62,8 +73,8 @@ async function cacheOnly(texts) {
       .filter(isCacheable)
       .map((url) => url.origin + url.pathname),
   );
+  for (const [url, file] of await fetchMissing(cache, urls)) await cache.put(url, file);
   for (const { url } of await cache.keys()) if (!urls.has(url)) await cache.delete(url);
-  for (const url of urls) if (!(await cache.match(url))) await cache.add(url);
 }
 
 addEventListener('push', (event) => {
@@ -89,5 +100,6 @@ async function renew({ oldSubscription, newSubscription }) {
     newSubscription || (options && (await registration.pushManager.subscribe(options)));
   if (!renewed) return;
   const headers = { 'content-type': 'application/json' };
-  await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(renewed) });
+  const signal = AbortSignal.timeout(30000);
+  await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(renewed), signal });
 }
