@@ -125,7 +125,7 @@ export class Sessions {
     const { hasCodes, ...session } = row;
     // A session has to begin with a code once its user has codes. This one began before.
     if (!awaitsCode && session.task === 'second_factor' && hasCodes) return undefined;
-    return { ...session, csrfToken: createCsrfToken(token) };
+    return { ...session, csrfToken: createCsrfToken(token, session.userId) };
   }
 
   /**
@@ -190,7 +190,7 @@ export class Sessions {
              where id = $1`,
       values: [signedIn.sessionId, hashToken(token), hasEnteredCode],
     });
-    return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token) } };
+    return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token, signedIn.userId) } };
   }
 
   /**
@@ -299,7 +299,16 @@ export class Sessions {
   }
 }
 
-/** Creates the token from that of the session: only the browser with the cookie knows it, so it need not be stored. */
-function createCsrfToken(token: string): string {
-  return createHmac('sha256', token).update('csrf').digest('base64url');
+/**
+ * Creates the token from that of the session: only the browser with the cookie knows it, so it need not be stored. It ends
+ * with the id of the user, by which a form whose session has ended still says whose it is.
+ */
+function createCsrfToken(token: string, userId: number): string {
+  return `${createHmac('sha256', token).update('csrf').digest('base64url')}.${userId}`;
+}
+
+/** Finds out for whom the page of a form was made. It proves nothing: anybody can write it. */
+export function parseCsrfUser(csrfToken: string): number | undefined {
+  const [, id] = /^[\w-]{43}[.](\d{1,15})$/.exec(csrfToken) ?? [];
+  return id === undefined ? undefined : Number(id);
 }

@@ -49,6 +49,11 @@ export function TakesForm(): MethodDecorator {
   return takeBody({ body: 'form' });
 }
 
+/** Declares that the body is a form that may be larger than others without a session. */
+export function TakesLargeForm(maxBytes: number): MethodDecorator {
+  return takeBody({ body: 'form', bodyLimit: maxBytes });
+}
+
 /**
  * Declares that the body is a form, and that whatever else comes is ignored: for programs whose request says everything
  * by its address.

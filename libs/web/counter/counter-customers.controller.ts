@@ -15,7 +15,12 @@ import { CustomerListQuery, toCustomerFilter } from '#loyalty/customers/customer
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import { FindOrCreateCustomer } from '#loyalty/customers/find-or-create.commands.js';
 import { listErrors, describeRejection } from '#web/pages/form-errors.js';
-import { GetPage, PostRepeatableForm } from '#web/pages/current-user.js';
+import {
+  assertNotKept,
+  GetPage,
+  PostRepeatableForm,
+  ShowsKeptForm,
+} from '#web/pages/current-user.js';
 import { loadView } from '#web/pages/view.js';
 import { EnrolCustomer } from '#loyalty/stamping/customer-card.commands.js';
 import type { Localization } from '#translations/translations.js';
@@ -81,6 +86,7 @@ export class CounterCustomersController {
 
   /** Gives a card to a customer on file, or to one who is found or made by their number or address. */
   @PostRepeatableForm('createCustomer', 'enrol', 300)
+  @ShowsKeptForm()
   async enrol(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,
@@ -89,6 +95,7 @@ export class CounterCustomersController {
     const cardId = readId(form['card_id']);
     const { q = '', name = '', contact = '' } = form;
     try {
+      assertNotKept(request);
       const id =
         form['customer_id'] === undefined
           ? await this.createCustomer(visit, form, cardId)

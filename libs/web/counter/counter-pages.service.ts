@@ -4,6 +4,7 @@ import { Config } from '#configuration/config.js';
 import { readSource } from '#platform/http/caller.js';
 import { negotiateLanguage } from '#platform/http/negotiation.js';
 import { isAllowed } from '#identity/roles.js';
+import { describeKeptForm } from '#web/pages/console-frame.js';
 import type { ConsoleRequest } from '#web/pages/current-user.js';
 import { getRootPath, setPageHeaders } from '#web/pages/page.js';
 import { PageResult } from '#web/pages/page-results.js';
@@ -59,8 +60,10 @@ export class CounterPages {
     isForAnybody = false,
   ): PageResult {
     const { signedIn, store } = request as ConsoleRequest;
+    const plain = createPlainFrame(this.root, negotiateLanguage(request, LANGUAGE_CODES));
     const frame = {
-      ...createPlainFrame(this.root, negotiateLanguage(request, LANGUAGE_CODES)),
+      ...plain,
+      notice: describeKeptForm(request as ConsoleRequest, plain.t),
       ...(signedIn &&
         !isForAnybody && {
           csrf: signedIn.csrfToken,

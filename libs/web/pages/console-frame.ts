@@ -1,7 +1,7 @@
 import { getPath } from '#platform/http/path.js';
 import { isAllowed } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
-import { getTranslations } from '#translations/translations.js';
+import { getTranslations, type Translations } from '#translations/translations.js';
 import { localizeRequest } from './localize.js';
 import { listNavigationLinks } from './navigation.js';
 import { createPlainFrame, type PageFrame } from './view.js';
@@ -22,6 +22,7 @@ export function createConsoleFrame(
     store !== undefined && isAllowed(store.role, operation);
   const frame = {
     ...createPlainFrame(root, locale),
+    notice: describeKeptForm(request, t),
     ...(signedIn && {
       csrf: signedIn.csrfToken,
       asksPassword: signedIn.asksPassword,
@@ -30,4 +31,13 @@ export function createConsoleFrame(
     ...(store && { store, links: listNavigationLinks(store.id, mayDo, at, t) }),
   };
   return { frame, at };
+}
+
+/** Says that the page shows a form again which was sent after its session had ended. */
+export function describeKeptForm(
+  { keptForm }: ConsoleRequest,
+  { forms: { kept, keptWithoutFile } }: Translations,
+): string {
+  if (!keptForm) return '';
+  return keptForm.hadFile ? `${kept} ${keptWithoutFile}` : kept;
 }

@@ -4,16 +4,21 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
+import { createId } from '#platform/kernel/randomness.js';
 import { query } from '#platform/database/connection.js';
+import { getBodyKind, uploadedFiles, type Form } from '#platform/http/body-kinds.js';
 import { shareDatabase } from '#platform/http/database-share.js';
 import { parsePathId, getPath, getRoute } from '#platform/http/path.js';
 import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
-import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
+import type { ConsoleRequest, ConsoleRoute, EnteredStore, SignedInUser } from './current-user.js';
+import { KEPT_FORM_FIELD, pickKeptFields, type KeptForm } from './kept-form.js';
+import { KeptForms } from './kept-forms.service.js';
 import { localizeRequest } from './localize.js';
 import { getRootPath } from './page.js';
-import { assertOwnSite, toReturnQuery } from './own-site.js';
+import { assertOwnSite, parseReturnPath, toReturnQuery } from './own-site.js';
 import { PageError } from './page-error.js';
-import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
+import { passKeptFormOn } from './page-results.js';
+import { parseCsrfUser, SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
 import { Cookies } from './cookies.js';
 
 const STORE = {
@@ -30,6 +35,8 @@ const TASK_PATHS = {
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
 /** The limit for forms that need a session. */
 const MAX_FORM_BYTES = 64 * 1024;
+/** The limit for forms that are read although their session has ended: pictures fit, other files do not. */
+const MAX_KEPT_BYTES = 3 * 1024 * 1024;
 
 /**
  * Guards every route below /app and /counter. It checks the session, the store of the path and the role before a body is
@@ -44,6 +51,7 @@ export class ConsoleGuard {
   constructor(
     private readonly pool: Pool,
     private readonly sessions: Sessions,
+    private readonly keptForms: KeptForms,
     private readonly config: Config,
   ) {
     this.cookies = new Cookies(config.publicUrl);
@@ -65,9 +73,10 @@ export class ConsoleGuard {
       ];
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
-        async (request) => {
+        async (request, reply) => {
           // Forms without a session gain nothing from the session of somebody else.
-          if (!routeOptions.withoutSession) this.checkToken(request as ConsoleRequest);
+          if (routeOptions.withoutSession) return undefined;
+          return this.checkForm(request as ConsoleRequest, reply, routeOptions);
         },
       ];
     });
@@ -76,8 +85,9 @@ export class ConsoleGuard {
   private async admit(
     request: ConsoleRequest,
     reply: FastifyReply,
-    { operation, withoutSession }: ConsoleRoute,
+    route: ConsoleRoute,
   ): Promise<FastifyReply | undefined> {
+    const { operation, withoutSession } = route;
     if (!SAFE_METHODS.has(request.method)) assertOwnSite(request, this.config.publicUrl);
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
@@ -89,7 +99,11 @@ export class ConsoleGuard {
       request.sessionIds = { user_id: signedIn.userId };
     } else if (isOpen && taskPath !== null && !withoutSession) {
       return reply.header('cache-control', 'no-store').redirect(this.root + taskPath, 303);
-    } else if (!withoutSession) return this.redirectToSignIn(request, reply);
+    } else if (!withoutSession) {
+      if (!isKeepable(request, route)) return this.redirectToSignIn(request, reply);
+      request.isSignedOut = true;
+      return undefined;
+    }
     return operation === undefined ? undefined : this.admitToStore(request, reply, operation);
   }
 
@@ -135,25 +149,104 @@ export class ConsoleGuard {
   }
 
   private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
-    // A form cannot be repeated after signing in, and its page is unknown.
-    const returnPath = SAFE_METHODS.has(request.method) ? getPathAndQuery(request.url) : '/app';
+    // A form cannot be repeated after signing in; its page can.
+    const returnPath = SAFE_METHODS.has(request.method)
+      ? getPathAndQuery(request.url)
+      : this.findFormPage(request);
     return reply
       .header('cache-control', 'no-store')
       .redirect(`${this.root}/app/sign-in${toReturnQuery(returnPath)}`, 303);
   }
 
-  private checkToken(request: ConsoleRequest): void {
-    const { method, signedIn, body } = request;
-    if (SAFE_METHODS.has(method) || !signedIn) return;
+  /** Finds the page that a form stands on, by what browsers say about it. @returns `/app` when they do not */
+  private findFormPage({ headers: { referer = '' } }: ConsoleRequest): string {
+    const { origin } = new URL(this.config.publicUrl);
+    const start = origin + this.root;
+    return referer.startsWith(`${start}/`)
+      ? parseReturnPath(referer.slice(start.length).split('#')[0])
+      : '/app';
+  }
+
+  /** Checks the token of a form. One whose session has ended is kept, and shown again once its user has signed in. */
+  private checkForm(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    route: ConsoleRoute,
+  ): FastifyReply | undefined {
+    const { method, signedIn } = request;
+    if (SAFE_METHODS.has(method)) return undefined;
+    const fields = (request.body ?? {}) as Form;
     // Scripts that send JSON have it in a header, which other sites cannot set.
-    const { _csrf: token = request.headers['x-csrf-token'] } = (body ?? {}) as { _csrf?: unknown };
-    const received = Buffer.from(String(token ?? ''));
+    const token = String(fields['_csrf'] ?? request.headers['x-csrf-token'] ?? '');
+    const form = {
+      path: getPathAndQuery(request.url),
+      fields,
+      isUpload: getBodyKind(request) === 'upload',
+      hadFile: hasUploadedFile(request),
+    };
+    if (request.isSignedOut) {
+      const userId = parseCsrfUser(token);
+      const kept = userId === undefined ? undefined : this.keptForms.seal(form, userId);
+      if (kept === undefined) return this.redirectToSignIn(request, reply);
+      return this.sendToSignIn(request, reply, kept);
+    }
+    if (!signedIn) return undefined;
+    const sealed = isKeepable(request, route) ? fields[KEPT_FORM_FIELD] : undefined;
+    if (sealed !== undefined) {
+      const kept = this.keptForms.open(sealed, signedIn.userId);
+      if (kept?.path !== form.path) return reply.redirect(`${this.root}/app`, 303);
+      showAgain(request, kept, signedIn);
+      return undefined;
+    }
+    const received = Buffer.from(token);
     const expected = Buffer.from(signedIn.csrfToken);
-    if (received.length === expected.length && timingSafeEqual(received, expected)) return;
+    if (received.length === expected.length && timingSafeEqual(received, expected))
+      return undefined;
+    // Its page was opened before the user signed in again, in another tab.
+    const isOwn = parseCsrfUser(token) === signedIn.userId;
+    if (isOwn && isKeepable(request, route) && pickKeptFields(fields)) {
+      showAgain(request, form, signedIn);
+      return undefined;
+    }
     request.denial = 'csrf_token';
     const { errors } = localizeRequest(request).t.console;
     throw new PageError(403, errors.expired, errors.expiredWhy);
   }
+
+  private sendToSignIn(request: ConsoleRequest, reply: FastifyReply, kept: string): FastifyReply {
+    const { t } = localizeRequest(request);
+    const page = passKeptFormOn({
+      kept,
+      action: '/app/sign-in/kept',
+      isUpload: false,
+      title: t.signIn.signIn.title,
+      button: t.signIn.signIn.submit,
+    });
+    return reply.send(page.send(request, reply, this.root));
+  }
+}
+
+/** Tells whether a form that a person has sent comes back after they have signed in again. */
+function isKeepable(request: ConsoleRequest, route: ConsoleRoute): boolean {
+  const { method, headers } = request;
+  const isShownAgain = route.isExecutedOnce === true || route.showsKeptForm === true;
+  const isForm = ['form', 'upload'].includes(getBodyKind(request) ?? '');
+  // Scripts have their form on their page still.
+  const isByPerson = headers.accept?.includes('text/html') === true;
+  const isSmall = Number(headers['content-length'] ?? Infinity) <= MAX_KEPT_BYTES;
+  return method === 'POST' && isShownAgain && isForm && isByPerson && isSmall;
+}
+
+/** Takes the fields of a kept form for those of the request. */
+function showAgain(request: ConsoleRequest, kept: KeptForm, { csrfToken }: SignedInUser): void {
+  const { fields, hadFile } = kept;
+  request.keptForm = { hadFile };
+  request.body = { ...pickKeptFields(fields), _csrf: csrfToken, form_key: createId() };
+  uploadedFiles.delete(request);
+}
+
+function hasUploadedFile(request: ConsoleRequest): boolean {
+  return [...(uploadedFiles.get(request)?.values() ?? [])].some((bytes) => bytes.length > 0);
 }
 
 export function isConsolePath(path: string): boolean {

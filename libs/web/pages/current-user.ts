@@ -5,6 +5,7 @@ import {
   Post,
   type ExecutionContext,
 } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 import { readSource, type AuthenticatedRequest } from '#platform/http/caller.js';
@@ -13,6 +14,7 @@ import { TakesForm, TakesUpload } from '#platform/http/body-kinds.js';
 import { setRouteConfig } from '#platform/http/route-config.js';
 import { Throttle } from '#platform/http/throttle.js';
 import type { Operation, Role } from '#identity/roles.js';
+import { KeptFormError } from './kept-form.js';
 import { localizeRequest } from './localize.js';
 
 export type { SignedInUser };
@@ -24,13 +26,22 @@ export type EnteredStore = { id: number; name: string; role: Role };
 export type ConsoleRequest = AuthenticatedRequest & {
   signedIn?: SignedInUser;
   store?: EnteredStore;
+  /** Set for a form whose session has ended: it is kept as soon as its body was read. */
+  isSignedOut?: boolean;
+  /** Set for a form that was kept while its user signed in: its page shows what was entered, and says so. */
+  keptForm?: { hadFile: boolean };
 };
 
-/** @property isExecutedOnce whether the commands of a form are executed once, however often it is sent */
+/**
+ * @property isExecutedOnce whether the commands of a form are executed once, however often it is sent
+ * @property showsKeptForm whether the handler calls `assertNotKept` before it executes something; where forms are executed
+ *   once, `FormCommands` does
+ */
 export type ConsoleRoute = {
   operation?: Operation;
   withoutSession?: true;
   isExecutedOnce?: boolean;
+  showsKeptForm?: boolean;
 };
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
@@ -42,6 +53,17 @@ export function RequiresOperation(operation: Operation): MethodDecorator {
 /** Declares a page of a store. @param path after that of the controller */
 export function GetPage(operation: Operation, path = ''): MethodDecorator {
   return applyDecorators(Get(path), RequiresOperation(operation));
+}
+
+/** Declares that a form comes back after an ended session, because its handler calls `assertNotKept`. */
+export function ShowsKeptForm(): MethodDecorator {
+  const config: ConsoleRoute = { showsKeptForm: true };
+  return setRouteConfig(config);
+}
+
+/** Asserts that a form was sent by a person, and not to show it again. @throws KeptFormError */
+export function assertNotKept(request: FastifyRequest): void {
+  if ((request as ConsoleRequest).keptForm) throw new KeptFormError();
 }
 
 /** Declares that the commands of a form are executed once, however often it is sent (`FormCommands`). */

@@ -16,6 +16,7 @@ import { getTranslations, LANGUAGE_CODES, type Translations } from '#translation
 import { isConsolePath } from './console-guard.service.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
+import { KeptFormError } from './kept-form.js';
 import { PageError } from './page-error.js';
 import { renderPage, getRootPath, setPageHeaders } from './page.js';
 import { createPlainFrame, loadView } from './view.js';
@@ -62,13 +63,11 @@ export class HtmlErrorPages implements ErrorPages {
     const language = negotiateLanguage(request, LANGUAGE_CODES, reply);
     const { t: translations, locale } = getTranslations(language);
     const t = translations.errorPage;
-    const text = describeError(
-      error,
-      response,
-      t,
-      locale,
-      isInConsole && !SAFE_METHODS.has(request.method),
-    );
+    const isChange = isInConsole && !SAFE_METHODS.has(request.method);
+    const text =
+      error instanceof KeptFormError
+        ? { status: 200, title: translations.forms.kept, text: translations.forms.sendAgain }
+        : describeError(error, response, t, locale, isChange);
     const link = isInConsole ? buildConsoleLink(request, translations) : buildPublicLink(path, t);
     const root = getRootPath(this.config);
     const { frame, at } = isInConsole

@@ -9,14 +9,18 @@ import { StoredResponses } from '#platform/event-store/commands/stored-responses
 import { uploadedFiles, type Form } from '#platform/http/body-kinds.js';
 import type { RequestSubjects } from '#platform/http/idempotency.js';
 import type { ConsoleRequest, ConsoleRoute } from './current-user.js';
+import { KeptFormError } from './kept-form.js';
 import { localizeRequest } from './localize.js';
 import { PageError } from './page-error.js';
 
 /** What differs between two clicks: a session that was renewed, and a password that is never stored. */
 const IGNORED_FIELDS = new Set(['_csrf', 'current_password']);
 
+/** @property isKept whether the form is only shown again, after its user has signed in */
+type KeyedForm = KeyedRequest & { isKept?: boolean };
+
 /** The author of a change, whose `keyed` is the key of the form. */
-type Writer = { keyed?: KeyedRequest };
+type Writer = { keyed?: KeyedForm };
 
 /** A result that JSON does not change: the second request gets it from there. */
 type Storable<R> = { [K in keyof R]: JsonValue<R[K]> };
@@ -76,6 +80,7 @@ export class FormCommands {
    * Executes a function once.
    * @param execute passes its argument on, so that the result is written in the same transaction
    * @throws InProgressError when the first one takes too long
+   * @throws KeptFormError
    */
   async executeStep<W extends Writer, R extends Storable<R>>(
     writer: W,
@@ -84,6 +89,7 @@ export class FormCommands {
   ): Promise<R> {
     const { keyed: form } = writer;
     if (!form) return execute(writer);
+    if (form.isKept) throw new KeptFormError();
     const keyed: KeyedRequest = {
       key: this.responses.fingerprint('step', form.key.toString('hex'), step),
       holder: createId(),
@@ -112,12 +118,14 @@ export class FormCommands {
       ]),
     ].sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
     const { userId } = request.signedIn ?? {};
-    request.keyed = {
+    const keyed: KeyedForm = {
+      isKept: request.keptForm !== undefined,
       key: this.responses.fingerprint('form', userId ?? 0, request.url, JSON.stringify(fields)),
       holder: '',
       status: 200,
       isStored: false,
       subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
     };
+    request.keyed = keyed;
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#configuration/config.js';
 import { isApiRoute } from '#platform/http/path.js';
+import { loadAsset } from './assets.js';
 import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
 import type { Rejectable } from './form-errors.js';
@@ -57,6 +58,11 @@ export type Confirmation = {
   isLoss?: boolean;
 };
 
+const keptFormView = loadView<{ kept: string; action: string; isUpload: boolean; button: string }>(
+  import.meta.url,
+  './views/kept-form.eta',
+);
+const KEPT_FORM_SCRIPT = loadAsset(import.meta.url, './assets/kept-form.js');
 const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
 
 /** Shows a page of the console in the browser's language, with the store and the menu of the request. */
@@ -72,7 +78,9 @@ export function showPage<D extends object>({
     frame.parts.inputs = inputs;
     if (errors) frame.parts.addRejection(errors);
     const rendered = renderPage({ kind: 'console', frame, at, ...page });
-    return setPageHeaders(reply.status(status), rendered);
+    // The form was not rejected: it is shown before it is executed.
+    const { keptForm } = request as ConsoleRequest;
+    return setPageHeaders(reply.status(keptForm ? 200 : status), rendered);
   });
 }
 
@@ -85,6 +93,26 @@ export function askToConfirm(confirmation: Confirmation): PageResult {
     data,
     status: data.passwordErrors?.length ? 422 : 200,
     width: 'form',
+  });
+}
+
+/**
+ * Passes a kept form on, with a script by itself: to the sign-in, and from there to where it is sent.
+ * @param action from the root of the service
+ */
+export function passKeptFormOn(form: {
+  kept: string;
+  action: string;
+  isUpload: boolean;
+  button: string;
+  title: string;
+}): PageResult {
+  return showPage({
+    view: keptFormView,
+    title: form.title,
+    data: form,
+    scripts: [KEPT_FORM_SCRIPT],
+    width: 'narrow',
   });
 }
 

@@ -6,12 +6,13 @@ import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
 import { StoreTimes } from './store-times.service.js';
 import { FormCommands } from './form-commands.service.js';
+import { KeptForms } from './kept-forms.service.js';
 
 /** Provides what every page needs. Global, because many libs have pages. */
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
-  providers: [ConsoleGuard, FormCommands, StoreTimes],
-  exports: [FormCommands, StoreTimes],
+  providers: [ConsoleGuard, FormCommands, KeptForms, StoreTimes],
+  exports: [FormCommands, KeptForms, StoreTimes],
 })
 export class PagesModule {}

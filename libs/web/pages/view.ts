@@ -20,6 +20,8 @@ export type PageFrame = {
   formKey: string;
   /** Whether the part `password-again` shows its field. */
   asksPassword: boolean;
+  /** What the page says above everything else, such as that a form was kept; empty: nothing. */
+  notice: string;
   /** Null on pages without a session. */
   user: { name: string; email: string } | null;
   /** Null outside the pages of a store. */
@@ -42,6 +44,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
     csrf: '',
     formKey: createId(),
     asksPassword: true,
+    notice: '',
     user: null,
     store: null,
     icons: root + ICONS.path,

@@ -13,8 +13,10 @@ import type { Browser } from '#identity/browser.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import {
+  assertNotKept,
   ConsoleWriter,
   CurrentUser,
+  ShowsKeptForm,
   type SignedInUser,
   Localized,
 } from '#web/pages/current-user.js';
@@ -77,6 +79,7 @@ export class AccountController {
 
   @Post()
   @TakesForm()
+  @ShowsKeptForm()
   @Throttle(30)
   async update(
     @Body() form: Form,
@@ -91,6 +94,7 @@ export class AccountController {
     };
     const isNewAddress = values.email !== user.email;
     try {
+      assertNotKept(request);
       // Links for new passwords go to this address.
       if (isNewAddress) {
         this.addresses.assertMailIsConfigured();

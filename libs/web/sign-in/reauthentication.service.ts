@@ -9,7 +9,7 @@ import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
-import type { ConsoleRequest } from '#web/pages/current-user.js';
+import { assertNotKept, type ConsoleRequest } from '#web/pages/current-user.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { ISSUES } from '#translations/issues.js';
 import { localizeRequest } from '#web/pages/localize.js';
@@ -52,6 +52,7 @@ export class Reauthentication {
     password: string | undefined,
     request: FastifyRequest,
   ): Promise<readonly string[]> {
+    assertNotKept(request);
     try {
       await this.assertPassword(signedIn, password, 'password', request);
       return [];
@@ -73,6 +74,8 @@ export class Reauthentication {
     request: FastifyRequest,
   ): Promise<void> {
     if (!asksPassword) return;
+    // A kept form comes without it, which is no wrong one.
+    assertNotKept(request);
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (hasTooManyFailures(attempt)) {
       const minutes = Math.ceil(attempt.seconds / 60);

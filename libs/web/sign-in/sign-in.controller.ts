@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { TakesForm, type Form } from '#platform/http/body-kinds.js';
+import { TakesForm, TakesLargeForm, type Form } from '#platform/http/body-kinds.js';
 import { WorksInMaintenance } from '#platform/http/route-access.js';
 import { Throttle } from '#platform/http/throttle.js';
 import {
@@ -9,6 +9,7 @@ import {
   type SignInOutcome,
   type NotifyOfWrongCodes,
 } from '#identity/sign-ins.service.js';
+import { Sessions } from '#identity/sessions.service.js';
 import {
   ConsoleWriter,
   CurrentUser,
@@ -24,7 +25,9 @@ import { FORGET_PERSON, loadAsset } from '#web/pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#web/pages/own-site.js';
 import { findFlashMessage } from '#web/pages/page-query.js';
 import { loadView } from '#web/pages/view.js';
-import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
+import { KEPT_FORM_FIELD, MAX_KEPT_FORM_BYTES } from '#web/pages/kept-form.js';
+import { KeptForms } from '#web/pages/kept-forms.service.js';
+import { passKeptFormOn, type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import { localizeRequest } from '#web/pages/localize.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText, formatWait } from './form-text.js';
@@ -37,15 +40,15 @@ type SignInView = {
   returnTo: string;
   failure: string;
   flash: string;
+  /** A form that its user gets back after signing in, sealed; empty: there is none. */
+  kept: string;
   /** Whether to offer the sign-in of a company. */
   hasCompanySignIn: boolean;
 };
 
 const signInView = loadView<SignInView>(import.meta.url, './views/sign-in.eta');
-const codeView = loadView<{ failure: string; returnTo: string }>(
-  import.meta.url,
-  './views/code.eta',
-);
+type CodeView = Pick<SignInView, 'failure' | 'returnTo' | 'kept'>;
+const codeView = loadView<CodeView>(import.meta.url, './views/code.eta');
 
 const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js')];
 
@@ -59,6 +62,8 @@ export class SignInController {
     private readonly sessionCookies: SessionCookies,
     private readonly startPaths: StartPaths,
     private readonly outbox: MailOutbox,
+    private readonly sessions: Sessions,
+    private readonly keptForms: KeptForms,
     private readonly config: Config,
   ) {}
 
@@ -74,13 +79,28 @@ export class SignInController {
     const { signedOut, passwordSet, late } = localization.t.signIn.signIn;
     const messages = { signed_out: signedOut, password: passwordSet, late };
     const flash = findFlashMessage(query['done'], messages);
-    return this.showForm(localization, { email: '', returnTo, failure: '', flash });
+    return this.showForm(localization, { email: '', returnTo, failure: '', flash, kept: '' });
+  }
+
+  /** Asks whoever has sent a form after their session had ended to sign in, and carries it meanwhile. */
+  @Post('sign-in/kept')
+  @WorksInMaintenance()
+  @WithoutSession()
+  @TakesLargeForm(MAX_KEPT_FORM_BYTES)
+  @Throttle(PER_ADDRESS)
+  async showForKeptForm(@Body() form: Form, @Req() request: FastifyRequest): Promise<PageResult> {
+    const { signedIn } = request as ConsoleRequest;
+    const kept = form[KEPT_FORM_FIELD] ?? '';
+    // In another tab, meanwhile.
+    if (signedIn) return this.findKeptForm(signedIn, kept, request) ?? redirectTo('/app');
+    const data = { email: '', returnTo: '/app', failure: '', flash: '', kept };
+    return this.showForm(localizeRequest(request), data);
   }
 
   @Post('sign-in')
   @WorksInMaintenance()
   @WithoutSession()
-  @TakesForm()
+  @TakesLargeForm(MAX_KEPT_FORM_BYTES)
   @Throttle(PER_ADDRESS)
   async signIn(
     @Body() form: Form,
@@ -89,18 +109,23 @@ export class SignInController {
   ): Promise<PageResult> {
     const email = readFormText(form, 'email');
     const returnTo = parseReturnPath(form['return_to']);
+    const kept = form[KEPT_FORM_FIELD] ?? '';
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
+      return this.start(outcome.session, { kept, returnTo }, request);
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);
+      if (kept !== '') {
+        return this.showCodeForm(localizeRequest(request), { failure: '', returnTo, kept });
+      }
       return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
     const localization = localizeRequest(request);
-    const data = { email, returnTo, failure: describeFailure(outcome, localization), flash: '' };
+    const failure = describeFailure(outcome, localization);
+    const data = { email, returnTo, failure, flash: '', kept };
     return this.showForm(localization, data, setRetryAfter(reply, outcome));
   }
 
@@ -110,13 +135,14 @@ export class SignInController {
     @Query('return_to') returnTo: string | undefined,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    return this.showCodeForm(localization, { failure: '', returnTo: parseReturnPath(returnTo) });
+    const data = { failure: '', returnTo: parseReturnPath(returnTo), kept: '' };
+    return this.showCodeForm(localization, data);
   }
 
   @Post('sign-in/code')
   @WorksInMaintenance()
   @WithoutSession()
-  @TakesForm()
+  @TakesLargeForm(MAX_KEPT_FORM_BYTES)
   @Throttle(PER_ADDRESS)
   async enterCode(
     @Body() form: Form,
@@ -124,19 +150,24 @@ export class SignInController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
     const returnTo = parseReturnPath(form['return_to']);
+    const kept = form[KEPT_FORM_FIELD] ?? '';
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithCode(
       visitor,
       readFormText(form, 'code'),
       this.notifyOfWrongCodes,
     );
+    const localization = localizeRequest(request);
+    if (outcome === null && kept !== '') {
+      const { late } = localization.t.signIn.signIn;
+      return this.showForm(localization, { email: '', returnTo, failure: late, flash: '', kept });
+    }
     if (outcome === null) return redirectTo('/app/sign-in?done=late');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return redirectTo(await this.startPaths.find(outcome.session, returnTo));
+      return this.start(outcome.session, { kept, returnTo }, request);
     }
-    const localization = localizeRequest(request);
-    const data = { failure: describeCodeFailure(outcome, localization), returnTo };
+    const data = { failure: describeCodeFailure(outcome, localization), returnTo, kept };
     return this.showCodeForm(localization, data, setRetryAfter(reply, outcome));
   }
 
@@ -152,6 +183,33 @@ export class SignInController {
     await this.signIns.signOut(by, user);
     this.sessionCookies.clear(reply);
     return redirectTo('/app/sign-in?done=signed_out');
+  }
+
+  /** Leads whoever has signed in to the form that was kept for them, or else to the page that they came for. */
+  private async start(
+    session: string,
+    { kept, returnTo }: Pick<SignInView, 'kept' | 'returnTo'>,
+    request: FastifyRequest,
+  ): Promise<PageResult> {
+    const signedIn = kept === '' ? undefined : await this.sessions.find(session);
+    if (signedIn?.task === null) {
+      const form = this.findKeptForm(signedIn, kept, request);
+      if (form) return form;
+    }
+    return redirectTo(await this.startPaths.find(session, returnTo));
+  }
+
+  /** Leads back to a kept form. @returns undefined: there is none for this user */
+  private findKeptForm(
+    { userId }: SignedInUser,
+    kept: string,
+    request: FastifyRequest,
+  ): PageResult | undefined {
+    const form = this.keptForms.open(kept, userId);
+    if (!form) return undefined;
+    const { kept: title, backToForm: button } = localizeRequest(request).t.forms;
+    const { path: action, isUpload } = form;
+    return passKeptFormOn({ kept, action, isUpload, title, button });
   }
 
   private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {
@@ -178,7 +236,7 @@ export class SignInController {
 
   private async showCodeForm(
     localization: Localization,
-    data: { failure: string; returnTo: string },
+    data: CodeView,
     status = 200,
   ): Promise<PageResult> {
     return showPage({
