@@ -151,11 +151,9 @@ describe('a card on a network that says nothing', () => {
     pageErrors.allow(/status of 404/);
     network.setMode('open');
     network.release();
-    await page.getByRole('heading', { name: 'not found' }).or(page.locator('h1')).first().waitFor();
-    await eventually(
-      () => page.evaluate<number>('caches.keys().then((names) => names.length)'),
-      (count) => count === 0,
-    );
+    await page.locator('#card').waitFor({ state: 'detached' });
+    const isStored = 'caches.match(location.href).then((response) => response !== undefined)';
+    expect(await page.evaluate(isStored)).toBe(false);
   });
 
   it('is there after the sign-up too', async () => {

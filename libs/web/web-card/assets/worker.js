@@ -54,7 +54,7 @@ function respond(event, url) {
   });
 }
 async function findCached(key) {
-  return (await caches.open(cacheName)).match(key);
+  return caches.match(key, { cacheName });
 }
 /** Removes everything of a deleted card from the device. */
 function deleteCache() {
