@@ -10,7 +10,7 @@ import { cli, startService, type Client, type LocalService } from '../support/se
 /** Tests that an ended session eats no form: what was entered comes back to its user, and to nobody else. */
 
 const PASSWORD = 'correct horse';
-const KEPT = 'You were signed out. Your text is kept.';
+const MESSAGE = 'You were signed out. Your text is kept.';
 
 let service: LocalService;
 let store: Client & { email: string };
@@ -82,13 +82,21 @@ async function sendUpload(browser: Browser, action: string, fields: Fields, pict
 }
 
 /** Signs in on the pages that carry a form. @returns the last of them */
-async function signInWith(browser: Browser, kept: string, email: string) {
-  const page = await browser.post('/app/sign-in/kept', { kept_form: kept });
-  expect([page.status, page.text.includes(KEPT), readKept(page.text)]).toEqual([200, true, kept]);
+async function signInWith(browser: Browser, sealedForm: string, email: string) {
+  const page = await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
+  expect([page.status, page.text.includes(MESSAGE), readKept(page.text)]).toEqual([
+    200,
+    true,
+    sealedForm,
+  ]);
   // A wrong password first: the form is still there.
-  const wrong = await browser.post('/app/sign-in', { email, password: 'wrong', kept_form: kept });
-  expect([wrong.status, readKept(wrong.text)]).toEqual([422, kept]);
-  return browser.post('/app/sign-in', { email, password: PASSWORD, kept_form: kept });
+  const wrong = await browser.post('/app/sign-in', {
+    email,
+    password: 'wrong',
+    kept_form: sealedForm,
+  });
+  expect([wrong.status, readKept(wrong.text)]).toEqual([422, sealedForm]);
+  return browser.post('/app/sign-in', { email, password: PASSWORD, kept_form: sealedForm });
 }
 
 describe('a form whose session has ended', () => {
@@ -189,19 +197,19 @@ describe('a form whose session has ended', () => {
       if (!form) throw new Error(`there is no form ${name}`);
       const before = await countChanges();
       const { browser, response } = await sendSignedOut(form);
-      expect([response.status, response.text.includes(KEPT)]).toEqual([200, true]);
+      expect([response.status, response.text.includes(MESSAGE)]).toEqual([200, true]);
       expect(readAction(response.text)).toBe('/app/sign-in/kept');
-      const kept = readKept(response.text);
+      const sealedForm = readKept(response.text);
       // Sealed: the next person at this browser may look at the page.
       const values = [...Object.values(form.fields), ...(form.hidden ?? [])];
       const long = values.filter(({ length }) => length > 4);
       expect(long.filter((value) => response.text.includes(value))).toEqual([]);
-      const passed = await signInWith(browser, kept, store.email);
+      const passed = await signInWith(browser, sealedForm, store.email);
       expect([passed.status, readAction(passed.text)]).toEqual([200, form.action]);
       const again = form.picture
-        ? await sendUpload(browser, form.action, { kept_form: kept }, form.picture)
-        : await browser.post(form.action, { kept_form: kept });
-      expect([again.status, again.text.includes(KEPT)]).toEqual([200, true]);
+        ? await sendUpload(browser, form.action, { kept_form: sealedForm }, form.picture)
+        : await browser.post(form.action, { kept_form: sealedForm });
+      expect([again.status, again.text.includes(MESSAGE)]).toEqual([200, true]);
       const text = decode(again.text);
       for (const [field, value] of Object.entries(form.fields)) {
         const isHidden = form.hidden?.includes(value) === true || field === 'headers';
@@ -218,9 +226,9 @@ describe('a form whose session has ended', () => {
     const fields = { name: 'Quay Street', address: '2 Quay' };
     const sending = { page: at('/locations'), action: at('/locations'), fields };
     const { browser, response } = await sendSignedOut(sending);
-    const kept = readKept(response.text);
-    await signInWith(browser, kept, store.email);
-    await browser.post(at('/locations'), { kept_form: kept });
+    const sealedForm = readKept(response.text);
+    await signInWith(browser, sealedForm, store.email);
+    await browser.post(at('/locations'), { kept_form: sealedForm });
     const { location } = await browser.post(at('/locations'), fields);
     expect(location).toContain('/locations');
     const { text } = await browser.get(at('/locations'));
@@ -234,13 +242,18 @@ describe('a form whose session has ended', () => {
       fields: { name: 'Twelve coffees', stamps_required: '12' },
       picture: Buffer.from('89504e470d0a1a0a', 'hex'),
     });
-    const kept = readKept(response.text);
-    const passed = await signInWith(browser, kept, store.email);
+    const sealedForm = readKept(response.text);
+    const passed = await signInWith(browser, sealedForm, store.email);
     expect(passed.text).toContain('enctype="multipart/form-data"');
-    const again = await sendUpload(browser, at('/cards'), { kept_form: kept }, Buffer.alloc(0));
+    const again = await sendUpload(
+      browser,
+      at('/cards'),
+      { kept_form: sealedForm },
+      Buffer.alloc(0),
+    );
     const { text } = again;
     expect(again.status).toBe(200);
-    expect(text).toContain(`${KEPT} Please choose the file again.`);
+    expect(text).toContain(`${MESSAGE} Please choose the file again.`);
     expect(text).toContain('value="Twelve coffees"');
   });
 
@@ -252,7 +265,7 @@ describe('a form whose session has ended', () => {
     await browser.signIn(store.email, PASSWORD);
     const fields = { _csrf: csrf, title: 'From the first tab', text: 'Hello' };
     const { status, text } = await browser.post(at('/messages/announcements'), fields);
-    expect([status, text.includes(KEPT), text.includes('From the first tab')]).toEqual([
+    expect([status, text.includes(MESSAGE), text.includes('From the first tab')]).toEqual([
       200,
       true,
       true,
@@ -265,11 +278,11 @@ describe('a form whose session has ended', () => {
       action: at('/messages/announcements'),
       fields: { title: 'A private idea', text: 'Nobody else reads this' },
     });
-    const kept = readKept(response.text);
-    const passed = await signInWith(browser, kept, other);
+    const sealedForm = readKept(response.text);
+    const passed = await signInWith(browser, sealedForm, other);
     expect([passed.status, passed.location]).toEqual([303, `/app/stores/${store.accountId}`]);
     const action = at('/messages/announcements');
-    const tried = await browser.post(action, { kept_form: kept });
+    const tried = await browser.post(action, { kept_form: sealedForm });
     expect([tried.status, tried.location]).toEqual([303, '/app']);
     // Nor is the form of a tab that was open before accepted, or shown.
     const first = await Browser.signedIn(service, store.email);
@@ -285,11 +298,11 @@ describe('a form whose session has ended', () => {
       action: at('/locations'),
       fields: { name: 'Harbour Street' },
     });
-    const kept = readKept(response.text);
-    await signInWith(browser, kept, store.email);
+    const sealedForm = readKept(response.text);
+    await signInWith(browser, sealedForm, store.email);
     for (const [action, value] of [
-      [at('/customers'), kept],
-      [at('/locations'), `${kept.slice(0, -4)}AAAA`],
+      [at('/customers'), sealedForm],
+      [at('/locations'), `${sealedForm.slice(0, -4)}AAAA`],
       [at('/locations'), 'nothing'],
     ] as const) {
       const { status, location } = await browser.post(action, { kept_form: value });
@@ -303,10 +316,13 @@ describe('a form whose session has ended', () => {
       action: at('/locations'),
       fields: { name: 'Harbour Street' },
     });
-    const kept = readKept(response.text);
-    const wrong = await browser.post('/app/sign-in/code', { code: '123456', kept_form: kept });
+    const sealedForm = readKept(response.text);
+    const wrong = await browser.post('/app/sign-in/code', {
+      code: '123456',
+      kept_form: sealedForm,
+    });
     // Nobody waits for a code: the sign-in begins anew, with the form.
-    expect([wrong.status, readKept(wrong.text)]).toEqual([200, kept]);
+    expect([wrong.status, readKept(wrong.text)]).toEqual([200, sealedForm]);
   });
 
   it('leads to the sign-in as before when there is nothing to keep, or a script has sent it', async () => {

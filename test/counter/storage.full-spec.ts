@@ -228,9 +228,9 @@ describe('the counter on a slow network', () => {
   it('says at once that a stamp is under way, and then its outcome', async () => {
     const page = await openCounter();
     const { customerCard, path } = await enrol(store);
-    const held = hold();
+    const response = hold();
     await page.context().route('**/batch', async (route) => {
-      await held.promise;
+      await response.promise;
       await route.fallback();
     });
     const [start, end] = [customerCard.code.slice(0, 4), customerCard.code.slice(4)];
@@ -242,7 +242,7 @@ describe('the counter on a slow network', () => {
     expect(await page.locator('#result').isVisible()).toBe(true);
     await keepPicture(page, 'counter-progress');
     expect(await readStampCount(path)).toBe(0);
-    held.resolve();
+    response.resolve();
     await page.locator('#result').getByText('1 of 10').waitFor();
     expect(await page.getByText('Stamping').count()).toBe(0);
   });
@@ -261,15 +261,15 @@ describe('the counter on a slow network', () => {
       if (name === 'Add another') await type(page, customerCard.code);
       const button = result.getByRole('button', { name }).first();
       await button.waitFor();
-      const held = hold();
+      const response = hold();
       await page.context().route(at, async (route) => {
-        await held.promise;
+        await response.promise;
         await route.fallback();
       });
       await button.click();
       await result.getByText('One moment…').waitFor();
       await keepPicture(page, `counter-at-work-${name}`);
-      held.resolve();
+      response.resolve();
       await result.getByText('One moment…').waitFor({ state: 'detached' });
       await page.context().unroute(at);
     }
@@ -279,9 +279,9 @@ describe('the counter on a slow network', () => {
 
   it('says on its other pages that what was pressed is under way', async () => {
     const page = await openCounter();
-    const held = hold();
+    const response = hold();
     await page.context().route('**/find**', async (route) => {
-      await held.promise;
+      await response.promise;
       await route.fallback();
     });
     const progress = page.locator('#progress');
@@ -289,7 +289,7 @@ describe('the counter on a slow network', () => {
     const text = await page.evaluate(`document.querySelector('a[href$="/find"]').click();
       document.getElementById('progress').innerText`);
     expect(text).toBe('One moment…');
-    held.resolve();
+    response.resolve();
     await page.getByLabel('Name, phone or e-mail').fill('nobody@mail.example');
     expect(await progress.isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Find' }).click();

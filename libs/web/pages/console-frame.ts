@@ -36,8 +36,8 @@ export function createConsoleFrame(
 /** Says that the page shows a form again which was sent after its session had ended. */
 export function describeKeptForm(
   { keptForm }: ConsoleRequest,
-  { forms: { kept, keptWithoutFile } }: Translations,
+  { forms: { formKept, formKeptWithoutFile } }: Translations,
 ): string {
   if (!keptForm) return '';
-  return keptForm.hadFile ? `${kept} ${keptWithoutFile}` : kept;
+  return keptForm.hadFile ? `${formKept} ${formKeptWithoutFile}` : formKept;
 }

@@ -186,16 +186,19 @@ export class ConsoleGuard {
     };
     if (request.isSignedOut) {
       const userId = parseCsrfUser(token);
-      const kept = userId === undefined ? undefined : this.keptForms.seal(form, userId);
-      if (kept === undefined) return this.redirectToSignIn(request, reply);
-      return this.sendToSignIn(request, reply, kept);
+      // It may be on its way back, and the new session has ended too.
+      const sealedForm =
+        fields[KEPT_FORM_FIELD] ??
+        (userId === undefined ? undefined : this.keptForms.seal(form, userId));
+      if (sealedForm === undefined) return this.redirectToSignIn(request, reply);
+      return this.sendToSignIn(request, reply, sealedForm);
     }
     if (!signedIn) return undefined;
-    const sealed = isKeepable(request, route) ? fields[KEPT_FORM_FIELD] : undefined;
-    if (sealed !== undefined) {
-      const kept = this.keptForms.open(sealed, signedIn.userId);
-      if (kept?.path !== form.path) return reply.redirect(`${this.root}/app`, 303);
-      showAgain(request, kept, signedIn);
+    const sealedForm = isKeepable(request, route) ? fields[KEPT_FORM_FIELD] : undefined;
+    if (sealedForm !== undefined) {
+      const keptForm = this.keptForms.open(sealedForm, signedIn.userId);
+      if (keptForm?.path !== form.path) return reply.redirect(`${this.root}/app`, 303);
+      showAgain(request, keptForm, signedIn);
       return undefined;
     }
     const received = Buffer.from(token);
@@ -213,10 +216,14 @@ export class ConsoleGuard {
     throw new PageError(403, errors.expired, errors.expiredWhy);
   }
 
-  private sendToSignIn(request: ConsoleRequest, reply: FastifyReply, kept: string): FastifyReply {
+  private sendToSignIn(
+    request: ConsoleRequest,
+    reply: FastifyReply,
+    sealedForm: string,
+  ): FastifyReply {
     const { t } = localizeRequest(request);
     const page = passKeptFormOn({
-      kept,
+      sealedForm,
       action: '/app/sign-in/kept',
       isUpload: false,
       title: t.signIn.signIn.title,
@@ -238,8 +245,11 @@ function isKeepable(request: ConsoleRequest, route: ConsoleRoute): boolean {
 }
 
 /** Takes the fields of a kept form for those of the request. */
-function showAgain(request: ConsoleRequest, kept: KeptForm, { csrfToken }: SignedInUser): void {
-  const { fields, hadFile } = kept;
+function showAgain(
+  request: ConsoleRequest,
+  { fields, hadFile }: KeptForm,
+  { csrfToken }: SignedInUser,
+): void {
   request.keptForm = { hadFile };
   request.body = { ...pickKeptFields(fields), _csrf: csrfToken, form_key: createId() };
   uploadedFiles.delete(request);

@@ -66,7 +66,7 @@ export class HtmlErrorPages implements ErrorPages {
     const isChange = isInConsole && !SAFE_METHODS.has(request.method);
     const text =
       error instanceof KeptFormError
-        ? { status: 200, title: translations.forms.kept, text: translations.forms.sendAgain }
+        ? { status: 200, title: translations.forms.formKept, text: translations.forms.sendAgain }
         : describeError(error, response, t, locale, isChange);
     const link = isInConsole ? buildConsoleLink(request, translations) : buildPublicLink(path, t);
     const root = getRootPath(this.config);

@@ -23,8 +23,8 @@ export class KeptForms {
   seal(form: KeptForm, userId: number): string | undefined {
     const fields = pickKeptFields(form.fields);
     if (!fields) return undefined;
-    const kept = JSON.stringify({ ...form, fields, at: getNow().getTime() });
-    const sealed = this.keys.seal(PURPOSE, deflateRawSync(kept), createContext(userId));
+    const plain = JSON.stringify({ ...form, fields, at: getNow().getTime() });
+    const sealed = this.keys.seal(PURPOSE, deflateRawSync(plain), createContext(userId));
     const text = sealed.toString('base64url');
     return text.length > MAX_SEALED_CHARACTERS ? undefined : text;
   }

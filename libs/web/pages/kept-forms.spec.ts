@@ -18,7 +18,7 @@ const FORM: KeptForm = {
 };
 const USER = 7;
 
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => void jest.restoreAllMocks());
 
 describe('the fields that are kept of a form', () => {
   it('are those that somebody has entered', () => {

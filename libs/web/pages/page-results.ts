@@ -58,10 +58,12 @@ export type Confirmation = {
   isLoss?: boolean;
 };
 
-const keptFormView = loadView<{ kept: string; action: string; isUpload: boolean; button: string }>(
-  import.meta.url,
-  './views/kept-form.eta',
-);
+const keptFormView = loadView<{
+  sealedForm: string;
+  action: string;
+  isUpload: boolean;
+  button: string;
+}>(import.meta.url, './views/kept-form.eta');
 const KEPT_FORM_SCRIPT = loadAsset(import.meta.url, './assets/kept-form.js');
 const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
 
@@ -101,7 +103,7 @@ export function askToConfirm(confirmation: Confirmation): PageResult {
  * @param action from the root of the service
  */
 export function passKeptFormOn(form: {
-  kept: string;
+  sealedForm: string;
   action: string;
   isUpload: boolean;
   button: string;

@@ -41,13 +41,13 @@ type SignInView = {
   failure: string;
   flash: string;
   /** A form that its user gets back after signing in, sealed; empty: there is none. */
-  kept: string;
+  sealedForm: string;
   /** Whether to offer the sign-in of a company. */
   hasCompanySignIn: boolean;
 };
 
 const signInView = loadView<SignInView>(import.meta.url, './views/sign-in.eta');
-type CodeView = Pick<SignInView, 'failure' | 'returnTo' | 'kept'>;
+type CodeView = Pick<SignInView, 'failure' | 'returnTo' | 'sealedForm'>;
 const codeView = loadView<CodeView>(import.meta.url, './views/code.eta');
 
 const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js')];
@@ -79,7 +79,7 @@ export class SignInController {
     const { signedOut, passwordSet, late } = localization.t.signIn.signIn;
     const messages = { signed_out: signedOut, password: passwordSet, late };
     const flash = findFlashMessage(query['done'], messages);
-    return this.showForm(localization, { email: '', returnTo, failure: '', flash, kept: '' });
+    return this.showForm(localization, { email: '', returnTo, failure: '', flash, sealedForm: '' });
   }
 
   /** Asks whoever has sent a form after their session had ended to sign in, and carries it meanwhile. */
@@ -90,10 +90,10 @@ export class SignInController {
   @Throttle(PER_ADDRESS)
   async showForKeptForm(@Body() form: Form, @Req() request: FastifyRequest): Promise<PageResult> {
     const { signedIn } = request as ConsoleRequest;
-    const kept = form[KEPT_FORM_FIELD] ?? '';
+    const sealedForm = form[KEPT_FORM_FIELD] ?? '';
     // In another tab, meanwhile.
-    if (signedIn) return this.findKeptForm(signedIn, kept, request) ?? redirectTo('/app');
-    const data = { email: '', returnTo: '/app', failure: '', flash: '', kept };
+    if (signedIn) return this.findKeptForm(signedIn, sealedForm, request) ?? redirectTo('/app');
+    const data = { email: '', returnTo: '/app', failure: '', flash: '', sealedForm };
     return this.showForm(localizeRequest(request), data);
   }
 
@@ -109,23 +109,23 @@ export class SignInController {
   ): Promise<PageResult> {
     const email = readFormText(form, 'email');
     const returnTo = parseReturnPath(form['return_to']);
-    const kept = form[KEPT_FORM_FIELD] ?? '';
+    const sealedForm = form[KEPT_FORM_FIELD] ?? '';
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.start(outcome.session, { kept, returnTo }, request);
+      return this.start(outcome.session, { sealedForm, returnTo }, request);
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);
-      if (kept !== '') {
-        return this.showCodeForm(localizeRequest(request), { failure: '', returnTo, kept });
+      if (sealedForm !== '') {
+        return this.showCodeForm(localizeRequest(request), { failure: '', returnTo, sealedForm });
       }
       return redirectTo(`/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
     const localization = localizeRequest(request);
     const failure = describeFailure(outcome, localization);
-    const data = { email, returnTo, failure, flash: '', kept };
+    const data = { email, returnTo, failure, flash: '', sealedForm };
     return this.showForm(localization, data, setRetryAfter(reply, outcome));
   }
 
@@ -135,7 +135,7 @@ export class SignInController {
     @Query('return_to') returnTo: string | undefined,
     @Localized() localization: Localization,
   ): Promise<PageResult> {
-    const data = { failure: '', returnTo: parseReturnPath(returnTo), kept: '' };
+    const data = { failure: '', returnTo: parseReturnPath(returnTo), sealedForm: '' };
     return this.showCodeForm(localization, data);
   }
 
@@ -150,7 +150,7 @@ export class SignInController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
     const returnTo = parseReturnPath(form['return_to']);
-    const kept = form[KEPT_FORM_FIELD] ?? '';
+    const sealedForm = form[KEPT_FORM_FIELD] ?? '';
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithCode(
       visitor,
@@ -158,16 +158,22 @@ export class SignInController {
       this.notifyOfWrongCodes,
     );
     const localization = localizeRequest(request);
-    if (outcome === null && kept !== '') {
+    if (outcome === null && sealedForm !== '') {
       const { late } = localization.t.signIn.signIn;
-      return this.showForm(localization, { email: '', returnTo, failure: late, flash: '', kept });
+      return this.showForm(localization, {
+        email: '',
+        returnTo,
+        failure: late,
+        flash: '',
+        sealedForm,
+      });
     }
     if (outcome === null) return redirectTo('/app/sign-in?done=late');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.start(outcome.session, { kept, returnTo }, request);
+      return this.start(outcome.session, { sealedForm, returnTo }, request);
     }
-    const data = { failure: describeCodeFailure(outcome, localization), returnTo, kept };
+    const data = { failure: describeCodeFailure(outcome, localization), returnTo, sealedForm };
     return this.showCodeForm(localization, data, setRetryAfter(reply, outcome));
   }
 
@@ -188,12 +194,12 @@ export class SignInController {
   /** Leads whoever has signed in to the form that was kept for them, or else to the page that they came for. */
   private async start(
     session: string,
-    { kept, returnTo }: Pick<SignInView, 'kept' | 'returnTo'>,
+    { sealedForm, returnTo }: Pick<SignInView, 'sealedForm' | 'returnTo'>,
     request: FastifyRequest,
   ): Promise<PageResult> {
-    const signedIn = kept === '' ? undefined : await this.sessions.find(session);
+    const signedIn = sealedForm === '' ? undefined : await this.sessions.find(session);
     if (signedIn?.task === null) {
-      const form = this.findKeptForm(signedIn, kept, request);
+      const form = this.findKeptForm(signedIn, sealedForm, request);
       if (form) return form;
     }
     return redirectTo(await this.startPaths.find(session, returnTo));
@@ -202,14 +208,14 @@ export class SignInController {
   /** Leads back to a kept form. @returns undefined: there is none for this user */
   private findKeptForm(
     { userId }: SignedInUser,
-    kept: string,
+    sealedForm: string,
     request: FastifyRequest,
   ): PageResult | undefined {
-    const form = this.keptForms.open(kept, userId);
+    const form = this.keptForms.open(sealedForm, userId);
     if (!form) return undefined;
-    const { kept: title, backToForm: button } = localizeRequest(request).t.forms;
+    const { formKept: title, backToForm: button } = localizeRequest(request).t.forms;
     const { path: action, isUpload } = form;
-    return passKeptFormOn({ kept, action, isUpload, title, button });
+    return passKeptFormOn({ sealedForm, action, isUpload, title, button });
   }
 
   private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {

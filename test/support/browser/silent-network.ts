@@ -27,7 +27,7 @@ export async function startSilentNetwork(baseUrl: string): Promise<SilentNetwork
   const { hostname, port } = new URL(baseUrl);
   const sockets = new Set<Socket>();
   let mode: NetworkMode = 'open';
-  const held: { path: string; go: () => void }[] = [];
+  const waiting: { path: string; go: () => void }[] = [];
 
   const forward = (request: IncomingMessage, response: ServerResponse, isHeadOnly: boolean) => {
     const { method, url: path, headers } = request;
@@ -35,7 +35,7 @@ export async function startSilentNetwork(baseUrl: string): Promise<SilentNetwork
       response.writeHead(inbound.statusCode ?? 502, inbound.headers);
       response.flushHeaders();
       const go = () => void inbound.pipe(response);
-      if (isHeadOnly) held.push({ path: path ?? '', go });
+      if (isHeadOnly) waiting.push({ path: path ?? '', go });
       else go();
     });
     outbound.on('error', () => response.destroy());
@@ -44,7 +44,7 @@ export async function startSilentNetwork(baseUrl: string): Promise<SilentNetwork
   };
   const server = createServer((request, response) => {
     if (mode !== 'silent') return forward(request, response, mode === 'head only');
-    held.push({ path: request.url ?? '', go: () => forward(request, response, false) });
+    waiting.push({ path: request.url ?? '', go: () => forward(request, response, false) });
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -55,9 +55,9 @@ export async function startSilentNetwork(baseUrl: string): Promise<SilentNetwork
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     setMode: (next) => (mode = next),
     release: () => {
-      for (const { go } of held.splice(0)) go();
+      for (const { go } of waiting.splice(0)) go();
     },
-    listHeld: () => held.map(({ path }) => path),
+    listHeld: () => waiting.map(({ path }) => path),
     close: () => {
       for (const socket of sockets) socket.destroy();
       return new Promise((resolve) => server.close(() => resolve()));
