@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { getEmailKey } from '#platform/kernel/email-address.js';
 import { query } from '#platform/database/connection.js';
 import { UNNAMED_STORE } from '#loyalty/accounts/account.js';
+import { findCountryOfTimeZone, parseCountry } from '#loyalty/accounts/country.js';
 import { CreateAccount } from '#loyalty/accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -12,6 +13,9 @@ import { getOperator } from './operator.js';
 import { withServices } from './command-services.js';
 
 const EMAIL = 'owner@inkpad.local';
+
+/** The country of the guides' examples. */
+const DEFAULT_COUNTRY = 'DE';
 
 /** The first user, store and token, with their secrets. */
 export type FirstStore = { api_token: string; account_id: number; email: string; password: string };
@@ -45,6 +49,7 @@ export function createFirstStore(): Promise<FirstStore> {
             personal: true,
             timeZone: 'UTC',
             locale: 'en',
+            country: guessCountry(process.env),
           }),
         )
       ).id;
@@ -52,4 +57,11 @@ export function createFirstStore(): Promise<FirstStore> {
     const { token } = await bus.execute(new CreateToken(by, EMAIL, 'first token'));
     return { api_token: token, account_id: accountId, email: EMAIL, password };
   });
+}
+
+/** Guesses where the shop is: in the time zone of this computer, else where its language is spoken. */
+function guessCountry({ LC_ALL, LANG }: NodeJS.ProcessEnv): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  const [, region = ''] = /^[a-z]+_([A-Z]{2})/.exec(LC_ALL || LANG || '') ?? [];
+  return findCountryOfTimeZone(timeZone) ?? parseCountry(region) ?? DEFAULT_COUNTRY;
 }

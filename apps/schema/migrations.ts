@@ -7,6 +7,7 @@ import { Visits } from './0005-visits.js';
 import { Names } from './0006-names.js';
 import { LastTests } from './0007-last-tests.js';
 import { FailingPasses } from './0008-failing-passes.js';
+import { PhonesAndRestores } from './0011-phones-and-restores.js';
 import { ImportedPeople } from './0013-imported-people.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
@@ -19,5 +20,6 @@ export const migrations: readonly Migration[] = [
   Names,
   LastTests,
   FailingPasses,
+  PhonesAndRestores,
   ImportedPeople,
 ];

@@ -89,6 +89,8 @@ export const ISSUE_TEXTS = {
   too_many_customers: 'The number of customers of this store has reached its limit',
   email_expected: ['email_invalid', 'must be an e-mail address'],
   phone_invalid: 'must be a phone number',
+  phone_outdated:
+    'is missing digits: its country has changed its numbers, and they have {digits, number} digits now',
   not_phone_number: ['phone_invalid', 'is not a phone number'],
   changed_by_spreadsheet: 'looks like a spreadsheet has changed it',
   contact_missing: 'An e-mail address or a phone number is needed',
@@ -286,6 +288,7 @@ export const ISSUE_TEXTS = {
   headers_lost: 'The headers cannot be decrypted: set them again',
   unknown_event:
     'is not a stored event of this store, or is not kept any more. Leave after out to start again at the oldest event that is kept',
+  never_event: 'was never an event of this store',
   lost_event: 'was lost when the service was restored from a backup that is older than this event',
   // Wallets, browsers, programs.
   push_token_invalid: 'must be a token of the push service, in hex',

@@ -267,6 +267,7 @@ export type MessageArguments = {
   'issues.picture_unreadable': { megapixels: number };
   'issues.unknown_placeholder': { list: string };
   'issues.barcode_too_long': { max: number };
+  'issues.phone_outdated': { digits: number };
   'issues.too_many_references': { max: number };
   'issues.too_many_merged_customers': { max: number };
   'issues.too_many_merged_cards': { max: number };

@@ -67,6 +67,92 @@ describe('phone numbers of a store', () => {
     expect(await phonesOf(store)).toEqual(['+436647654321', ...inGermany]);
   });
 
+  it('CUST-75 A `phone` in a former spelling of its country becomes that of today', async () => {
+    const store = await service.newStore({ country: 'MX' });
+    const { id } = await add(store, '+52 1 55 1234 5678');
+    for (const phone of [
+      '+52 55 1234 5678',
+      '52 1 55 1234 5678',
+      '0052 1 55 1234 5678',
+      '55 1234 5678',
+      '1 55 1234 5678',
+      '01 55 1234 5678',
+      '044 55 1234 5678',
+      '045 55 1234 5678',
+      '+52 044 55 1234 5678',
+    ]) {
+      const customer = { first_name: 'B', phone };
+      expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
+      expect([phone, await findIds(store, { phone })]).toEqual([phone, [id]]);
+      expect([phone, await findIds(store, { search: phone })]).toEqual([phone, [id]]);
+    }
+    await add(store, '+54 9 11 15 2345 6789');
+    await add(store, '+229 97 12 34 56');
+    expect(await phonesOf(store)).toEqual(['+2290197123456', '+5491123456789', '+525512345678']);
+  });
+
+  it('CUST-76 A `phone` whose country has added digits that do not follow from the others is 422 `phone`', async () => {
+    const store = await service.newStore();
+    const customer = { first_name: 'B', phone: '+225 21 21 21 21' };
+    const refused = await store.post(`${store.store}/customers`, { customer });
+    expectRefused(refused, 'phone');
+    expect(refused.body).toMatchObject({
+      errors: { phone: [expect.stringContaining('they have 10 digits now')] },
+      error_codes: { phone: ['phone_outdated'] },
+    });
+  });
+
+  it("CUST-77 Argentina's numbers with and without the 9 after the country code are one number", async () => {
+    const store = await service.newStore({ country: 'AR' });
+    const mobile = await add(store, '+54 9 11 2345 6789');
+    const fixed = await add(store, '011 4321 1234');
+    expect(await phonesOf(store)).toEqual(['+541143211234', '+5491123456789']);
+    for (const [phone, id] of [
+      ['+54 11 2345 6789', mobile.id],
+      ['11 2345-6789', mobile.id],
+      ['011 15 2345 6789', mobile.id],
+      ['+54 9 11 4321 1234', fixed.id],
+    ] as const) {
+      const customer = { first_name: 'B', phone };
+      expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
+      expect([phone, await findIds(store, { phone })]).toEqual([phone, [id]]);
+    }
+    // The owner of a number may write it in another way.
+    const path = `${store.store}/customers/${mobile.id}`;
+    const changed = await store.patch(path, { customer: { phone: '+54 11 2345 6789' } });
+    expect(changed.body).toMatchObject({ phone: '+541123456789' });
+    expect(await findIds(store, { phone: '+54 9 11 2345 6789' })).toEqual([mobile.id]);
+  });
+
+  it('CUST-78 Numbers that were stored before their country changed them take the form of today once, in the background', async () => {
+    const store = await service.newStore();
+    const first = await add(store, '+52 55 1234 5678');
+    const second = await add(store, '+52 55 8765 4321');
+    const third = await add(store, '+229 01 97 12 34 56');
+    const { database } = service.running;
+    const storePhone = (id: number, phone: string) =>
+      database.query(`update customers set state = jsonb_set(state, '{phone}', $2) where id = $1`, [
+        id,
+        JSON.stringify(phone),
+      ]);
+    await storePhone(second.id, '+5215512345678');
+    await storePhone(third.id, '+22966000000');
+    await database.query(
+      'update phone_normalizations set due_at = now(), is_repeated = true where account_id = $1',
+      [store.accountId],
+    );
+    await normalizePhones(service.running);
+    expect(await phonesOf(store)).toEqual(['+2290166000000', '+5215512345678', '+525512345678']);
+    expect(await conflictsOf(store)).toEqual([
+      {
+        accountId: store.accountId,
+        customerId: second.id,
+        heldBy: first.id,
+        maskedPhone: '+52…78',
+      },
+    ]);
+  });
+
   it('CUST-60 A phone number whose new form another customer has already stays as it is, and both customers with it', async () => {
     const store = await service.newStore();
     const first = await add(store, '0171 1234567');

@@ -32,6 +32,7 @@ const FIELDS = [
   'terms_text',
   'time_zone',
   'updated_at',
+  'warnings',
   'website',
 ];
 
@@ -332,6 +333,16 @@ describe('stores', () => {
       expect([status, body.country]).toEqual([200, storedCountry]);
       expect((await show(own)).country).toBe(storedCountry);
     }
+  });
+
+  it('STORE-39 Without a `country` the `warnings` of a store have the code `country_missing`: nobody whose number was typed without its country code is found by the number with it', async () => {
+    const own = await service.newStore();
+    const missing = [
+      { code: 'country_missing', message: expect.stringContaining('Set the country') },
+    ];
+    expect((await show(own)).warnings).toEqual(missing);
+    expect((await change(own, { country: 'DE' })).body.warnings).toEqual([]);
+    expect((await change(own, { country: null })).body.warnings).toEqual(missing);
   });
 
   it('STORE-29 Any other `country` is 422 `country`', async () => {

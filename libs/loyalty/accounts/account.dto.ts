@@ -10,7 +10,7 @@ import {
   type FieldsOf,
   type Showing,
 } from '#platform/http/resource-fields.js';
-import { TextProperty } from '#platform/http/response-fields.js';
+import { ObjectsProperty, OneOfProperty, TextProperty } from '#platform/http/response-fields.js';
 import { ADDRESS_FORMS } from '#translations/address-form.js';
 import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { MAX_CONTACT_LENGTHS } from './contact-details.js';
@@ -113,6 +113,18 @@ const FIELDS = {
   }),
 } satisfies FieldsOf<Omit<AccountSettings, 'consentTexts' | 'smsCountries'>>;
 
+const STORE_WARNINGS = ['country_missing'] as const;
+const COUNTRY_MISSING =
+  'A phone number without a country code, such as 0171 1234567, is stored as its digits: nobody is found by the number with the country code, and no SMS reaches them. Set the country.';
+
+@Dto('StoreWarning')
+class StoreWarningJson {
+  @OneOfProperty(STORE_WARNINGS, { example: 'country_missing', description: 'What it is about.' })
+  declare readonly code: (typeof STORE_WARNINGS)[number];
+  @TextProperty({ example: COUNTRY_MISSING, description: 'What is wrong, and what to do.' })
+  declare readonly message: string;
+}
+
 const RESPONSE = {
   id: ID,
   ...pick(FIELDS, 'name', 'store_name'),
@@ -138,6 +150,11 @@ const RESPONSE = {
   }),
   ...pick(FIELDS, 'logo_contains_name'),
   ...pick(FIELDS, 'website', 'phone', 'email', 'address', 'terms_text'),
+  warnings: field.response<StoreWarningJson[]>(
+    ObjectsProperty(() => StoreWarningJson, {
+      description: 'What is missing in the settings; empty if nothing is.',
+    }),
+  ),
   ...TIMES,
 } satisfies Showing<typeof FIELDS>;
 
@@ -192,5 +209,7 @@ export function toAccountJson(
     customersCount: counts.customers,
     postersCount: counts.posters,
     logoUrl: account.logo && toStoreLogoUrl(publicUrl, account.logo),
+    warnings:
+      account.country === null ? [{ code: 'country_missing', message: COUNTRY_MISSING }] : [],
   });
 }

@@ -9,6 +9,7 @@ import { isEmailAddress } from '#platform/kernel/email-address.js';
 import { RejectedError } from '#platform/kernel/errors.js';
 import { normalizeNumber } from '#platform/kernel/text.js';
 import { Check, identifierKind, textKind } from '#platform/http/fields.js';
+import { findDigitsOfToday, getPhoneKey, modernizeNumber } from './phone-plans.js';
 import { extractDigits } from './search-keys.js';
 import { ISSUES } from '#translations/issues.js';
 import type { Issue } from '#platform/kernel/issues.js';
@@ -59,7 +60,8 @@ export function isChangedNumber(input: string): boolean {
 
 /**
  * Returns the one form in which a number is stored, searched and compared: E.164 if it begins with + or 00, or if it is
- * possible in the store's country, else its digits. Undefined if it is no phone number, whatever the country.
+ * possible in the store's country, else its digits. A former spelling of its country becomes that of today. Undefined if
+ * it is no phone number, whatever the country.
  * @param country of the store
  */
 export function normalizePhone(input: string, country: string | null): string | undefined {
@@ -88,6 +90,8 @@ export function normalizeOptionalPhone(
   if (input === null) return null;
   const phone = normalizePhone(input, country);
   if (phone === undefined) throw new RejectedError({ phone: [ISSUES.phone_invalid] });
+  const digits = findDigitsOfToday(phone);
+  if (digits !== undefined) throw new RejectedError({ phone: [ISSUES.phone_outdated({ digits })] });
   return phone;
 }
 
@@ -97,7 +101,7 @@ export function normalizeOptionalPhone(
  */
 export function isDiallable(phone: string): boolean {
   const parsed = parsePhoneNumberFromString(phone);
-  if (!parsed?.isPossible()) return false;
+  if (!parsed?.isPossible() || findDigitsOfToday(phone) !== undefined) return false;
   return parsed.nationalNumber.length >= MIN_DIGITS || parsed.isValid();
 }
 
@@ -109,9 +113,11 @@ export function maskPhone(phone: string): string {
 /** Tells whether two stored numbers are one, of which one may have been stored while the country was unknown. */
 export function isSamePhone(a: string | null, b: string | null): boolean {
   if (a === b || a === null || b === null) return a === b;
+  if (getPhoneKey(a) === getPhoneKey(b)) return true;
   const [international, digits] = a.startsWith('+') ? [a, b] : [b, a];
   const country = parsePhoneNumberFromString(international)?.country ?? null;
-  return normalizePhone(digits, country) === international;
+  const normalized = normalizePhone(digits, country);
+  return normalized !== undefined && getPhoneKey(normalized) === getPhoneKey(international);
 }
 
 /**
@@ -146,17 +152,19 @@ function readBeginning(digits: string, country: string | null): string {
 
 function findPossible(text: string, country?: CountryCode): string | undefined {
   const parsed = parsePhoneNumberFromString(text, country);
-  return parsed?.isPossible() ? parsed.number : undefined;
+  if (!parsed) return undefined;
+  const number = modernizeNumber(parsed.number);
+  return number !== parsed.number || parsed.isPossible() ? number : undefined;
 }
 
 function findInCountry(digits: string, country: string | null): string | undefined {
   const countryCode = findCountryCode(country);
   if (countryCode === undefined) return undefined;
-  const withPlus = digits.startsWith(getCountryCallingCode(countryCode))
-    ? parsePhoneNumberFromString(`+${digits}`)
-    : undefined;
+  const isWithoutPlus = digits.startsWith(getCountryCallingCode(countryCode));
+  const withPlus = isWithoutPlus ? findPossible(`+${digits}`) : undefined;
   // 49 171 1234567 would also do as a number of Leer, whose area code is 0491, but those are written with their 0.
-  return withPlus?.isValid() ? withPlus.number : findPossible(digits, countryCode);
+  const isValid = withPlus && parsePhoneNumberFromString(withPlus)?.isValid();
+  return isValid ? withPlus : findPossible(digits, countryCode);
 }
 
 /** Finds the number of a country or a network that the library does not know. */

@@ -23,6 +23,11 @@ import { CustomerJson } from './customer.dto.js';
 import { foldCase } from './search-keys.js';
 import { ISSUES } from '#translations/issues.js';
 
+/** Spaces before a country code, none of which begins with 0. */
+const UNENCODED_PLUS_OF_NUMBER = /^ +(?=[(（]?\p{Nd})(?![(（]?[0０])/gu;
+/** Of an address: no text that is searched has a space before one. */
+const UNENCODED_PLUS_OF_ADDRESS = /^(\S+) (?=[^\s@]+@\S*$)/;
+
 const PAGE_SIZE = { default: 20, max: 100 };
 
 @Dto('CustomerListQuery')
@@ -72,7 +77,7 @@ export class CustomerListQuery {
 
   @Field(
     {
-      ...withUnencodedPlus(/^ (?=\p{Nd})/gu, phoneKind),
+      ...withUnencodedPlus(UNENCODED_PLUS_OF_NUMBER, phoneKind),
       schema: { type: 'string', maxLength: 64 },
     },
     {
@@ -221,7 +226,7 @@ export function parseSearchTerm(term: string, country: string | null): SearchTer
   const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
   const phone = readPartOfPhone(term, country);
   return {
-    text: pattern(foldCase(term)),
+    text: pattern(foldCase(term.replace(UNENCODED_PLUS_OF_ADDRESS, '$1+'))),
     digits: phone ? [pattern(phone.anywhere), ...phone.atStart.map((prefix) => `${prefix}%`)] : [],
     exact: term,
     code: normalizeCardCode(term),

@@ -11,6 +11,7 @@ import { mergeMetadata, findMetadataIssue } from '#platform/kernel/metadata.js';
 import { createCustomerMergedError } from '#loyalty/stamping/card-holder.js';
 import { createCustomerErasedError } from '#loyalty/stamping/customer-subjects.js';
 import { normalizeOptionalPhone } from './contact.js';
+import { getPhoneKey } from './phone-plans.js';
 import {
   createReferenceKey,
   findReferencesIssue,
@@ -331,7 +332,7 @@ export function listUniqueValues({
 }: PersonalFields): UniqueCustomerValue[] {
   return [
     ...(email === null ? [] : [{ kind: 'email' as const, value: createEmailKey(email) }]),
-    ...(phone === null ? [] : [{ kind: 'phone' as const, value: phone }]),
+    ...(phone === null ? [] : [{ kind: 'phone' as const, value: getPhoneKey(phone) }]),
     ...externalReferences.map(({ source, externalId }) => ({
       kind: 'external_references' as const,
       value: JSON.stringify([source, externalId]),

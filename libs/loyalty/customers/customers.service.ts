@@ -23,6 +23,7 @@ import {
   type SearchTerm,
 } from './customer-list.dto.js';
 import { normalizePhone } from './contact.js';
+import { getPhoneKey, listPhoneSpellings } from './phone-plans.js';
 import type { EmailBounce } from './email-bounces.js';
 import { extractDigits, createEmailKey, foldCase } from './search-keys.js';
 import { StoreRegions } from './store-regions.service.js';
@@ -302,7 +303,10 @@ function createContactConditions(
         ]),
     ...(phone === null
       ? []
-      : [hasClaim('phone', phone), `c.phone_digits = ${value(extractDigits(phone))}`]),
+      : [
+          hasClaim('phone', getPhoneKey(phone)),
+          `c.phone_digits = any (${value(listPhoneSpellings(phone).map(extractDigits))}::text[])`,
+        ]),
   ];
 }
 

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import { maskPhone, normalizePhone } from './contact.js';
 import { customerReadModel } from './customer.entity.js';
+import { getPhoneKey } from './phone-plans.js';
 
 const PAGE_SIZE = 500;
 
@@ -14,15 +15,15 @@ export type PhoneConflict = {
   maskedPhone: string;
 };
 
-type DigitsRow = { id: number; account_id: number; country: string | null; phone: string };
+type NumberRow = { id: number; account_id: number; country: string | null; phone: string };
 type HolderRow = { place: number; stream_id: string };
 
-const DIGITS = {
-  name: 'phone_conflicts_digits',
+const NUMBERS = {
+  name: 'phone_conflicts_numbers',
   text: `select c.id, c.account_id, a.country, c.state ->> 'phone' as phone
          from customers c join accounts a on a.id = c.account_id
          where ($1::bigint is null or c.account_id = $1) and (c.account_id, c.id) > ($2, $3)
-           and c.state ->> 'phone' not like '+%' and c.merged_into is null
+           and c.state ->> 'phone' is not null and c.merged_into is null
          order by c.account_id, c.id limit ${PAGE_SIZE}`,
 };
 
@@ -36,7 +37,7 @@ const HOLDERS = {
 
 /**
  * Finds customers whose number another customer of the store has. They were added while the store had another country,
- * or none, and whether they are one person is for people to say.
+ * or none, or their country had other numbers. Whether they are one person is for people to say.
  */
 @Injectable()
 export class PhoneConflicts {
@@ -49,8 +50,8 @@ export class PhoneConflicts {
   async *find(accountId: number | null): AsyncGenerator<PhoneConflict> {
     let after = { account_id: 0, id: 0 };
     for (;;) {
-      const { rows } = await this.pool.query<DigitsRow>({
-        ...DIGITS,
+      const { rows } = await this.pool.query<NumberRow>({
+        ...NUMBERS,
         values: [accountId, after.account_id, after.id],
       });
       yield* await this.findAmong(rows);
@@ -60,14 +61,14 @@ export class PhoneConflicts {
     }
   }
 
-  private async findAmong(rows: DigitsRow[]): Promise<PhoneConflict[]> {
+  private async findAmong(rows: NumberRow[]): Promise<PhoneConflict[]> {
     const candidates = rows.flatMap(({ id, account_id: accountId, country, phone }) => {
       const normalized = normalizePhone(phone, country);
       if (normalized === undefined || normalized === phone) return [];
       return [{ accountId, customerId: id, phone: normalized }];
     });
     const claims = candidates.map(({ accountId, phone }) =>
-      this.keys.createClaim(accountId, 'phone', phone, ''),
+      this.keys.createClaim(accountId, 'phone', getPhoneKey(phone), ''),
     );
     const holders = await this.pool.query<HolderRow>({
       ...HOLDERS,

@@ -8,6 +8,7 @@ import { isDatabaseUnavailable } from '#platform/database/connection.js';
 import { LeaderLock } from '#platform/database/leader-lock.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
+import { normalizePhone } from './contact.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
 
 const LEADERSHIP = { name: 'phone numbers', lock: LOCKS.phoneNumbers };
@@ -15,13 +16,14 @@ const BATCH_SIZE = 100;
 /** Between two slices, so that the work of commands comes first. */
 const PAUSE_MS = 100;
 
-type NextRow = { id: number; survivor_ids: number[] };
+type NextRow = { id: number; phone: string; country: string | null; survivor_ids: number[] };
 
 type DueRow = { account_id: number; revision: number; after_id: number };
 
 /**
  * Finds the store that has been due longest: it has got a country since, or it is time to look again. A store is due
- * from the commit that gives it another country, by a trigger of its table.
+ * from the commit that gives it another country, by a trigger of its table, and once when countries have changed their
+ * numbers, by a migration.
  */
 const DUE = {
   name: 'phone_normalizations_due',
@@ -34,15 +36,15 @@ const DUE = {
  */
 const NEXT = {
   name: 'phone_normalizations_next',
-  text: `select c.id, array(
+  text: `select c.id, c.state ->> 'phone' as phone, a.country, array(
            with recursive survivors (id, distance) as (
              select c.merged_into, 1 where c.merged_into is not null
              union all
              select m.merged_into, s.distance + 1 from survivors s join customers m on m.id = s.id
              where m.merged_into is not null
            ) select id from survivors order by distance desc) as survivor_ids
-         from customers c
-         where c.account_id = $1 and c.id > $2 and c.state ->> 'phone' not like '+%'
+         from customers c join accounts a on a.id = c.account_id
+         where c.account_id = $1 and c.id > $2 and c.state ->> 'phone' is not null
          order by c.id limit ${BATCH_SIZE}`,
 };
 
@@ -123,7 +125,10 @@ export class PhoneNormalization {
   }: DueRow): Promise<void> {
     const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
     let hasConflicts = false;
-    const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids, id]);
+    const changed = rows.filter(
+      ({ phone, country }) => (normalizePhone(phone, country) ?? phone) !== phone,
+    );
+    const ids = changed.flatMap(({ id, survivor_ids }) => [...survivor_ids, id]);
     for (const id of new Set(ids)) {
       if (!(await this.normalize(accountId, id))) hasConflicts = true;
     }

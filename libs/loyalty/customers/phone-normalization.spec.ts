@@ -45,6 +45,15 @@ describe('normalizeCustomerPhone', () => {
       .thenState({ phone: '+491711234567', phoneDigits: '491711234567', email: 'ada@x.example' });
   });
 
+  it.each([null, 'MX', 'DE'])(
+    'modernizes a number of an older plan in a store of %s',
+    (country) => {
+      scenario(customer, customerCreated('+5215512345678'))
+        .when(normalize(country))
+        .then(phoneNormalized('+525512345678', country));
+    },
+  );
+
   it('records nothing when there is nothing to normalize', () => {
     const event = phoneNormalized('+491711234567', 'DE');
     scenario(customer, customerCreated('01711234567'), event).when(normalize('DE')).then();

@@ -4,8 +4,8 @@ import type { Customer, StoreRegion } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
 /**
- * Puts the number of somebody who was added while the store had another country, or none, into the form that it has
- * now. Also that of a merged customer, who may be restored.
+ * Puts the number of somebody who was added while the store had another country, or none, or while the country had other
+ * numbers, into the form that it has now. Also that of a merged customer, who may be restored.
  */
 export function normalizeCustomerPhone(
   state: Customer | undefined,

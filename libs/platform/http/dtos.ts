@@ -11,6 +11,7 @@ import {
   type FieldIssues,
   type Issue,
 } from '#platform/kernel/issues.js';
+import { restoreOffsets } from './unencoded-plus.js';
 
 /**
  * What reading an input yields.
@@ -185,7 +186,7 @@ export class CompiledFields {
   }
 
   readQuery(query: unknown, timeZone?: string): Reading {
-    return this.read(toSingleValues(query), timeZone);
+    return this.read(restoreOffsets(toSingleValues(query)), timeZone);
   }
 
   /**

@@ -49,9 +49,11 @@ export class AdminUsersController {
     @Query() { account_id: accountId, email, include_removed: hasRemoved, ...page }: UserQuery,
     @Paged() pages: PageReader,
   ): Promise<UserJson[]> {
+    // A plus that was not encoded in the query arrives as a space, which no address has.
+    const address = email?.trim().replaceAll(' ', '+') ?? null;
     const users = await pages.getPage(
       page,
-      (range) => this.users.list({ accountId, email, hasRemoved }, range),
+      (range) => this.users.list({ accountId, email: address, hasRemoved }, range),
       ({ id }) => [id],
     );
     return users.map(toUserJson);
