@@ -9,6 +9,7 @@ import {
 } from '#platform/event-store/log/positions-check.js';
 import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
 import { parseProgram } from './programs.js';
+import { recordRestore } from './recorded-restore.js';
 import { runProgram, printInstallation } from './run-program.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
@@ -80,6 +81,7 @@ async function rebaseInTransaction(
   );
   // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
+  await recordRestore(client);
   if (isElsewhere || (await isHistoryElsewhere(client))) {
     await rebaseAuditLog(client);
     return 'audit log';

@@ -40,6 +40,7 @@ import { Progress } from './progress.js';
 import { finishHistory, refuseUsedEventStore } from './backup/restore-history.js';
 import { runProgram, printInstallation } from './run-program.js';
 import { readSealed } from './backup/sealed-file.js';
+import { recordRestore } from './recorded-restore.js';
 import { withServicesStopped } from './stopped-services.js';
 
 /**
@@ -96,6 +97,7 @@ runProgram(async () => {
     });
     await migrate(config, migrations, getMigrationNames(migrations));
     await endMessages(guard);
+    await recordRestore(guard);
     await guard.query('analyze');
     await finishHistory(guard, config, manifest);
   });

@@ -102,6 +102,9 @@ describe('unknown parameters and fields', () => {
     const refused = await store.send<Failure>('POST', `${path}/stamp?dry=1`, body, STRICT);
     expectRefused(refused, ['refernce', 'dry', 'staff_ref']);
     expect(refused.body.errors?.['refernce']).toEqual(['is not known']);
+    expect(refused.body.resolution).toMatch(
+      /^Did you mean external_ref|^Leave out what is not known/,
+    );
     expect([unknownIn(refused), appliedTo(refused)]).toEqual(['refernce, dry', 'handling=strict']);
     expect(await stamps()).toBe(before);
     const references = [{ source: 'till', external_id: '1', sorce: 'till' }];

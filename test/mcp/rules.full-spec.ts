@@ -243,7 +243,7 @@ describe('the endpoint', () => {
     }
   });
 
-  it('MCP-22 Every response is `application/json`', async () => {
+  it('MCP-22 A response is `application/json` if `Accept` allows it by any name, such as `*/*`, or is missing', async () => {
     const store = await service.newStore();
     const initialize = message('initialize', {
       protocolVersion: '2025-06-18',
@@ -272,11 +272,37 @@ describe('the endpoint', () => {
     }
     for (const accept of [
       'text/event-stream',
+      'TEXT/EVENT-STREAM;charset=utf-8',
+      'text/event-stream, application/json;q=0',
       'text/html, text/*;q=0.9',
-      'application/json;q=0',
       'application/json;q=0, */*',
       'application/*;q=0.0, */*;q=0.5',
+      'application/*;q=0, text/event-stream;q=0.1',
+    ]) {
+      for (const body of [LIST, initialize, [LIST, { ...LIST, id: 2 }]]) {
+        const plain = await post(store, body);
+        const streamed = await post(store, body, { accept });
+        expect([accept, streamed.status]).toEqual([accept, 200]);
+        expect(streamed.headers.get('content-type')).toMatch(/^text\/event-stream/);
+        const messages = [...streamed.text.matchAll(/^event: message\ndata: (.*)\n\n/gm)];
+        expect(messages.map(([, data = '']) => JSON.parse(data) as unknown)).toEqual(
+          [plain.body].flat(),
+        );
+      }
+      // There is nothing to say about a notification.
+      const notified = await post(
+        store,
+        { jsonrpc: '2.0', method: 'notifications/initialized' },
+        { accept },
+      );
+      expect([notified.status, notified.text]).toEqual([202, '']);
+    }
+    for (const accept of [
+      'application/json;q=0',
       'application/jsonx',
+      'text/html',
+      'application/json;q=0, text/event-stream;q=0, */*',
+      'text/event-stream;q=0',
     ]) {
       expectFailure(await post(store, LIST, { accept }), 406, 'not_acceptable');
     }

@@ -119,7 +119,8 @@ describe('the alert rules and the dashboard', () => {
     ];
     expect(headings.map(([, name]) => name).sort()).toEqual([...names].sort());
     for (const { alert, annotations } of rules) {
-      expect(annotations.runbook_url).toBe(`docs/operating/incidents.md#${alert.toLowerCase()}`);
+      const section = `docs/operating/incidents.md#${alert.toLowerCase()}`;
+      expect(annotations.runbook_url).toBe(`{{ $externalLabels.runbooks }}${section}`);
     }
   });
 

@@ -951,6 +951,15 @@ describe('the feed', () => {
     }
     const { body } = await store.get<EnvelopeJson[]>(`${store.store}/events`);
     expect(body.map(({ account_id }) => account_id)).not.toContain(otherStamp.store.accountId);
+    // Nothing was restored since it was made.
+    await recordRestore('-1 day');
+    const madeUp = toPublicEventId(createId());
+    const never = await store.get<Failure>(`${store.store}/events?after=${madeUp}`);
+    expectRefused(never, 'after', 'validation_failed');
+    expect(never.body).toMatchObject({
+      errors: { after: ['was never an event of this store'] },
+      resolution: `Start again from here: continue with after=${body.at(-1)?.id}.`,
+    });
   });
 
   it('DELIV-70 `after` that was given out after the backup from which the service was restored is 422 `cursor_ahead`', async () => {
@@ -960,6 +969,7 @@ describe('the feed', () => {
     // As of an event that a restored database does not have.
     const lost = toPublicEventId(createId());
     const feed = `${store.store}/events`;
+    await recordRestore('1 minute');
     const response = await store.get<Ahead>(`${feed}?after=${lost}`);
     expectRefused(response, 'after', 'cursor_ahead');
     expect(response.body.resume_after).toBe(last);
@@ -984,7 +994,45 @@ describe('the feed', () => {
       expectRefused(await store.get(`${feed}?after=${after}`), 'after');
     }
   });
+
+  it('DELIV-71 `after` may be the id of a `webhook.test` of this store: what was recorded since then follows', async () => {
+    const { store, path, events } = await stamped();
+    const feed = `${store.store}/events`;
+    const hooks = `${store.store}/webhook_subscriptions`;
+    const { body: hook } = await store.post<{ id: number }>(hooks, {
+      events: ['stamp.earned'],
+      target_url: 'http://127.0.0.1:9/',
+    });
+    const sendTest = async () => {
+      const { status, body } = await store.post<{ event_id: string }>(`${hooks}/${hook.id}/test`);
+      expect(status).toBe(200);
+      return body.event_id;
+    };
+    const first = await sendTest();
+    expect((await store.get<EnvelopeJson[]>(`${feed}?after=${first}`)).body).toEqual([]);
+    await store.stamp(path);
+    const { body: next } = await eventually(
+      () => store.get<EnvelopeJson[]>(`${feed}?after=${first}`),
+      ({ body }) => body.length > 0,
+    );
+    expect(next.map(({ type }) => type)).toEqual(['stamp.earned']);
+    expect(events.map((event) => event.id)).not.toContain(next[0]?.id);
+    // Nothing was restored, and no test of another store is a place in this one.
+    const other = await stamped();
+    expectRefused(await other.store.get(`${other.store.store}/events?after=${first}`), 'after');
+    const second = await sendTest();
+    expect((await store.get<EnvelopeJson[]>(`${feed}?after=${second}`)).body).toEqual([]);
+  });
 });
+
+/** As `inkpad restore` does. */
+async function recordRestore(later: string): Promise<void> {
+  await service.running.database.query(
+    `insert into es.identity (restored_at) values (now() + $1::interval)
+     on conflict (singleton) do update set restored_at = excluded.restored_at`,
+    [later],
+  );
+}
 
 /** Finished by turns as delivered and failed. */
 async function seedMany({ id, store }: Subscribed, count: number): Promise<void> {

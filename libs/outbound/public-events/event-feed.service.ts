@@ -6,6 +6,7 @@ import { parsePublicEventId, readIdTime, toPublicEventId } from '#platform/kerne
 import { query } from '#platform/database/connection.js';
 import { readPage } from '#platform/http/page-by-bytes.js';
 import { ReceiptUses } from '#loyalty/stamping/receipt-uses.service.js';
+import { readTestEventId } from './test-event-id.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-events.js';
 
@@ -43,7 +44,7 @@ const FIND_RESUMPTION = {
                    from coalesce((select position from history order by seq desc limit 1), '0:0') last)
                  order by tx desc, pos desc offset 0) newest
                where event_id = $3) as is_stored,
-           o.recorded_at as oldest_at,
+           o.recorded_at as oldest_at, (select restored_at from es.identity) as restored_at,
            (select event_id from webhook_events
             where account_id = $1 and recorded_at <= $4 and o.recorded_at <= $4
               and seq < webhook_first_id($4 + interval '2 days')
@@ -53,7 +54,15 @@ const FIND_RESUMPTION = {
            select recorded_at from webhook_events where account_id = $1 order by seq limit 1) as o on true`,
 };
 
-type ResumptionRow = { is_stored: boolean; oldest_at: Date | null; resume_after: string | null };
+type ResumptionRow = {
+  is_stored: boolean;
+  oldest_at: Date | null;
+  restored_at: Date | null;
+  resume_after: string | null;
+};
+
+/** Where to continue from an id that the feed does not have; null: from the beginning. */
+export type Resumption = { after: string | null; isLost: boolean };
 
 const DAY_MS = 86_400_000;
 
@@ -125,13 +134,11 @@ export class EventFeed {
   }
 
   /**
-   * Finds where to continue when `after` was given out after the backup from which the database was restored.
-   * @returns undefined: it was not; otherwise the id of the last event from before it, or null if there is none
+   * Finds where to continue when `after` is no event. It was lost if the service was restored since it was made, from a
+   * backup that is older.
+   * @returns undefined when it has been deleted, or is another store's
    */
-  async findResumption(
-    accountId: number,
-    after: string,
-  ): Promise<{ after: string | null } | undefined> {
+  async findResumption(accountId: number, after: string): Promise<Resumption | undefined> {
     const uuid = parsePublicEventId(after);
     if (uuid === undefined) return undefined;
     const madeAt = readIdTime(uuid);
@@ -145,7 +152,9 @@ export class EventFeed {
     // Earlier ones have been deleted.
     const keptSince =
       row.oldest_at ?? new Date(getNowMs() - this.config.webhookRetentionDays * DAY_MS);
-    return madeAt < keptSince ? undefined : { after: row.resume_after };
+    if (madeAt < keptSince) return undefined;
+    const isLost = row.restored_at !== null && madeAt <= row.restored_at;
+    return { after: row.resume_after, isLost };
   }
 
   private async render(refs: PublicEventRef[]): Promise<RenderedRef[]> {
@@ -171,6 +180,10 @@ export class EventFeed {
       text: FIND_POSITION,
       values: [eventId, accountId],
     });
-    return row?.seq;
+    if (row) return row.seq;
+    const uuid = parsePublicEventId(eventId);
+    const test = uuid === undefined ? undefined : readTestEventId(uuid, accountId);
+    const keptSince = getNowMs() - this.config.webhookRetentionDays * DAY_MS;
+    return test && test.sentAt.getTime() >= keptSince ? test.position : undefined;
   }
 }

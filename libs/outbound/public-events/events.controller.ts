@@ -3,11 +3,7 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
-import {
-  CursorAheadError,
-  InvalidFieldsError,
-  type RejectedError,
-} from '#platform/kernel/errors.js';
+import { CursorAheadError, InvalidFieldsError, RejectedError } from '#platform/kernel/errors.js';
 import { Context, type AuthenticatedRequest } from '#platform/http/caller.js';
 import { Endpoint } from '#platform/http/endpoint.js';
 import { LargeResponses } from '#platform/http/large-responses.js';
@@ -78,7 +74,9 @@ export class EventsController {
       resumption.after === null
         ? 'Start again from here: leave after out.'
         : `Start again from here: continue with after=${resumption.after}.`;
-    return new CursorAheadError({ after: [ISSUES.lost_event] }, resolution, resumption.after);
+    return resumption.isLost
+      ? new CursorAheadError({ after: [ISSUES.lost_event] }, resolution, resumption.after)
+      : new RejectedError({ after: [ISSUES.never_event] }, 'validation_failed', resolution);
   }
 }
 

@@ -323,19 +323,29 @@ async function audit(
   await transaction.audit({ accountIds: [accountId], type, subject });
 }
 
+const OWN_NETWORK =
+  'Take an address that the internet can reach, or have the operator allow the network of the receiver with WEBHOOK_ALLOWED_CIDRS.';
+
 /**
  * Refuses a URL that the settings forbid, and a name that leads only into our own network (HOOK-21).
  * @throws InvalidFieldsError, RejectedError
  */
 async function assertTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
   const error = findTargetUrlIssue(targetUrl, config);
-  if (error !== undefined) throw new InvalidFieldsError({ target_url: [error] });
+  if (error !== undefined) {
+    const advice = error.code === ISSUES.url_not_public.code ? OWN_NETWORK : undefined;
+    throw new InvalidFieldsError({ target_url: [error] }, 'validation_failed', advice);
+  }
   const { hostname } = new URL(targetUrl);
   if (parseLiteralAddress(hostname) !== undefined) return;
   const addresses = await names.resolveWithin(hostname, NAME_LOOKUP_MS);
   if (addresses.length === 0) return;
   if (addresses.every((address) => isBlockedAddress(address, config))) {
-    throw new RejectedError({ target_url: [ISSUES.url_not_public] });
+    throw new RejectedError(
+      { target_url: [ISSUES.url_not_public] },
+      'validation_failed',
+      OWN_NETWORK,
+    );
   }
 }
 

@@ -1,11 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
 import { getNow } from '#platform/kernel/clock.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { getErrorMessage, RejectedError, UnavailableError } from '#platform/kernel/errors.js';
 import { toPublicEventId } from '#platform/kernel/public-id.js';
-import { createId } from '#platform/kernel/randomness.js';
 import { Batcher } from '#platform/database/batcher.js';
+import { query } from '#platform/database/connection.js';
 import { RepeatedAudits } from '#platform/event-store/commands/repeated-audits.service.js';
 import { getAddressKey } from '#platform/http/rate-limit.js';
 import {
@@ -13,6 +14,7 @@ import {
   TEST_EVENT,
   renderTestEnvelope,
 } from '#outbound/public-events/public-events.js';
+import { createTestEventId } from '#outbound/public-events/test-event-id.js';
 import { getError, getHttpStatus, type AttemptResult } from '#outbound/sending/outcome.js';
 import { WebhookSecrets } from '#outbound/sending/webhook-secrets.service.js';
 import { WebhookClient, type Attempt } from '#outbound/sending/webhook.client.js';
@@ -55,6 +57,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private readonly runningTests = new Map<number, number>();
 
   constructor(
+    private readonly pool: Pool,
     private readonly repeated: RepeatedAudits,
     private readonly table: WebhookSubscriptionTable,
     private readonly client: WebhookClient,
@@ -64,7 +67,8 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   async execute({ context, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
     const { accountId } = context;
     const row = await this.table.get(accountId, id);
-    const eventId = toPublicEventId(createId());
+    const position = await this.findLastPosition(accountId);
+    const eventId = toPublicEventId(createTestEventId({ accountId, position, sentAt: getNow() }));
     const attempt = {
       url: row.target_url,
       ...this.openSecrets(row),
@@ -91,6 +95,15 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       }),
     );
     return toWebhookTestJson(eventId, status, error);
+  }
+
+  private async findLastPosition(accountId: number): Promise<number> {
+    const [row] = await query<{ seq: number }>(this.pool, {
+      name: 'webhook_test_position',
+      text: 'select seq from webhook_events where account_id = $1 order by seq desc limit 1',
+      values: [accountId],
+    });
+    return row?.seq ?? 0;
   }
 
   /** Audits a test before it is sent. Its result depends on the receiver, so no response is stored for the request. */

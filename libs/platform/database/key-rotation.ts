@@ -68,7 +68,8 @@ export async function rotateMasterKey(rotation: Rotation): Promise<RotationResul
  */
 async function assertProcessesHaveKey(pool: Pool, key: string): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
-    `select distinct application_name as name from pg_stat_activity
+    // A process has several connections, of which the name says what they are for.
+    `select distinct regexp_replace(application_name, ' (link|reports) key ', ' key ') as name from pg_stat_activity
      where datname = current_database() and application_name ~ '^inkpad (api|dispatcher|command)'
        and application_name not like '%' || $1 || '%'
      order by name`,

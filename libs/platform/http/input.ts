@@ -17,6 +17,7 @@ import { setRouteConfig } from './route-config.js';
 import {
   findUnknownInput,
   renderNames,
+  suggestNames,
   toUnknownErrors,
   type UnknownInput,
 } from './unknown-fields.js';
@@ -125,7 +126,11 @@ function takeInput(request: FastifyRequest, takes: InputTypes, { query, body, re
     for (const [field, issues] of others) {
       errors.set(field, [...(errors.get(field) ?? []), ...issues]);
     }
-    throw new InvalidFieldsError(Object.fromEntries(errors));
+    throw new InvalidFieldsError(
+      Object.fromEntries(errors),
+      'validation_failed',
+      suggestNames(refused, takes),
+    );
   }
   const errors = query.errors ?? body?.errors;
   if (errors) throw new InvalidFieldsError(errors);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
 import { Dto, getFields } from './dtos.js';
 import { toFieldMessages } from '#platform/kernel/issues.js';
-import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
+import { renderNames, suggestNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {
   @TextField() declare readonly name: string;
@@ -113,5 +113,24 @@ describe('reading a body', () => {
     const { hasUnread } = getFields(ThingCreation).readBody(body);
     const unknown = findUnknownInput({ query: null, body: ThingCreation }, { query: {}, body });
     expect(hasUnread).toBe(unknown !== undefined);
+  });
+});
+
+describe('suggestNames', () => {
+  const ADVICE = 'Leave out what is not known, or send it without Prefer: handling=strict.';
+  const suggest = (input: { query?: unknown; body?: unknown }) => {
+    const unknown = findUnknownInput(ENDPOINT, { query: {}, body: undefined, ...input });
+    return unknown && suggestNames(unknown, ENDPOINT);
+  };
+
+  it('names what is spelt almost the same, whatever the case', () => {
+    const body = { thing: { nmae: 'x', Part: {}, part: { nam: 'y' } } };
+    expect(suggest({ body, query: { limt: '3' } })).toBe(
+      `Did you mean name instead of nmae, part instead of Part, name instead of nam, limit instead of limt? ${ADVICE}`,
+    );
+  });
+
+  it('names nothing that is another word', () => {
+    expect(suggest({ body: { thing: { colour: 'x' } }, query: { z: '1' } })).toBe(ADVICE);
   });
 });

@@ -10,6 +10,7 @@ const MAX_NAMES = 50;
 const MAX_CHARACTERS = 64;
 const MAX_BYTES = 1024;
 const REST = '...';
+const MAX_SUGGESTIONS = 5;
 
 /** @property hasMore there are more unknown names than listed */
 export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; hasMore: boolean };
@@ -120,6 +121,57 @@ export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: T
   }
   if (hasMore) errors.set('base', [PLATFORM_ISSUES.more_unknown_fields]);
   return errors;
+}
+
+/**
+ * Says what to do about unknown names: which names they are probably meant for, if there are any, of all that the
+ * operation takes.
+ */
+export function suggestNames(
+  { body, query }: UnknownInput,
+  takes: { query: Type | null; body: Type | null },
+): string {
+  const names = [takes.query, takes.body].flatMap((type) => listNames(getFields(type)));
+  const suggestions = [...body, ...query].flatMap((path) => {
+    const name = path.at(-1) ?? '';
+    const [nearest] = names
+      .map((candidate) => ({ candidate, distance: countEdits(name.toLowerCase(), candidate) }))
+      .filter(({ candidate, distance }) => distance <= Math.max(1, candidate.length / 4))
+      .sort((a, b) => a.distance - b.distance);
+    return nearest ? [`${nearest.candidate} instead of ${shorten(name)}`] : [];
+  });
+  const advice = 'Leave out what is not known, or send it without Prefer: handling=strict.';
+  if (suggestions.length === 0) return advice;
+  return `Did you mean ${[...new Set(suggestions)].slice(0, MAX_SUGGESTIONS).join(', ')}? ${advice}`;
+}
+
+function listNames({ inner }: Pick<CompiledFields, 'inner'>): string[] {
+  return [...inner].flatMap(([name, type]) => [
+    name,
+    ...(type ? listNames(getFields(type())) : []),
+  ]);
+}
+
+/** Counts the letters to insert, remove or replace, or to swap with their neighbour, until two names are the same. */
+function countEdits(name: string, other: string): number {
+  if (Math.abs(name.length - other.length) > other.length / 4 + 1) return Infinity;
+  let before: number[] = [];
+  let row = Array.from({ length: other.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= name.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const isSame = name[i - 1] === other[j - 1];
+      const isSwapped = name[i - 1] === other[j - 2] && name[i - 2] === other[j - 1];
+      next[j] = Math.min(
+        (row[j] ?? 0) + 1,
+        (next[j - 1] ?? 0) + 1,
+        (row[j - 1] ?? 0) + (isSame ? 0 : 1),
+        isSwapped ? (before[j - 2] ?? Infinity) + 1 : Infinity,
+      );
+    }
+    [before, row] = [row, next];
+  }
+  return row[other.length] ?? Infinity;
 }
 
 function shorten(name: string): string {

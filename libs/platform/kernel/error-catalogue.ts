@@ -57,7 +57,8 @@ export const ERRORS = {
   not_found: {
     status: 404,
     error: 'This path does not exist',
-    advice: 'Look at the path and its ids, and whether the token may access the account.',
+    resolution:
+      'Check the path and its ids: each record has to belong to the one before it. The token must have access to the account.',
     meaning: 'The record or path does not exist, or the token may not access its account.',
     response: 'NotFound',
   },
@@ -70,9 +71,9 @@ export const ERRORS = {
   },
   not_acceptable: {
     status: 406,
-    error: 'Accept does not allow application/json',
+    error: 'Accept allows neither application/json nor text/event-stream',
     resolution: 'Allow application/json in the header Accept, or leave the header out.',
-    meaning: 'The path responds with JSON, which the header Accept does not allow.',
+    meaning: 'The header Accept allows no media type in which the path responds.',
   },
   validation_failed: {
     status: 422,

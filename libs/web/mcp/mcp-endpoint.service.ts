@@ -10,6 +10,7 @@ import {
 } from '#platform/kernel/errors.js';
 import { WORKS_IN_MAINTENANCE } from '#platform/http/route-access.js';
 import { readBody } from '#platform/http/dtos.js';
+import { VERSION } from '#platform/kernel/version.js';
 import { negotiateMediaType } from '#platform/http/negotiation.js';
 import { CreateCardDto } from '#loyalty/cards/card.dto.js';
 import { StripRenderer } from '#outbound/card-images/strip-renderer.service.js';
@@ -42,6 +43,7 @@ import { ISSUES } from '#translations/issues.js';
 const PATH = '/mcp';
 const JSON_TYPE = 'application/json';
 /** As in the API. It is read only once the token is known. */
+const STREAM_TYPE = 'text/event-stream';
 const BODY_LIMIT = 1024 * 1024;
 /** Only the oldest of the supported revisions has batches. Each of its calls is counted by itself. */
 const MAX_BATCH = 10;
@@ -65,7 +67,7 @@ const FORWARDED = [
 ] as const;
 
 type TokenJson = { read_only: boolean };
-type AdmittedRequest = FastifyRequest & { mcpToken?: TokenJson };
+type AdmittedRequest = FastifyRequest & { mcpToken?: TokenJson; isStreamed?: boolean };
 type CallApi = (request: ApiRequest) => Promise<ApiResponse>;
 
 type Sdk = typeof McpSdk;
@@ -103,7 +105,7 @@ export class McpEndpoint {
   /**
    * Reads what the token may do, before any byte of the body. A token that the API refuses gets the response of the API.
    * @throws ForbiddenError for a page of another site, whose host name may lead here (DNS rebinding)
-   * @throws CatalogueError for a client that takes no JSON
+   * @throws CatalogueError for a client that takes neither JSON nor a stream
    */
   private async admit(
     server: FastifyInstance,
@@ -128,7 +130,9 @@ export class McpEndpoint {
       await reply.status(status).send(body);
       return;
     }
-    if (negotiateMediaType(request, reply, [JSON_TYPE]) === undefined) {
+    // Who takes both gets JSON, whatever they prefer.
+    request.isStreamed = negotiateMediaType(request, reply, [JSON_TYPE]) === undefined;
+    if (request.isStreamed && negotiateMediaType(request, reply, [STREAM_TYPE]) === undefined) {
       throw new CatalogueError('not_acceptable');
     }
     request.mcpToken = body as TokenJson;
@@ -163,16 +167,20 @@ export class McpEndpoint {
       loaded.sdk,
       new Request(`${this.config.publicUrl}${PATH}`, {
         method: 'POST',
-        // The SDK wants both by name, though the response is JSON (MCP-22).
-        headers: [...texts, ['accept', `${JSON_TYPE}, text/event-stream`]],
+        // The SDK wants both by name, though its response is JSON.
+        headers: [...texts, ['accept', `${JSON_TYPE}, ${STREAM_TYPE}`]],
       }),
       // A request cancels no other one here, and the response to a cancelled one would never come.
       Array.isArray(body) ? body.filter((message) => !isCancellation(message)) : body,
       () => this.createServer(loaded, mcpToken, callApi),
     );
     const type = response.headers.get('content-type');
+    const result = Buffer.from(await response.arrayBuffer());
+    if (request.isStreamed && response.ok && result.length > 0) {
+      return reply.status(response.status).type(STREAM_TYPE).send(renderStream(result.toString()));
+    }
     if (type !== null) reply.header('content-type', type);
-    return reply.status(response.status).send(Buffer.from(await response.arrayBuffer()));
+    return reply.status(response.status).send(result);
   }
 
   /** Lets the SDK handle a request. Its own way of serving the revisions of 2025 would stream the response. */
@@ -211,7 +219,7 @@ export class McpEndpoint {
     callApi: CallApi,
   ): McpSdk.McpServer {
     const server = new sdk.McpServer(
-      { name: 'inkpad', title: 'Inkpad', version: '1' },
+      { name: 'inkpad', title: 'Inkpad', version: VERSION },
       { instructions: INSTRUCTIONS, capabilities: { tools: {} } },
     );
     for (const tool of tools) {
@@ -321,9 +329,23 @@ function readLeniently({ '~standard': standard }: InputSchema, schema: JsonSchem
   return {
     '~standard': {
       ...standard,
-      validate: (value) => standard.validate(convertArguments(schema, value)),
+      validate: (value) => {
+        const unknown = findUnknownArguments(schema, value);
+        if (unknown.length > 0) return { issues: unknown };
+        return standard.validate(convertArguments(schema, value));
+      },
     },
   };
+}
+
+/** Names the arguments that a tool does not take, which the SDK's own message does not. */
+function findUnknownArguments(schema: JsonSchema, value: unknown): { message: string }[] {
+  const properties = Object.keys((schema['properties'] ?? {}) as JsonSchema);
+  return Object.keys(Object(value) as object)
+    .filter((name) => !properties.includes(name))
+    .map((name) => ({
+      message: `${JSON.stringify(name.slice(0, 64))} is not an argument of this tool, which takes ${properties.join(', ')}`,
+    }));
 }
 
 /** Returns a function that calls the API as the sender of a request, from the same address and under the same id. */
@@ -349,4 +371,14 @@ function createApiCaller(server: FastifyInstance, caller: FastifyRequest): CallA
       body: response.payload === '' ? undefined : response.json<unknown>(),
     };
   };
+}
+
+/**
+ * Renders the messages of a response as a stream that ends with the last one (Streamable HTTP, Sending Messages to the
+ * Server), for a client that takes no JSON.
+ */
+function renderStream(json: string): string {
+  const result: unknown = JSON.parse(json);
+  const messages: unknown[] = Array.isArray(result) ? result : [result];
+  return messages.map((message) => `event: message\ndata: ${JSON.stringify(message)}\n\n`).join('');
 }
