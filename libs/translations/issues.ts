@@ -207,6 +207,8 @@ export const ISSUE_TEXTS = {
   file_workbook:
     'This is an Excel workbook or another archive. In Excel choose “Save as”, then “CSV UTF-8”, and upload that file.',
   file_not_text: 'This is not a text file. Save the table as CSV, and upload that file.',
+  file_json_document:
+    'This is JSON, but not one object on each line: send CSV, or NDJSON, which has no list around its objects and no comma between them',
   file_markup:
     'This is a web page or XML, not a table. Save the table as CSV, and upload that file.',
   file_blank_start:

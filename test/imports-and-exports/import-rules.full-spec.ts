@@ -484,6 +484,11 @@ it('IMPORT-12 Birthdays are read as 2000-12-31, 31.12.2000, 31/12/2000 and 12/31
   expect(await importDates('31/12/2000', '01/02/2000')).toEqual(['2000-12-31', '2000-02-01']);
   expect(await importDates('12/31/2000', '01/02/2000')).toEqual(['2000-12-31', '2000-01-02']);
   expect(await importDates('05/05/2000')).toEqual(['2000-05-05']);
+  expect(await importDates('17-5-1990', '1990/05/18', '19900519')).toEqual([
+    '1990-05-17',
+    '1990-05-18',
+    '1990-05-19',
+  ]);
 });
 
 it('IMPORT-13 A file in which no date shows whether the day or the month comes first is 422 `birthday`, which names a row, unless `date_order` says it', async () => {
@@ -1005,6 +1010,24 @@ it('IMPORT-32 Of the apostrophes with which exports and the rows of an import gu
   expect((await listCustomers(store)).slice(4)).toMatchObject(
     rows.map((row) => ({ ...row, email: null })),
   );
+});
+
+it('an id that Shopify marks as text is the id, also in the next file', async () => {
+  const store = await service.newStore({ country: 'NL' });
+  const header =
+    'Customer ID,First Name,Last Name,Email,Accepts Email Marketing,Default Address Phone,Phone,Accepts SMS Marketing,Note';
+  const row = "'6543210987654,Anna,Berg,anna@example.com,yes,'+31201234567,'+31612345678,no,";
+  const first = await importFile(store, `${header}\n${row}`);
+  expect(counts(first)).toMatchObject({ state: 'done', created: 1, failed: 0 });
+  const [anna] = await listCustomers(store);
+  expect(anna).toMatchObject({
+    phone: '+31612345678',
+    marketing_consent: true,
+    external_references: [expect.objectContaining({ external_id: '6543210987654' })],
+  });
+  const second = await importFile(store, 'customer id,last name\n6543210987654,Berger');
+  expect(counts(second)).toMatchObject({ created: 0, updated: 1 });
+  expect(await listCustomers(store)).toHaveLength(1);
 });
 
 it('IMPORT-33 A workbook, an archive, a picture, a PDF, a web page and a blank first row are 422 `base`, which says so, whatever the media type', async () => {

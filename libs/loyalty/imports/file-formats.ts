@@ -23,6 +23,8 @@ const LONGEST = 6;
 /** Of the text, for control characters that no table has. */
 const SAMPLE_LENGTH = 1_024;
 const CONTROL = /(?![\t\v\f])\p{Cc}/u;
+/** The beginning of JSON over several lines, or of a list: each line of NDJSON is an object. No header begins so. */
+const JSON_DOCUMENT = /^\s*(?:\[\s*(?:[{\]]|\[\s*["\d])|\{\s*[\r\n])/;
 const MARKUP = /^\s*<(?:!doctype|html|head|body|table|meta|\?xml)[\s>]/i;
 
 /** Finds what a file is by its first bytes, when that is no text. */
@@ -38,5 +40,6 @@ export function findBinaryProblem(bytes: Uint8Array): Issue | undefined {
 export function findTextProblem(text: string): Issue | undefined {
   const start = text.slice(0, SAMPLE_LENGTH);
   if (CONTROL.test(start.split(/[\r\n]/, 1)[0] ?? '')) return ISSUES.file_not_text;
+  if (JSON_DOCUMENT.test(start)) return ISSUES.file_json_document;
   return MARKUP.test(start) ? ISSUES.file_markup : undefined;
 }

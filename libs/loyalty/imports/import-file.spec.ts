@@ -64,6 +64,25 @@ describe('readFile of CSV', () => {
   });
 });
 
+describe('readFile of JSON', () => {
+  it.each([
+    '[{"email":"a@example.com"}]',
+    '[\n  {\n    "email": "a@example.com"\n  }\n]',
+    '\uFEFF [ {"email":"a@example.com"} ]',
+    '[]',
+    '[["email"],["a@example.com"]]',
+    '{\n  "customers": [\n    {"email": "a@example.com"}\n  ]\n}',
+  ])('says what %j is', async (text) => {
+    for (const format of ['csv', 'ndjson'] as const) {
+      await expect(read(text, format)).rejects.toThrow('not one object on each line');
+    }
+  });
+
+  it('takes a header in brackets for what it is', async () => {
+    expect((await read('[id],[email]\n1,a@example.com')).headers).toEqual(['[id]', '[email]']);
+  });
+});
+
 describe('readFile of any bytes', () => {
   it.each([
     ['xlsx or ods', '504b0304', 'This is an Excel workbook'],

@@ -25,8 +25,18 @@ const REFERENCE_FIELDS: Readonly<Record<string, ImportField>> = {
 };
 
 /** How people write yes and no, in the languages of the headers. */
-const YES = new Set('1 true yes y x ja j wahr oui o vrai si s verdadero waar'.split(' '));
-const NO = new Set('0 false no n nein falsch non faux falso nee onwaar'.split(' '));
+const YES = new Set(
+  '1 true yes y x on ja j wahr oui o vrai si s verdadero waar subscribed optedin optin granted'.split(
+    ' ',
+  ),
+);
+const NO = new Set(
+  '0 false no n off nein falsch non faux falso nee onwaar unsubscribed optedout optout denied'.split(
+    ' ',
+  ),
+);
+/** What programs write of people who were never asked, or have not answered: nothing is known. */
+const UNKNOWN = new Set('unknown neversubscribed notsubscribed pending notset none -'.split(' '));
 
 /** The fields of a row that are not the customer's own. */
 @Dto('ImportCardFields')
@@ -129,8 +139,11 @@ function pick(texts: Texts, fields: readonly (typeof IMPORT_FIELDS)[number][]): 
 function toConsents(texts: Texts, errors: FieldIssues): Record<string, boolean> {
   const consents: Record<string, boolean> = {};
   for (const field of ['marketing_consent', 'sms_consent'] as const) {
-    const text = texts[field]?.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-    if (text === undefined) continue;
+    const text = texts[field]
+      ?.normalize('NFKD')
+      .replaceAll(/\p{M}|(?<=\p{L})[\s_-]+(?=\p{L})/gu, '')
+      .toLowerCase();
+    if (text === undefined || UNKNOWN.has(text)) continue;
     if (YES.has(text) || NO.has(text)) consents[field] = YES.has(text);
     else errors[field] ??= [ISSUES.consent_invalid];
   }

@@ -40,6 +40,8 @@ import { ISSUES } from '#translations/issues.js';
 /** Stores share the one file that is read at a time, which takes a core. */
 const READING = { concurrency: 1, maxWaiting: 7, waitMs: 60_000 };
 
+/** Longer than any phone number. */
+const MAX_SAMPLE_LENGTH = 64;
 /** Longer than any date. */
 const MAX_DATE_LENGTH = 64;
 
@@ -82,12 +84,13 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     const { bytes, format, encoding } = upload;
     const scan = (takeRow: (row: FileRow) => void) =>
       this.reading.run(context.accountId, () => scanFile(bytes, format, encoding, takeRow));
-    const file = await scan(() => undefined);
+    const samples: string[] = [];
+    const file = await scan(({ cells }) => addSamples(samples, cells));
     if (file.rowsTotal === 0) throw createFileError(ISSUES.file_without_rows);
     const possibleId = chosenId ?? draft?.onlyCardId ?? null;
     const columns = draft
-      ? getColumns(suggestColumns(file.headers, possibleId !== null))
-      : chooseColumns(file, options.mapping ?? {});
+      ? getColumns(suggestColumns(file.headers, possibleId !== null, samples))
+      : chooseColumns(file, options.mapping ?? {}, samples);
     const fieldsOfCards = listFieldsOfCards(columns);
     const cardId = fieldsOfCards.length > 0 ? possibleId : chosenId;
     if (cardId === null && fieldsOfCards.length > 0) {
@@ -174,8 +177,19 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
   }
 }
 
-function chooseColumns({ headers }: ImportFile, mapping: MappingRequest): ImportColumn[] {
-  return getColumns(resolveColumns(headers, mapping));
+function chooseColumns(
+  { headers }: ImportFile,
+  mapping: MappingRequest,
+  samples: readonly string[],
+): ImportColumn[] {
+  return getColumns(resolveColumns(headers, mapping, samples));
+}
+
+/** Keeps the beginning of the first text in each column. */
+function addSamples(samples: string[], cells: readonly string[]): void {
+  for (const [i, cell] of cells.entries()) {
+    if (cell !== '') samples[i] ??= cell.slice(0, MAX_SAMPLE_LENGTH);
+  }
 }
 
 /** @throws InvalidFieldsError */

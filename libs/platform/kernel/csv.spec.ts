@@ -93,3 +93,27 @@ describe('a guarded text', () => {
     expect(unguardFormulas("'Anna")).toBe("'Anna");
   });
 });
+
+it.each([
+  ["'6543210987654", '6543210987654'],
+  ["'00123", '00123'],
+  ["'0171 1234567", '0171 1234567'],
+  ["'17-05-1990", '17-05-1990'],
+  ["'+4915112345678", '+4915112345678'],
+  ['’00123', '00123'],
+  ["'1990/05/17", '1990/05/17'],
+  ["'t Hart", "'t Hart"],
+  ["'s-Gravenhage", "'s-Gravenhage"],
+  ["'90s Café", "'90s Café"],
+  ["'", "'"],
+  ["''00123", "'00123"],
+])('reads %s, which a spreadsheet marks as text, as %s', (cell, text) => {
+  expect(unguardFormulas(cell)).toBe(text);
+});
+
+it.each(["'123", "''123", '’123', "'17-05-1990", '123', "'t Hart", "'+1"])(
+  'writes %s so that it is read back',
+  (text) => {
+    expect(unguardFormulas(guardFormulas(text))).toBe(text);
+  },
+);
