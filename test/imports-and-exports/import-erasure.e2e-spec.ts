@@ -189,3 +189,25 @@ it('a check that a stop ends goes on later, and counts each row once', async () 
   expect(ready).toMatchObject({ created: 800, failed: 400 });
   await expectCountsAddUp(store, ready);
 });
+
+it('an id that Shopify marks as text is the id, also in the next file', async () => {
+  const store = await service.newStore({ country: 'NL' });
+  const header =
+    'Customer ID,First Name,Last Name,Email,Accepts Email Marketing,Default Address Phone,Phone,Accepts SMS Marketing,Note';
+  const row = "'6543210987654,Anna,Berg,anna@example.com,yes,'+31201234567,'+31612345678,no,";
+  startDispatch();
+  const first = await waitFor(store, await upload(store, `${header}\n${row}`, ''), 'done');
+  expect(first).toMatchObject({ created: 1, failed: 0 });
+  const list = async () =>
+    (await store.get<CustomerListJson>(`${store.store}/customers?items=10`)).body.customers;
+  expect(await list()).toEqual([
+    expect.objectContaining({
+      phone: '+31612345678',
+      marketing_consent: true,
+      external_references: [expect.objectContaining({ external_id: '6543210987654' })],
+    }),
+  ]);
+  const next = await upload(store, 'customer id,last name\n6543210987654,Berger', '');
+  expect(await waitFor(store, next, 'done')).toMatchObject({ created: 0, updated: 1 });
+  expect(await list()).toHaveLength(1);
+});

@@ -1012,24 +1012,6 @@ it('IMPORT-32 Of the apostrophes with which exports and the rows of an import gu
   );
 });
 
-it('an id that Shopify marks as text is the id, also in the next file', async () => {
-  const store = await service.newStore({ country: 'NL' });
-  const header =
-    'Customer ID,First Name,Last Name,Email,Accepts Email Marketing,Default Address Phone,Phone,Accepts SMS Marketing,Note';
-  const row = "'6543210987654,Anna,Berg,anna@example.com,yes,'+31201234567,'+31612345678,no,";
-  const first = await importFile(store, `${header}\n${row}`);
-  expect(counts(first)).toMatchObject({ state: 'done', created: 1, failed: 0 });
-  const [anna] = await listCustomers(store);
-  expect(anna).toMatchObject({
-    phone: '+31612345678',
-    marketing_consent: true,
-    external_references: [expect.objectContaining({ external_id: '6543210987654' })],
-  });
-  const second = await importFile(store, 'customer id,last name\n6543210987654,Berger');
-  expect(counts(second)).toMatchObject({ created: 0, updated: 1 });
-  expect(await listCustomers(store)).toHaveLength(1);
-});
-
 it('IMPORT-33 A workbook, an archive, a picture, a PDF, a web page and a blank first row are 422 `base`, which says so, whatever the media type', async () => {
   const store = await service.newStore();
   const filled = (hex: string) => Buffer.concat([Buffer.from(hex, 'hex'), Buffer.alloc(500, 1)]);

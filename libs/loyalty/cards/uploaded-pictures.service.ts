@@ -30,6 +30,23 @@ const LIMITS = {
   timeMs: 30_000,
 };
 
+const RENEW = {
+  name: 'pictures_renew',
+  text: 'update pictures set created_at = now() where hash = $1 and account_id = $2 returning hash',
+};
+
+/**
+ * Deletes what neither a card nor the logo of the store shows. Not within a day, in which somebody may still save the form
+ * with it, or take a change back.
+ */
+const DELETE_UNUSED = {
+  name: 'pictures_delete_unused',
+  text: `delete from pictures p
+    where p.account_id = $1 and p.created_at < now() - interval '1 day'
+      and not exists (select from cards c where c.account_id = $1 and c.state ->> 'stripPicture' = p.hash)
+      and not exists (select from accounts a where a.id = $1 and a.state ->> 'logo' = p.hash)`,
+};
+
 /** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
 @Injectable()
 export class UploadedPictures {
@@ -61,15 +78,17 @@ export class UploadedPictures {
     return hash;
   }
 
+  /** Stores a picture in the place of those that nothing uses any more. One that is uploaded again is as new. */
   private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
     const max = await this.overrides.getMax('pictures', accountId, this.config.quotas.pictures);
+    const existing = await query(this.pool, { ...RENEW, values: [hash, accountId] });
+    if (existing.length > 0) return;
+    await query(this.pool, { ...DELETE_UNUSED, values: [accountId] });
     // At the same moment a few more may slip in; nothing depends on the exact number.
-    const [status] = await query<{ is_stored: boolean; is_full: boolean }>(this.pool, {
-      text: `select exists (select from pictures where hash = $1 and account_id = $2) as is_stored,
-          (select count(*) from pictures where account_id = $2) >= $3 as is_full`,
-      values: [hash, accountId, max],
+    const [status] = await query<{ is_full: boolean }>(this.pool, {
+      text: 'select (select count(*) from pictures where account_id = $1) >= $2 as is_full',
+      values: [accountId, max],
     });
-    if (status?.is_stored) return;
     if (status?.is_full) {
       throw new RejectedError(
         { base: [ISSUES.too_many_pictures({ max })] },
@@ -79,7 +98,7 @@ export class UploadedPictures {
     }
     await query(this.pool, {
       text: `insert into pictures (hash, account_id, png) values ($1, $2, $3)
-        on conflict (hash, account_id) do nothing`,
+        on conflict (hash, account_id) do update set created_at = now()`,
       values: [hash, accountId, png],
     });
   }

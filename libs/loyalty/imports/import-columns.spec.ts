@@ -33,11 +33,11 @@ describe('suggestColumns', () => {
   });
 });
 
-/** The header rows of exports, and what of them is taken; the first sample of a column where its content decides. */
+/** The header rows of exports, and what of them is fields; the first sample of a column where its content decides. */
 const EXPORTS: [
   product: string,
   header: string,
-  taken: Record<string, string>,
+  fields: Record<string, string>,
   samples?: object,
 ][] = [
   [
@@ -229,12 +229,12 @@ const EXPORTS: [
   ],
 ];
 
-describe.each(EXPORTS)('an export of %s', (_, header, taken, samples: object = {}) => {
+describe.each(EXPORTS)('an export of %s', (_, header, fields, samples: object = {}) => {
   const headers = header.split(header.includes(';') ? ';' : ',');
   const cells = headers.map((name) => (samples as Record<string, string>)[name] ?? '');
   const expected = headers.map((name) => ({
     name,
-    field: Object.keys(taken).find((field) => taken[field] === name) ?? null,
+    field: Object.keys(fields).find((field) => fields[field] === name) ?? null,
   }));
 
   it('is read without a mapping', () => {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { OverlayOptions } from 'sharp';
+import { NotFoundError } from '#platform/kernel/errors.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { query } from '#platform/database/connection.js';
 import { proposeColors, type ProposedColors } from './logo-colors.js';
@@ -64,7 +65,8 @@ export class LogoRenderer {
       text: 'select png from pictures where hash = $1 limit 1',
       values: [hash],
     });
-    if (!picture) throw new Error(`the picture ${hash} of a logo is missing`);
+    // Of a former logo, which nothing but an old link shows.
+    if (!picture) throw new NotFoundError('Image');
     return picture.png;
   }
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import type { PngOptions } from 'sharp';
+import { NotFoundError } from '#platform/kernel/errors.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { query } from '#platform/database/connection.js';
 import {
@@ -107,7 +108,8 @@ export class StripRenderer {
       text: 'select png from pictures where hash = $1 limit 1',
       values: [hash],
     });
-    if (!picture) throw new Error(`the picture ${hash} of a design is missing`);
+    // Of a former design, which nothing but an old link shows.
+    if (!picture) throw new NotFoundError('Image');
     const { width, height } = STRIP_SIZES[size];
     const { sharp } = await import('#platform/kernel/pictures.js');
     const sigma = (blur * width) / STRIP_SIZES['3x'].width;

@@ -107,8 +107,8 @@ export class StoreExport {
         ...FIND_PICTURE,
         values: [hash, accountId],
       });
-      if (!picture) throw new Error(`the picture ${hash} is named by an event, but is missing`);
-      yield { picture: { hash, png: picture.png.toString('base64') } };
+      // Null: nothing showed it any more, so it was deleted.
+      yield { picture: { hash, png: picture?.png.toString('base64') ?? null } };
     }
   }
 

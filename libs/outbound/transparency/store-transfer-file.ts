@@ -29,7 +29,8 @@ type ExportedEvent<E> = { event: E; leaf_index: number; inclusion_proof: string[
  */
 export type ExportedKey = { customer_id: number; key: string | null; renewed?: boolean };
 /** `hash`: the SHA-256 in hex that the events name; `png`: base64. */
-export type ExportedPicture = { hash: string; png: string };
+/** @property png in Base64; null: nothing shows the picture any more, and it was deleted */
+export type ExportedPicture = { hash: string; png: string | null };
 export type ExportEnd = { events: number; streams: number };
 
 export type ExportLine<E> =
