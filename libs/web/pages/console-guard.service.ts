@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { query } from '#platform/database/connection.js';
@@ -189,14 +190,14 @@ export class ConsoleGuard {
       // It may be on its way back, and the new session has ended too.
       const sealedForm =
         fields[KEPT_FORM_FIELD] ??
-        (userId === undefined ? undefined : this.keptForms.seal(form, userId));
+        (userId === undefined ? undefined : this.keptForms.seal(form, userId, getNow()));
       if (sealedForm === undefined) return this.redirectToSignIn(request, reply);
       return this.sendToSignIn(request, reply, sealedForm);
     }
     if (!signedIn) return undefined;
     const sealedForm = isKeepable(request, route) ? fields[KEPT_FORM_FIELD] : undefined;
     if (sealedForm !== undefined) {
-      const keptForm = this.keptForms.open(sealedForm, signedIn.userId);
+      const keptForm = this.keptForms.open(sealedForm, signedIn.userId, getNow());
       if (keptForm?.path !== form.path) return reply.redirect(`${this.root}/app`, 303);
       showAgain(request, keptForm, signedIn);
       return undefined;

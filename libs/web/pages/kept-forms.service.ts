@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { getNow } from '#platform/kernel/clock.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { MAX_KEPT_FORM_BYTES, pickKeptFields, type KeptForm } from './kept-form.js';
 
@@ -20,17 +19,17 @@ export class KeptForms {
   constructor(private readonly keys: MasterKeys) {}
 
   /** @returns undefined when there is nothing to keep, or too much */
-  seal(form: KeptForm, userId: number): string | undefined {
+  seal(form: KeptForm, userId: number, now: Date): string | undefined {
     const fields = pickKeptFields(form.fields);
     if (!fields) return undefined;
-    const plain = JSON.stringify({ ...form, fields, at: getNow().getTime() });
+    const plain = JSON.stringify({ ...form, fields, at: now.getTime() });
     const sealed = this.keys.seal(PURPOSE, deflateRawSync(plain), createContext(userId));
     const text = sealed.toString('base64url');
     return text.length > MAX_SEALED_CHARACTERS ? undefined : text;
   }
 
   /** @returns undefined when it is too old, of another user, or no kept form */
-  open(sealed: string, userId: number): KeptForm | undefined {
+  open(sealed: string, userId: number, now: Date): KeptForm | undefined {
     let bytes: Buffer;
     try {
       bytes = this.keys.open(PURPOSE, Buffer.from(sealed, 'base64url'), createContext(userId));
@@ -39,7 +38,7 @@ export class KeptForms {
     }
     const text = inflateRawSync(bytes, { maxOutputLength: MAX_PLAIN_BYTES }).toString();
     const { at, ...form } = JSON.parse(text) as KeptForm & { at: number };
-    return getNow().getTime() - at > MAX_AGE_MS ? undefined : form;
+    return now.getTime() - at > MAX_AGE_MS ? undefined : form;
   }
 }
 

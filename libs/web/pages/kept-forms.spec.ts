@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { createMasterKey, Keyring } from '#platform/kernel/keyring.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { pickKeptFields, type KeptForm } from './kept-form.js';
@@ -17,8 +17,8 @@ const FORM: KeptForm = {
   hadFile: false,
 };
 const USER = 7;
-
-afterEach(() => void jest.restoreAllMocks());
+const NOW = new Date('2026-12-01T20:00:00Z');
+const after = (hours: number) => new Date(NOW.getTime() + hours * 3_600_000);
 
 describe('the fields that are kept of a form', () => {
   it('are those that somebody has entered', () => {
@@ -47,45 +47,42 @@ describe('the fields that are kept of a form', () => {
   it('are none of a form that is only a button', () => {
     for (const form of [{}, { _csrf: 'x' }, { text: ' \n' }, { text: undefined }]) {
       expect(pickKeptFields(form)).toBeUndefined();
-      expect(forms.seal({ ...FORM, fields: form }, USER)).toBeUndefined();
+      expect(forms.seal({ ...FORM, fields: form }, USER, NOW)).toBeUndefined();
     }
   });
 });
 
 describe('a kept form', () => {
   it('is opened for its user alone', () => {
-    const sealed = forms.seal(FORM, USER) ?? '';
-    expect(forms.open(sealed, USER)).toEqual(FORM);
-    expect(forms.open(sealed, 77)).toBeUndefined();
-    expect(createKeptForms(2).open(sealed, USER)).toBeUndefined();
+    const sealed = forms.seal(FORM, USER, NOW) ?? '';
+    expect(forms.open(sealed, USER, NOW)).toEqual(FORM);
+    expect(forms.open(sealed, 77, NOW)).toBeUndefined();
+    expect(createKeptForms(2).open(sealed, USER, NOW)).toBeUndefined();
   });
 
   it.each(['', 'nothing', 'AAAA', '%%%'])('is not %j', (sealed) => {
-    expect(forms.open(sealed, USER)).toBeUndefined();
+    expect(forms.open(sealed, USER, NOW)).toBeUndefined();
   });
 
   it('is not one that somebody has changed', () => {
-    const sealed = Buffer.from(forms.seal(FORM, USER) ?? '', 'base64url');
+    const sealed = Buffer.from(forms.seal(FORM, USER, NOW) ?? '', 'base64url');
     for (let i = 0; i < sealed.length; i++) {
       const changed = Buffer.from(sealed);
       changed[i] = (changed[i] ?? 0) ^ 1;
-      expect(forms.open(changed.toString('base64url'), USER)).toBeUndefined();
+      expect(forms.open(changed.toString('base64url'), USER, NOW)).toBeUndefined();
     }
   });
 
   it('ends after a day', () => {
-    const sealed = forms.seal(FORM, USER) ?? '';
-    const now = Date.now();
-    jest.spyOn(Date, 'now').mockReturnValue(now + 23 * 3_600_000);
-    expect(forms.open(sealed, USER)).toEqual(FORM);
-    jest.spyOn(Date, 'now').mockReturnValue(now + 25 * 3_600_000);
-    expect(forms.open(sealed, USER)).toBeUndefined();
+    const sealed = forms.seal(FORM, USER, NOW) ?? '';
+    expect(forms.open(sealed, USER, after(23))).toEqual(FORM);
+    expect(forms.open(sealed, USER, after(25))).toBeUndefined();
   });
 
   it('fits into the forms that carry it, or is not kept', () => {
     const long = { ...FORM, fields: { text: 'We see you on Monday. '.repeat(2_500) } };
-    expect(forms.open(forms.seal(long, USER) ?? '', USER)).toEqual(long);
+    expect(forms.open(forms.seal(long, USER, NOW) ?? '', USER, NOW)).toEqual(long);
     const tooLong = { ...FORM, fields: { text: randomBytes(60 * 1024).toString('base64') } };
-    expect(forms.seal(tooLong, USER)).toBeUndefined();
+    expect(forms.seal(tooLong, USER, NOW)).toBeUndefined();
   });
 });

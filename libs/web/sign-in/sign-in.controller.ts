@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#platform/kernel/clock.js';
 import { TakesForm, TakesLargeForm, type Form } from '#platform/http/body-kinds.js';
 import { WorksInMaintenance } from '#platform/http/route-access.js';
 import { Throttle } from '#platform/http/throttle.js';
@@ -211,7 +212,7 @@ export class SignInController {
     sealedForm: string,
     request: FastifyRequest,
   ): PageResult | undefined {
-    const form = this.keptForms.open(sealedForm, userId);
+    const form = this.keptForms.open(sealedForm, userId, getNow());
     if (!form) return undefined;
     const { formKept: title, backToForm: button } = localizeRequest(request).t.forms;
     const { path: action, isUpload } = form;
