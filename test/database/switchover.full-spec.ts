@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { Registry } from 'prom-client';
 import {
   createDatabaseClient,
   DatabaseClient,
@@ -11,7 +10,6 @@ import {
 import { DatabasePool } from '#platform/database/database-pool.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { ProcessLink } from '#platform/database/process-link.js';
-import { ServerWatch, synchronizeClock } from '#platform/database/server-watch.js';
 import { createTestEnvironment, testConfig } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { ReplicatedPostgres } from '../support/database/replicated-postgres.js';
@@ -235,19 +233,15 @@ describe('a server that has become a standby', () => {
     expect(output).toContain('cannot be used: it is a standby, which cannot be written to.');
   });
 
-  it('is left by the link of a process at its next poll, with all locks, and by its pool', async () => {
-    // Both are open, as if the server had become a standby afterwards.
+  it('is left by the link of a process at its next poll, with all locks', async () => {
+    // It is open, as if the server had become a standby afterwards.
     const opening = jest
       .spyOn(
         DatabaseClient.prototype as unknown as { openSession: () => Promise<void> },
         'openSession',
       )
       .mockResolvedValue();
-    const pool = new DatabasePool({ connectionString: servers.standby.url, max: 3 });
-    const clients = await Promise.all([pool.connect(), pool.connect()]);
-    for (const client of clients) client.release();
     const link = new ProcessLink(testConfig(servers.standby.url), 'test');
-    const watch = new ServerWatch(pool, link, new Registry());
     const causes: unknown[] = [];
     link.onLost((cause) => causes.push(cause));
     let heldLocks: number[] = [];
@@ -259,7 +253,7 @@ describe('a server that has become a standby', () => {
       });
       heldLocks = await listLocksOnce(servers.standby.ownerUrl);
     });
-    await watch.onModuleInit();
+    await link.poll();
     expect(heldLocks).toEqual([LOCKS.fanOut]);
     expect(causes[0]).toBeInstanceOf(StandbyError);
     expect(link.current).toBeUndefined();
@@ -267,29 +261,41 @@ describe('a server that has become a standby', () => {
       () => listLocksOnce(servers.standby.ownerUrl),
       (locks) => locks.length === 0,
     );
-    await eventually(
-      () => pool.totalCount,
-      (count) => count === 0,
-    );
     await link.onApplicationShutdown();
-    await pool.end();
   });
 
-  it('is left by all idle connections of a pool when the clock is read on one of them', async () => {
-    const pool = new DatabasePool({
-      connectionString: servers.standby.url,
-      acceptsStandby: true,
-      max: 3,
-    });
-    const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
-    for (const client of clients) client.release();
-    expect(pool.totalCount).toBe(3);
-    await expect(synchronizeClock(pool)).rejects.toThrow('the server is a standby');
-    await eventually(
-      () => pool.totalCount,
-      (count) => count === 0,
+  it('says nothing about the open connections of a pool, which go on', async () => {
+    const { primary, standby } = servers;
+    const proxyOfPool = await DatabaseProxy.to(primary.url);
+    const pool = new DatabasePool({ connectionString: proxyOfPool.url, max: 3 });
+    const isReplica = async () => {
+      const { rows } = await pool.query<{ yes: boolean }>('select pg_is_in_recovery() as yes');
+      return rows[0]?.yes;
+    };
+    const open = await pool.connect();
+    const client = await pool.connect();
+    client.release();
+    proxyOfPool.alternate(standby.url);
+    const error = await Promise.all([pool.connect(), pool.connect()]).catch(
+      (cause: unknown) => cause,
     );
+    expect(error).toBeInstanceOf(StandbyError);
+    open.release();
+    for (let i = 0; i < 10; i++) expect(await isReplica()).toBe(false);
     await pool.end();
+    await proxyOfPool.close();
+  });
+
+  it('is passed by when the name leads to it and to the primary in turn', async () => {
+    const { primary, standby } = servers;
+    const proxyOfPool = await DatabaseProxy.to(primary.url);
+    proxyOfPool.alternate(standby.url, primary.url);
+    const pool = new DatabasePool({ connectionString: proxyOfPool.url, max: 4 });
+    const clients = await Promise.all(Array.from({ length: 4 }, () => pool.connect()));
+    for (const client of clients) client.release(true);
+    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
+    await pool.end();
+    await proxyOfPool.close();
   });
 });
 

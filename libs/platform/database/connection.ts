@@ -146,13 +146,15 @@ export function toConnectError(cause: Error | undefined): Error {
 /**
  * Runs work in a transaction.
  * @throws RolledBackError when the work passed over the error of a statement: nothing was written
- * @throws UnavailableError when the connection is lost before the commit was sent: nothing was written
+ * @throws UnavailableError when its commit would wait for a standby that is away, or when the connection is lost before the
+ *   commit was sent: nothing was written
  */
 export async function inTransaction<R>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<R>,
 ): Promise<R> {
   let isCommitting = false;
+  if (pool instanceof DatabasePool) pool.assertConfirmsCommits();
   try {
     return await withConnection(pool, async (client) => {
       await client.query('begin');

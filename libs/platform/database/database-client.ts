@@ -35,6 +35,8 @@ setTypeParser(INT8_LIST as number, getTypeParser(INT4_LIST as number));
 export const QUERY_TIMEOUT_MS = 22_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
+/** Between two looks at why a server is silent. */
+const CHECK_AGAIN_MS = 250;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
@@ -78,10 +80,14 @@ export class RolledBackError extends Error {
   }
 }
 
-/** Failures of statements and connections for lack of resources: the latest, and how many there were. */
+/**
+ * Failures of statements and connections for lack of resources: the latest, and how many there were.
+ * @property isStandbyAway whether commits wait for a synchronous standby: the server responds, and confirms none of them
+ */
 export type Outages = {
   last: { message: string; at: number } | undefined;
   counts: Partial<Record<MissingResource, number>>;
+  isStandbyAway: boolean;
 };
 
 /**
@@ -120,7 +126,11 @@ class SilenceWatch {
   private dueAt = Infinity;
   private limitMs = 0;
 
-  constructor(private readonly destroy: (error: Error) => void) {}
+  /** @param isExplained whether the server is silent for a reason that is known, and has to be waited for */
+  constructor(
+    private readonly destroy: (error: Error) => void,
+    private readonly isExplained: () => boolean,
+  ) {}
 
   /** Waits for a response. Never postpones the time-out of another query that is awaited. */
   start(limitMs: number): void {
@@ -141,17 +151,19 @@ class SilenceWatch {
     clearTimeout(this.timer);
   }
 
-  private setTimer(): void {
+  private setTimer(minMs = 1): void {
     clearTimeout(this.timer);
     this.timerDueAt = this.dueAt;
     const leftMs = Math.ceil(this.dueAt - performance.now());
-    this.timer = setTimeout(() => this.check(), Math.max(leftMs, 1)).unref();
+    this.timer = setTimeout(() => this.check(), Math.max(leftMs, minMs)).unref();
   }
 
   private check(): void {
     this.timerDueAt = Infinity;
-    if (performance.now() >= this.dueAt) this.destroy(new SilentConnectionError(this.limitMs));
-    else if (this.dueAt < Infinity) this.setTimer();
+    if (performance.now() < this.dueAt) {
+      if (this.dueAt < Infinity) this.setTimer();
+    } else if (this.isExplained()) this.setTimer(CHECK_AGAIN_MS);
+    else this.destroy(new SilentConnectionError(this.limitMs));
   }
 }
 
@@ -180,7 +192,11 @@ export class DatabaseClient extends pg.Client {
       outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;
     });
     const defaultTimeoutMs = settings.query_timeout ?? 0;
-    const silence = new SilenceWatch((error) => this.connection.stream.destroy(error));
+    const silence = new SilenceWatch(
+      (error) => this.connection.stream.destroy(error),
+      // The server keeps a connection whose commit waits for a standby. Leaving it would cost one more for each try.
+      () => outages?.isStandbyAway ?? false,
+    );
     this.on('drain', () => silence.stop());
     this.on('end', () => silence.end());
     const query = this.query.bind(this) as (...queryArguments: unknown[]) => unknown;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { OverloadError } from '#platform/kernel/errors.js';
+import { OverloadError, UnavailableError } from '#platform/kernel/errors.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import {
   CONNECT_TIMEOUT_MS,
@@ -22,9 +22,14 @@ import {
   type DatabaseWait,
 } from './database-waits.js';
 
-/** Interval and time-out of the probes of a pool whose server is silent. */
+/** Interval and time-out of the probes of a pool whose server is silent or a standby. */
 const PROBE_INTERVAL_MS = 500;
 const PROBE_TIMEOUT_MS = 1_000;
+/**
+ * How often a connection that leads to a standby is opened again at once. For some seconds after a switchover a proxy takes
+ * both servers for the primary and leads to one after the other.
+ */
+const STANDBYS_IN_A_ROW = 4;
 
 /** Message of the driver when a server accepts a connection and then stays silent. */
 const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
@@ -47,8 +52,9 @@ type Release = () => void;
 
 /**
  * Shares its connections between the owners of requests by fair queueing (ADR-0134). Discards idle connections when one
- * falls silent or leads to a standby: the others most likely do as well. Until a new connection succeeds, no request waits
- * for the server, because its waits would add up to more than its caller allows.
+ * falls silent: the others most likely do as well. A standby that is met while connecting says nothing about those that are
+ * open (ADR-0099). Until a new connection succeeds, no request waits for one, because its waits would add up to more than
+ * its caller allows.
  */
 export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
@@ -70,7 +76,7 @@ export class DatabasePool extends pg.Pool {
   private readonly connectOrWait: (callback: (...result: ConnectResult) => void) => void;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
-    const outages: Outages = { last: undefined, counts: {} };
+    const outages: Outages = { last: undefined, counts: {}, isStandbyAway: false };
     const defaults = { outages, Client: DatabaseClient };
     super({ ...settings, ...defaults });
     this.outages = outages;
@@ -103,8 +109,11 @@ export class DatabasePool extends pg.Pool {
     const runInContext = AsyncLocalStorage.snapshot();
     wait?.start();
     let release: Release = ignore;
-    const onConnect = (...result: ConnectResult) => {
+    let standbyCount = 0;
+    const onConnect = (...result: ConnectResult): void => {
       const [error, client] = result;
+      if (error instanceof StandbyError && ++standbyCount < STANDBYS_IN_A_ROW && !this.probe)
+        return this.connectOrWait(onConnect);
       // Before the next one starts, who would wait for another connection in vain.
       if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
         this.startProbing(error);
@@ -134,7 +143,7 @@ export class DatabasePool extends pg.Pool {
   }
 
   private handleRelease(error: unknown, client: pg.PoolClient): void {
-    if (error instanceof SilentConnectionError || error instanceof StandbyError) {
+    if (error instanceof SilentConnectionError) {
       // Before the next one starts, who would wait on another silent connection.
       this.discardIdle();
       this.startProbing(error);
@@ -201,7 +210,8 @@ export class DatabasePool extends pg.Pool {
 
   /** Gives back a kept connection if the pool has none for the next one who waits. */
   private makeRoom(): void {
-    const isUsedUp = this.idleCount <= this.waitingCount && this.totalCount >= this.options.max;
+    const isShort = this.totalCount >= this.options.max || this.probe !== undefined;
+    const isUsedUp = this.idleCount <= this.waitingCount && isShort;
     const client = isUsedUp ? this.idleForCommits.shift() : undefined;
     if (client) this.returnToPool(client);
   }
@@ -234,20 +244,28 @@ export class DatabasePool extends pg.Pool {
     return this.settings.isStrict === true;
   }
 
+  /**
+   * Refuses a commit that the server would not confirm. It would take a connection of the server for as long as the standby is
+   * away, and nobody could tell its caller what became of it.
+   * @throws UnavailableError with nothing written
+   */
+  assertConfirmsCommits(): void {
+    const { counts, isStandbyAway } = this.outages;
+    if (!isStandbyAway) return;
+    counts.synchronous_standby = (counts.synchronous_standby ?? 0) + 1;
+    throw new UnavailableError('The synchronous standby of the database is away');
+  }
+
   /** Finds out why the work that runs at the moment must not get a connection: a fault of the program. */
   private findFault(): Error | undefined {
     if (isInTransaction(this)) return new SecondConnectionError();
     return this.isStrict && isFinished() ? new FinishedRequestError() : undefined;
   }
 
-  /** Leaves a server that has become a standby: no idle connection to it is used any more. */
-  leaveStandby(cause: StandbyError): void {
-    this.discardIdle();
-    this.startProbing(cause);
-  }
-
   private runWhenReachable(fail: (error: Error) => void, connect: () => void): void {
-    if (!this.probe) return connect();
+    // An open connection to a primary never leads to a standby: the server ends it first.
+    const unusedCount = this.isStandby ? this.unusedCount : 0;
+    if (!this.probe || unusedCount > this.waitingCount) return connect();
     void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
   }
 
@@ -302,14 +320,22 @@ export class DatabasePool extends pg.Pool {
     if (this.probe) return;
     this.isStandby = cause instanceof StandbyError;
     for (let isThere = false; !isThere && !this.ending;) {
-      this.probe = this.canReachServer();
+      this.probe = this.canReachPrimary();
       isThere = await this.probe;
       if (!isThere) await wait(PROBE_INTERVAL_MS, undefined, { ref: false });
     }
     this.probe = undefined;
   }
 
-  private async canReachServer(): Promise<boolean> {
+  private async canReachPrimary(): Promise<boolean> {
+    for (let tries = 0; tries < STANDBYS_IN_A_ROW; tries++) {
+      if (await this.canConnect()) return true;
+      if (!this.isStandby) break;
+    }
+    return false;
+  }
+
+  private async canConnect(): Promise<boolean> {
     const client = new DatabaseClient({
       ...this.settings,
       connectionTimeoutMillis: PROBE_TIMEOUT_MS,

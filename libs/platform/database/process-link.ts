@@ -35,6 +35,8 @@ const SESSION: SessionSettings = {
   lock_timeout: '500ms',
   enable_seqscan: 'off',
   jit: 'off',
+  // Locks and polls must not stand still behind a heartbeat that waits for a synchronous standby.
+  synchronous_commit: 'local',
   plan_cache_mode: 'force_generic_plan',
 };
 

@@ -9,7 +9,10 @@ import { ProcessLink, SILENT_MS, type PollTimes } from './process-link.js';
 const CUT_OFF_MS = 20_000;
 /** Between two checks of the other processes. One that is missing in two checks in a row has died. */
 const CHECK_INTERVAL_MS = 400;
-/** After all sessions have ended at once, running processes have this long to come back before they count as dead. */
+/**
+ * After all sessions have ended at once, running processes have this long to come back before they count as dead. By the age
+ * of the oldest session: a standby that was promoted, unlike one that was restarted, has run for long.
+ */
 const RETURN_SECONDS = 10;
 
 /**
@@ -31,12 +34,12 @@ export const announceDue = (table: string): string => `pg_notify('${JOBS_CHANNEL
 type DueListener = { jobs: string; listener: (delayMs: number) => void };
 type Connection = NonNullable<ProcessLink['current']>;
 
-/** What a poll reads of the processes. @property orphans processes that hold leases but no session */
+/** What a poll reads of the processes. @property are_new all sessions are; orphans processes that hold leases but no session */
 type ProcessRow = {
   is_held: boolean;
   peer_count: number;
   has_connected_peer: boolean;
-  has_restarted: boolean;
+  are_new: boolean;
   orphans: number[];
 };
 
@@ -58,8 +61,6 @@ export class ProcessSession {
   private polledAt = -Infinity;
   /** When the poll of the last check of the other processes was sent. */
   private checkedAt = -Infinity;
-  /** When an established session was lost. */
-  private lostAt = -Infinity;
   private suspects = new Set<number>();
   private isReleasing = false;
   private otherCount = 0;
@@ -165,7 +166,6 @@ export class ProcessSession {
   }
 
   private lose(): void {
-    if (this.heldAt !== Infinity) this.lostAt = performance.now();
     this.heldAt = Infinity;
     this.cutOffAt = Infinity;
   }
@@ -237,8 +237,7 @@ export class ProcessSession {
     this.checkedAt = sentAt;
     const dead = row.orphans.filter((number) => this.suspects.has(number));
     this.suspects = new Set(row.orphans);
-    const mayReturn = performance.now() - this.lostAt < RETURN_SECONDS * 1_000;
-    if (dead.length === 0 || row.has_restarted || mayReturn || this.isReleasing) return;
+    if (dead.length === 0 || row.are_new || this.isReleasing) return;
     this.isReleasing = true;
     // Beside the polls, which show the others that this process is alive.
     void this.release(dead).finally(() => (this.isReleasing = false));
@@ -278,12 +277,13 @@ function createPoll(
       ? `'{}'::int[]`
       : `array((${holders.join(' union ')}) except select number from alive)`;
   return {
-    source: 'alive as materialized (select kind, number from es.processes)',
+    source: 'alive as materialized (select kind, number, pid from es.processes)',
     columns: `
         exists (select from alive where number = $1::int) as is_held,
         (select count(distinct number)::int from alive where kind = $2::text and number <> $1) as peer_count,
         ${hasServer ? 'exists (select from es.connected_processes where kind = $2 and number <> $1)' : 'false'} as has_connected_peer,
-        now() < pg_postmaster_start_time() + interval '${RETURN_SECONDS} seconds' as has_restarted,
+        not exists (select from alive join pg_stat_activity a using (pid)
+          where a.backend_start < now() - interval '${RETURN_SECONDS} seconds') as are_new,
         ${orphans} as orphans`,
   };
 }

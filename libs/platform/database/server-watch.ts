@@ -2,9 +2,9 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { clock, type ClockSample } from '#platform/kernel/clock.js';
+import { FailureLog } from '#platform/kernel/failure-log.js';
 import { addGauge } from '#platform/kernel/gauges.js';
 import { withConnection } from './connection.js';
-import { StandbyError } from './database-client.js';
 import { DatabasePool } from './database-pool.js';
 import { ProcessLink } from './process-link.js';
 
@@ -15,37 +15,50 @@ const MAX_OFFSET_MS = 2_000;
 const LOGGED_JUMP_MS = 1_000;
 
 const DATABASE_MS = 'extract(epoch from clock_timestamp())::float8 * 1000';
-const READ = `select ${DATABASE_MS} as database_ms, pg_is_in_recovery() as is_standby`;
+/** For how long a commit waits at most for a synchronous standby that is there. */
+const STANDBY_WAIT_SECONDS = 2;
+/** One reading could be of a statement that took long before it waited. */
+const STANDBY_AWAY_AFTER_MS = 400;
+/** How long the longest of the commits that wait for a synchronous standby has taken. Reads nothing unless there is to be one. */
+const STANDBY_WAIT = `
+  current_setting('synchronous_standby_names') as standby_names,
+  case when current_setting('synchronous_standby_names') = '' then 0 else (
+    select coalesce(max(extract(epoch from clock_timestamp() - query_start)), 0)::float8 from pg_stat_activity
+    where wait_event = 'SyncRep' and datname = current_database()) end as standby_wait_seconds`;
+
+const READ = `select ${DATABASE_MS} as database_ms`;
+
+type StandbyRow = { standby_names: string; standby_wait_seconds: number };
 
 /** Measures the database's clock, so that `getNow()` returns its time from now on. */
 export async function synchronizeClock(pool: Pool): Promise<void> {
   for (let i = 0; i < FIRST_READINGS; i++) clock.addSample(await readClock(pool));
 }
 
-/** @throws StandbyError which makes the pool leave the server */
 function readClock(pool: Pool): Promise<ClockSample> {
   return withConnection(pool, async (client) => {
     const sentAt = performance.now();
-    const { rows } = await client.query<{ database_ms: number; is_standby: boolean }>(READ);
+    const { rows } = await client.query<{ database_ms: number }>(READ);
     const receivedAt = performance.now();
     const [row] = rows;
     if (!row) throw new Error('the reading of a clock is one row');
-    if (row.is_standby) throw new StandbyError();
     return { databaseMs: row.database_ms, sentAt, receivedAt };
   });
 }
 
 /**
- * Takes the time of the database from each poll (ADR-0098), and makes the pool leave a server that has become a standby
- * (ADR-0099).
+ * Takes the time of the database from each poll (ADR-0098), and notices when commits wait for a synchronous standby that is
+ * away (ADR-0099).
  */
 @Injectable()
 export class ServerWatch implements OnModuleInit {
   private readonly log = new Logger('clock');
+  private readonly standbyFailures = new FailureLog(new Logger('database'));
   private isClockOff = false;
+  private standbyAwaySince = Infinity;
 
   constructor(
-    pool: Pool,
+    private readonly pool: Pool,
     private readonly link: ProcessLink,
     registry: Registry,
   ) {
@@ -56,9 +69,11 @@ export class ServerWatch implements OnModuleInit {
         this.reportMachineClock();
       },
     });
-    link.onLost((cause) => {
-      if (cause instanceof StandbyError && pool instanceof DatabasePool) pool.leaveStandby(cause);
+    link.join<StandbyRow>({
+      columns: STANDBY_WAIT,
+      receive: (row, { sentAt }) => this.watchStandby(row, sentAt),
     });
+    link.onLost(() => this.setStandbyAway(false));
     addGauge(
       registry,
       {
@@ -72,6 +87,26 @@ export class ServerWatch implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     this.reportMachineClock();
     await this.link.poll();
+  }
+
+  private watchStandby(row: StandbyRow, sentAt: number): void {
+    const isWaitedFor = row.standby_wait_seconds >= STANDBY_WAIT_SECONDS;
+    this.standbyAwaySince = isWaitedFor ? Math.min(this.standbyAwaySince, sentAt) : Infinity;
+    const isAway = sentAt - this.standbyAwaySince >= STANDBY_AWAY_AFTER_MS;
+    this.setStandbyAway(isAway);
+    if (isAway)
+      this.standbyFailures.fail(
+        `commits wait for a synchronous standby that is away, of synchronous_standby_names = ${row.standby_names}: changes get 503 until it is back or no longer listed (docs/operating/incidents.md, StandbyIsAway)`,
+      );
+    else this.standbyFailures.succeed('no commit waits for a synchronous standby any more');
+  }
+
+  private setStandbyAway(isAway: boolean): void {
+    if (!(this.pool instanceof DatabasePool)) return;
+    const { outages } = this.pool;
+    if (isAway && !outages.isStandbyAway)
+      outages.counts.synchronous_standby = (outages.counts.synchronous_standby ?? 0) + 1;
+    outages.isStandbyAway = isAway;
   }
 
   private reportJump(jumpMs: number): void {

@@ -48,9 +48,15 @@ const RESOURCE_BY_SQLSTATE = {
   '58': 'system',
 } as const;
 
-export type MissingResource = (typeof RESOURCE_BY_SQLSTATE)[keyof typeof RESOURCE_BY_SQLSTATE];
+/** A synchronous standby is missed without an error of the server: commits wait for it. */
+export type MissingResource =
+  | (typeof RESOURCE_BY_SQLSTATE)[keyof typeof RESOURCE_BY_SQLSTATE]
+  | 'synchronous_standby';
 
-export const MISSING_RESOURCES: readonly MissingResource[] = Object.values(RESOURCE_BY_SQLSTATE);
+export const MISSING_RESOURCES: readonly MissingResource[] = [
+  ...Object.values(RESOURCE_BY_SQLSTATE),
+  'synchronous_standby',
+];
 
 /** Finds what the server lacks; undefined for any other error. */
 export function findMissingResource(code: string | undefined): MissingResource | undefined {

@@ -84,7 +84,10 @@ export class Readiness implements OnModuleDestroy {
   async check(): Promise<Health> {
     if (this.isStopping) return { status: 'unavailable', checks: { process: 'unavailable' } };
     const ownResults = [...this.requiredParts].map(([name, runs]) => [name, runs()] as const);
-    const results = [...(await this.parts()), ...ownResults];
+    const standby = getPool(this.source).outages.isStandbyAway
+      ? [['synchronous_standby', false] as const]
+      : [];
+    const results = [...(await this.parts()), ...standby, ...ownResults];
     if (results.every(([, ok]) => ok)) return { status: 'ok' };
     const isReady =
       results.every(([name, ok]) => ok || this.optionalParts.has(name)) &&

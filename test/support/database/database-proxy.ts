@@ -6,6 +6,8 @@ import { findFreePort } from '../services/program.js';
 export class DatabaseProxy {
   private readonly sockets = new Set<Socket>();
   private muted = false;
+  /** To which new connections lead in turn; none: all to the database. */
+  private targets: URL[] = [];
   /** How often data was sent to the database. */
   requestCount = 0;
 
@@ -48,7 +50,13 @@ export class DatabaseProxy {
   /** Leads new connections to another server, and cuts the open ones. */
   switchTo(databaseUrl: string): void {
     this.database = new URL(databaseUrl);
+    this.targets = [];
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  /** Leads new connections to several servers in turn, as a proxy that takes both for the primary, and cuts no open one. */
+  alternate(...databaseUrls: string[]): void {
+    this.targets = databaseUrls.map((url) => new URL(url));
   }
 
   /** Silences all connections, including new ones. */
@@ -77,7 +85,10 @@ export class DatabaseProxy {
   }
 
   private join(from: Socket): void {
-    const to = connect(Number(this.database.port), this.database.hostname);
+    const next = this.targets.shift();
+    if (next) this.targets.push(next);
+    const { port, hostname } = next ?? this.database;
+    const to = connect(Number(port), hostname);
     for (const [one, other] of [
       [from, to],
       [to, from],

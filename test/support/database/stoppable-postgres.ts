@@ -7,7 +7,7 @@ export class StoppableServer {
 
   private constructor(private readonly postmaster: number) {}
 
-  static async of(database: TestDatabase): Promise<StoppableServer> {
+  static async of(database: Pick<TestDatabase, 'query'>): Promise<StoppableServer> {
     const { rows } = await database.query<{ pid: number }>('select pg_backend_pid() as pid');
     return new StoppableServer(parentOf(rows[0]?.pid ?? 0) ?? 0);
   }

@@ -90,6 +90,7 @@ export class AuditedWrites {
    * @throws NotCommittedError when there is no connection before the commit is sent: nothing was written
    */
   private async transaction<R>(work: (manager: EntityManager) => Promise<R>): Promise<R> {
+    getPool(this.source).assertConfirmsCommits();
     const runner = this.source.createQueryRunner();
     let isCommitting = false;
     try {

@@ -288,6 +288,7 @@ export class StoredResponses implements OnModuleDestroy {
     { status, body }: StoredResponse,
     transaction?: Queryable,
   ): Promise<void> {
+    if (!transaction) this.pool.assertConfirmsCommits();
     // A transaction must not wait for a second connection: all others may be waiting as well.
     const queryKeys: KeyQuery | undefined =
       transaction && ((statement) => query(transaction, statement));

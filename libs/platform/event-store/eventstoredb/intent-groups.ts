@@ -78,6 +78,7 @@ export class IntentGroups {
     let isUnknown = false;
     if (!haveClaimInCommon(intents)) {
       try {
+        this.pool.assertConfirmsCommits();
         const values = [
           intents.map(({ id }) => id),
           intents.map(({ holder }) => holder),

@@ -183,6 +183,7 @@ export class Commits {
     const prepared: PreparedWrite[][] = [];
     let statement: ReturnType<typeof createCommitStatement>;
     try {
+      this.pool.assertConfirmsCommits();
       for (const commit of commits) prepared.push(prepareWrites(commit));
       statement = createCommitStatement(commits, prepared, atomic);
     } catch (error) {

@@ -12,11 +12,15 @@ const SUBSCRIPTION_LAG = `
     order by e.tx, e.pos limit 1
   ) e on true`;
 
-/** All readers of the log wait for the oldest writing transaction anywhere on the server, prepared ones included. */
+/**
+ * All readers of the log wait for the oldest writing transaction anywhere on the server, prepared ones included. A commit
+ * that waits for a synchronous standby is left out: to end it would confirm it without that standby.
+ */
 const OLDEST_WRITER = `
   select * from (
     select pid, coalesce(application_name, '') as name, extract(epoch from now() - xact_start)::float8 as seconds
     from pg_stat_activity where backend_xid is not null and pid <> pg_backend_pid()
+      and wait_event is distinct from 'SyncRep'
     union all
     select 0, 'prepared transaction', extract(epoch from now() - prepared)::float8 from pg_prepared_xacts
   ) w where seconds is not null order by seconds desc limit 1`;
