@@ -106,7 +106,17 @@ async function backUp(config: Config, folder: string): Promise<Manifest> {
   } finally {
     await log?.close();
     await client.end();
+    if (existsSync(draft)) await deleteDraft(draft);
+  }
+}
+
+/** Deletes a backup that is not finished, and names it. */
+async function deleteDraft(draft: string): Promise<void> {
+  try {
     await rm(draft, { recursive: true, force: true });
+    console.error(`The backup is not finished: ${draft} was deleted.`);
+  } catch (error) {
+    console.error(`The backup is not finished: delete ${draft} (${getErrorMessage(error)}).`);
   }
 }
 

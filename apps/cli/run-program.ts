@@ -1,4 +1,5 @@
 import type { Config } from '#configuration/config.js';
+import { UnreachableError } from '#platform/kernel/config-error.js';
 import {
   DamagedHistoryError,
   getErrorMessage,
@@ -44,7 +45,9 @@ function describeExpectedError(error: unknown): string | undefined {
   if (error instanceof RejectedError || error instanceof NotFoundError) return error.message;
   if (error instanceof DamagedHistoryError)
     return `${getErrorMessage(error.cause)} (docs/operating/incidents.md, Streams that others have changed)`;
-  if (isConnectionLoss(error)) return `The connection to the database was lost: ${error.message}.`;
+  if (isConnectionLoss(error))
+    return `The connection to the database was lost: ${error.message}. Once it is back, run this again.`;
+  if (error instanceof UnreachableError) return `${error.message} Once it is back, run this again.`;
   const refused = findDatabaseError(error);
   if (refused?.code === SQLSTATE.insufficientPrivilege) {
     return `The database does not let this user do that: ${refused.message}.`;

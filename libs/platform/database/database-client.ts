@@ -191,6 +191,8 @@ export class DatabaseClient extends pg.Client {
       outages.last = { message, at: performance.now() };
       outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;
     });
+    // A connection may break while nobody listens: its next query says so, and the process must not end by it.
+    this.on('error', ignore);
     const defaultTimeoutMs = settings.query_timeout ?? 0;
     const silence = new SilenceWatch(
       (error) => this.connection.stream.destroy(error),
@@ -233,21 +235,17 @@ export class DatabaseClient extends pg.Client {
   }
 
   private connectOutside(callback?: (error: Error | null) => void): Promise<this> | undefined {
-    // The pool listens only once it is called back; an error in between must not end the process.
-    this.on('error', ignore);
     const connection = super
       .connect()
       .then(() => this.open())
       .catch((error: Error) => {
         throw markFailureToConnect(error);
       });
-    if (!callback) return connection.then(() => this).finally(() => this.off('error', ignore));
-    connection
-      .then(
-        () => callback(null),
-        (error: Error) => callback(error),
-      )
-      .finally(() => this.off('error', ignore));
+    if (!callback) return connection.then(() => this);
+    void connection.then(
+      () => callback(null),
+      (error: Error) => callback(error),
+    );
     return undefined;
   }
 

@@ -1,10 +1,12 @@
 import type { Pool, PoolClient } from 'pg';
+import { getNowMs } from '#platform/kernel/clock.js';
 import type { FieldIssues } from '#platform/kernel/issues.js';
 import type { RetrySchedule } from '#platform/kernel/retry-schedule.js';
+import { QUERY_TIMEOUT_MS } from './database-client.js';
 import type { ProcessSession } from './process-session.js';
 
 /** Longer than an attempt can last. The lease of a process that falls silent ends sooner, with its session. */
-const LEASE_SECONDS = 60;
+export const LEASE_SECONDS = 60;
 /** How long a process trusts a lease. Shorter, because clocks do not run alike. */
 const TRUST_LEASE_MS = 55_000;
 
@@ -78,7 +80,7 @@ export class JobQueue<Item extends object> {
     return this.session.onDue([this.table.name, ...partition].join(':'), listener);
   }
 
-  /** Claims due jobs of a partition for a minute. */
+  /** Claims due jobs of a partition for a minute; none if the statement arrives when this process has given it up. */
   async claim(limit: number, ...partition: unknown[]): Promise<Job<Item>[]> {
     const queue = partition.join(' ');
     const after = this.lastServed.get(queue) ?? 0;
@@ -90,7 +92,13 @@ export class JobQueue<Item extends object> {
     >({
       name: `${name}_claim`,
       text: this.claimText,
-      values: [limit, process, ...partition, ...(roundRobinBy === undefined ? [] : [after])],
+      values: [
+        limit,
+        process,
+        ...partition,
+        ...(roundRobinBy === undefined ? [] : [after]),
+        new Date(getNowMs() + QUERY_TIMEOUT_MS),
+      ],
     });
     const served = rows.map(({ servedValue }) => servedValue);
     if (roundRobinBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
@@ -148,7 +156,7 @@ export class JobQueue<Item extends object> {
 
 /**
  * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `roundRobinBy` served
- * last. A table that has just been filled has no statistics: written as joins, the statement would read all that is due
+ * last, and the latest time. A table that has just been filled has no statistics: written as joins, the statement would read all that is due
  * once for each job. So jobs that round robin has chosen are found one by one (no index helps with `is not distinct from`),
  * and locked jobs by where they are.
  */
@@ -178,7 +186,7 @@ function createClaim<Item>({
     with recursive ${due}
     update ${name} q set attempts = q.attempts + 1, process = $2,
       due_at = now() + interval '${LEASE_SECONDS} seconds'
-    where q.ctid = any (array(select ctid from due))
+    where q.ctid = any (array(select ctid from due)) and now() <= $${partition.length + (roundRobinBy === undefined ? 3 : 4)}::timestamptz
     returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${roundRobinBy ?? 0} as "servedValue"`;
 }
 

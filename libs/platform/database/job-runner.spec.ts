@@ -136,6 +136,69 @@ it.each([
   expect(releases).toEqual(isReleased ? [5_000] : []);
 });
 
+it.each([
+  ['a job that is done', { kind: 'done' }, 'finish'],
+  ['a job that failed', { kind: 'failed', error: 'no', retryInMs: 9 }, 'postpone'],
+  ['a job that was cut off', undefined, 'release'],
+] as const)(
+  'records %s as soon as the database is back, and attempts it once',
+  async (_, outcome, change) => {
+    jest.useRealTimers();
+    const changes: string[] = [];
+    const fail = (name: string) => () => {
+      changes.push(name);
+      return changes.length < 3 ? Promise.reject(createConnectionLoss()) : Promise.resolve();
+    };
+    const queue = {
+      schedule: { delaysMs: [1], lastRepeats: true, maxRequestedMs: 0, isSpread: false },
+      finish: fail('finish'),
+      postpone: fail('postpone'),
+      release: fail('release'),
+    } as unknown as JobQueue<object>;
+    let attemptCount = 0;
+    const handler = {
+      queue,
+      concurrency: 1,
+      claim: () => Promise.resolve([]),
+      describeFailure: () => 'the job failed',
+      attempt: () => {
+        attemptCount++;
+        return outcome ? Promise.resolve(outcome) : Promise.reject(createConnectionLoss());
+      },
+    };
+    const job = { attempts: 1, leaseUntil: '', claimedAt: performance.now(), process: null };
+    await runJob(handler, job, new Logger(), new AbortController().signal);
+    expect(changes).toEqual([change, change, change]);
+    expect(attemptCount).toBe(1);
+  },
+);
+
+it('logs once for each outage that no work can be claimed', async () => {
+  jest.useRealTimers();
+  const lines: string[] = [];
+  const log = { warn: (line: string) => lines.push(line) } as unknown as Logger;
+  const runner = new JobRunner(log);
+  let claimCount = 0;
+  const finished = new Promise<void>((resolve) => {
+    runner.start({
+      queue: { onDue: () => () => undefined } as unknown as JobQueue<object>,
+      concurrency: 1,
+      claim: () => {
+        claimCount++;
+        if (claimCount === 3) resolve();
+        return Promise.reject(createConnectionLoss());
+      },
+      describeFailure: () => '',
+      attempt: () => Promise.resolve(),
+    });
+  });
+  await finished;
+  await runner.stop(0);
+  expect(lines).toEqual(['no work can be claimed: reset']);
+});
+
+const createConnectionLoss = () => Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+
 /** Starts a runner with four slots and an endless backlog. @returns the limits of its claims, and how to end an attempt */
 function startBacklog() {
   const runner = new JobRunner(new Logger());

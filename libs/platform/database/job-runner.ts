@@ -1,11 +1,13 @@
 import type { Logger } from '@nestjs/common';
 import { getNowMs } from '#platform/kernel/clock.js';
 import { getErrorMessage } from '#platform/kernel/errors.js';
+import { FailureLog } from '#platform/kernel/failure-log.js';
+import { pause } from '#platform/kernel/pause.js';
 import { drawPollMs } from '#platform/kernel/poll-interval.js';
 import { getRetryDelayMs } from '#platform/kernel/retry-schedule.js';
 import { WakeSignal } from '#platform/kernel/wake-signal.js';
 import { DATABASE_RETRY_MS, isTransient } from './connection.js';
-import type { Job, JobOutcome, JobQueue } from './job-queue.js';
+import { LEASE_SECONDS, type Job, type JobOutcome, type JobQueue } from './job-queue.js';
 
 /** How long free slots wait for more, while a backlog is worked off. */
 const GATHER_MS = 50;
@@ -83,6 +85,7 @@ export async function runJobs<Item extends object>(
   wakeSignal = new WakeSignal(),
 ): Promise<void> {
   const running = new Set<Promise<void>>();
+  const failures = new FailureLog(log);
   const endAnnouncements = handler.queue.onDue(
     (delayMs) => wakeSignal.wakeIn(delayMs),
     handler.partition,
@@ -90,6 +93,7 @@ export async function runJobs<Item extends object>(
   while (!signal.aborted) {
     try {
       const jobs = await handler.claim(handler.concurrency - running.size);
+      failures.succeed();
       if (signal.aborted) {
         // Nothing new is begun from now on: another process may have them at once.
         for (const job of jobs) await handler.queue.release(job);
@@ -103,9 +107,9 @@ export async function runJobs<Item extends object>(
       // Attempts that ended during the claim have left room for more jobs, which nobody announces again.
       if (jobs.length > 0) continue;
     } catch (error) {
-      log[isTransient(error) ? 'warn' : 'error'](
-        `no work can be claimed: ${getErrorMessage(error)}`,
-      );
+      const message = `no work can be claimed: ${getErrorMessage(error)}`;
+      if (isTransient(error)) failures.fail(message);
+      else log.error(message);
       wakeSignal.wakeIn(DATABASE_RETRY_MS);
     }
     // What becomes due within seconds is announced; polls find what becomes due later.
@@ -132,50 +136,73 @@ async function waitForSlots(running: Set<Promise<void>>): Promise<void> {
 
 /** Makes an attempt and records its outcome. Never throws. */
 export async function runJob<Item extends object>(
-  { queue, describeFailure, attempt, getGiveUpAt }: JobHandler<Item>,
+  handler: JobHandler<Item>,
   job: Job<Item>,
   log: Logger,
   cut: AbortSignal,
 ): Promise<void> {
+  const { queue, describeFailure, attempt } = handler;
+  let record = () => queue.release(job, OUTAGE_RETRY_MS);
   try {
     const outcome = await attempt(job, cut, () => queue.isLeased(job));
     if (!outcome) return;
-    if (outcome.kind === 'unsent') return await queue.release(job, UNSENT_RETRY_MS);
-    if (outcome.kind === 'failed') {
-      const { error, retryInMs } = outcome;
-      const giveUpAt = getGiveUpAt?.(job);
-      const delayMs = getRetryDelayMs(queue.schedule, job.attempts, {
-        requestedMs: retryInMs,
-        remainingMs: giveUpAt && giveUpAt.getTime() - getNowMs(),
-        fraction: Math.random(),
-      });
-      if (delayMs !== undefined) {
-        log.warn(`${describeFailure(job)} (${error}); next attempt in ${delayMs} ms`);
-        return await queue.postpone(job, delayMs, error);
-      }
-    }
-    if (outcome.kind !== 'done')
-      log.error(`${describeFailure(job)} (${outcome.error}), and is not tried again`);
-    await queue.finish(job, outcome);
+    record = planRecord(handler, job, outcome, log);
+    await record();
   } catch (error) {
-    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again`;
+    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and`;
     if (isTransient(error)) {
-      log.warn(`${description} in ${OUTAGE_RETRY_MS} ms, or when its lease ends`);
-      await releaseLater(queue, job, log);
+      log.warn(`${description} goes on when that is over`);
+      await recordLater(record, job, cut);
     } else
-      log.error(`${description} in a minute`, error instanceof Error ? error.stack : undefined);
+      log.error(
+        `${description} is tried again in a minute`,
+        error instanceof Error ? error.stack : undefined,
+      );
   }
 }
 
-/** Releases a job that something unavailable has interrupted. Without a database its lease ends by itself. */
-async function releaseLater<Item extends object>(
-  queue: JobQueue<Item>,
+/** Decides what becomes of a job, and logs it. @returns how to record that, as often as necessary */
+function planRecord<Item extends object>(
+  { queue, describeFailure, getGiveUpAt }: JobHandler<Item>,
   job: Job<Item>,
+  outcome: JobOutcome,
   log: Logger,
-): Promise<void> {
-  try {
-    await queue.release(job, OUTAGE_RETRY_MS);
-  } catch (error) {
-    log.debug(`a lease is left to end by itself: ${getErrorMessage(error)}`);
+): () => Promise<void> {
+  if (outcome.kind === 'unsent') return () => queue.release(job, UNSENT_RETRY_MS);
+  if (outcome.kind === 'failed') {
+    const { error, retryInMs } = outcome;
+    const giveUpAt = getGiveUpAt?.(job);
+    const delayMs = getRetryDelayMs(queue.schedule, job.attempts, {
+      requestedMs: retryInMs,
+      remainingMs: giveUpAt && giveUpAt.getTime() - getNowMs(),
+      fraction: Math.random(),
+    });
+    if (delayMs !== undefined) {
+      log.warn(`${describeFailure(job)} (${error}); next attempt in ${delayMs} ms`);
+      return () => queue.postpone(job, delayMs, error);
+    }
   }
+  if (outcome.kind !== 'done')
+    log.error(`${describeFailure(job)} (${outcome.error}), and is not tried again`);
+  return () => queue.finish(job, outcome);
+}
+
+/**
+ * Records what became of a job as soon as the database is back, so that it goes on then, and what was sent is not sent again.
+ * Ends with the lease, after which it would change nothing.
+ */
+async function recordLater(
+  record: () => Promise<void>,
+  { claimedAt }: { claimedAt: number },
+  cut: AbortSignal,
+): Promise<void> {
+  const leasedUntil = claimedAt + LEASE_SECONDS * 1_000;
+  do {
+    const isRecorded = await record().then(
+      () => true,
+      () => false,
+    );
+    if (isRecorded) return;
+    await pause(DATABASE_RETRY_MS, cut);
+  } while (performance.now() < leasedUntil && !cut.aborted);
 }

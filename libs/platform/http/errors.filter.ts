@@ -108,7 +108,7 @@ export class ErrorsFilter implements ExceptionFilter {
     const isOutcomeUnknown = !['GET', 'HEAD'].includes(request.method) && mayBeCommitted(error);
     if (!isPage && (error instanceof UnknownOutcomeError || isOutcomeUnknown)) {
       // No response at all: any status would tell the client whether the write happened.
-      log.error(error.message, { request_id: request.requestId }, error.stack);
+      log.warn(getMessageWithCause(error), { request_id: request.requestId });
       reply.hijack();
       // A request from within the process has no connection; its caller sees the response end.
       if (request.raw.socket instanceof Socket) request.raw.socket.destroy();
