@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
+import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
 import type { HistoryEntryJson } from '#loyalty/history/history-entry.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import { createClaimChanges } from '#loyalty/customers/customer.commands.js';
+import { customerReadModel } from '#loyalty/customers/customer.entity.js';
+import type { CustomerEvent } from '#loyalty/customers/customer.events.js';
 import { PhoneConflicts } from '#loyalty/customers/phone-conflicts.service.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -41,6 +45,34 @@ async function conflictsOf(store: ContractClient): Promise<object[]> {
     conflicts.push(conflict);
   }
   return conflicts;
+}
+
+/** Stores a number as it was stored before its country changed it. */
+async function storeFormer({ accountId }: ContractClient, id: number, phone: string) {
+  const { app } = service.running;
+  const keys = app.get(PersonalKeys);
+  const context = {
+    accountId,
+    actor: { type: 'system', id: 0 },
+    channel: 'system',
+    requestId: 'former-number',
+  } as const;
+  await app.get(CommandPipeline).handleCommand({
+    readModel: customerReadModel,
+    id,
+    context,
+    load: () => Promise.resolve(null),
+    decide: (state) => {
+      const events: CustomerEvent[] = [
+        {
+          type: 'CustomerPhoneNormalized',
+          data: { customerId: id, country: null, personal: { phone } },
+        },
+      ];
+      return { events, ...createClaimChanges(keys, context, id, state, events) };
+    },
+    respond: () => true,
+  });
 }
 
 describe('phone numbers of a store', () => {
@@ -130,13 +162,8 @@ describe('phone numbers of a store', () => {
     const second = await add(store, '+52 55 8765 4321');
     const third = await add(store, '+229 01 97 12 34 56');
     const { database } = service.running;
-    const storePhone = (id: number, phone: string) =>
-      database.query(`update customers set state = jsonb_set(state, '{phone}', $2) where id = $1`, [
-        id,
-        JSON.stringify(phone),
-      ]);
-    await storePhone(second.id, '+5215512345678');
-    await storePhone(third.id, '+22966000000');
+    await storeFormer(store, second.id, '+5215512345678');
+    await storeFormer(store, third.id, '+22966000000');
     await database.query(
       'update phone_normalizations set due_at = now(), is_repeated = true where account_id = $1',
       [store.accountId],

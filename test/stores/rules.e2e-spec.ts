@@ -23,6 +23,7 @@ const FIELDS = [
   'id',
   'locale',
   'locations_count',
+  'logo_contains_name',
   'logo_url',
   'name',
   'personal',
