@@ -99,6 +99,31 @@ describe('large pages of the feed', () => {
   });
 });
 
+describe('the list of stores', () => {
+  it('LIST-15 5,000 stores are one array', async () => {
+    const owner = await service.newStore();
+    const long = 'x'.repeat(200);
+    const account = { name: long, store_name: long, website: `https://cards.example/${long}` };
+    expect((await owner.send('PATCH', owner.store, { account })).status).toBe(200);
+    await service.database.query(
+      `insert into accounts (id, account_id, revision, hash, projection_version, state)
+       select 1e6 + n, 1e6 + n, revision, hash, projection_version, jsonb_set(state, '{id}', to_jsonb(1e6::bigint + n))
+       from accounts, generate_series(1, 4999) n where id = $1`,
+      [owner.accountId],
+    );
+    await service.database.query(
+      `insert into memberships (user_id, account_id, created_at, role)
+       select user_id, 1e6 + n, created_at, role from memberships, generate_series(1, 4999) n
+       where account_id = $1`,
+      [owner.accountId],
+    );
+    const { status, body, text, headers } = await owner.get<{ id: number }[]>('/api/v1/accounts');
+    expect([status, body.length, headers.get('link')]).toEqual([200, 5_000, null]);
+    expect(new Set(body.map(({ id }) => id)).size).toBe(5_000);
+    expect(text.length / MIB).toBeGreaterThan(4);
+  });
+});
+
 async function wholeFeed(caller: Client): Promise<{ ids: string[]; pages: number }> {
   const ids: string[] = [];
   let path: string | undefined = `${caller.store}/events?limit=250`;

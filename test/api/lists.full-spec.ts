@@ -247,7 +247,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-14 A page ends near 4 MiB, whatever its `limit` or without one, and its `Link` goes on', async () => {
+  it('LIST-14 A page ends near 4 MiB, one of stores near 16 MiB, whatever its `limit` or without one, and its `Link` goes on', async () => {
     const MIB = 1024 * 1024;
     const big = await service.newStore();
     const list = `${big.store}/rewards`;

@@ -23,6 +23,7 @@ import {
 } from '../support/emulators/webhook-receiver.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
+import { formatPosition } from '#platform/event-store/port/position.js';
 import type { Program } from '../support/services/program.js';
 import {
   CUSTOMER_EVENTS,
@@ -626,7 +627,7 @@ describe('the signature of a webhook subscription', () => {
 });
 
 describe('resuming a webhook subscription', () => {
-  it('HOOK-93 `enabled` true with `replay_missed` true also sends what was recorded since the subscription was disabled, once', async () => {
+  it('HOOK-93 `enabled` true also sends, once, what was recorded since the subscription was disabled, unless `replay_missed` is false', async () => {
     const hook = await listening({ events: ['stamp.earned'] });
     const { path } = await enrol(hook.store);
     const resume = (body: object = {}) => change(hook, { enabled: true, ...body });
@@ -635,7 +636,7 @@ describe('resuming a webhook subscription', () => {
     await change(hook, { enabled: false });
     await stamp(hook.store, path);
     await stamp(hook.store, path);
-    expect((await resume({ replay_missed: true })).body.enabled).toBe(true);
+    expect((await resume()).body.enabled).toBe(true);
     await stamp(hook.store, path);
     await received(hook, 4);
 
@@ -650,7 +651,7 @@ describe('resuming a webhook subscription', () => {
 
     await change(hook, { enabled: false });
     await stamp(hook.store, path);
-    await resume();
+    await resume({ replay_missed: false });
     await stamp(hook.store, path);
     await received(hook, 6);
     expect(await listDeliveries(hook)).toHaveLength(6);
@@ -658,12 +659,12 @@ describe('resuming a webhook subscription', () => {
     expect(balances.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 7]);
   });
 
-  it('HOOK-94 `replay_missed` without `enabled` true is 422 `replay_missed`; on an enabled subscription it changes nothing', async () => {
+  it('HOOK-94 `replay_missed` true without `enabled` true is 422 `replay_missed`; on an enabled subscription it changes nothing', async () => {
     const hook = await listening({ enabled: false });
     expectRefused(await change(hook, { replay_missed: true }), 'replay_missed');
     const pausing = { enabled: false, replay_missed: true };
     expectRefused(await change(hook, pausing), 'replay_missed');
-    const { body } = await change(hook, { enabled: true });
+    const { body } = await change(hook, { enabled: true, replay_missed: false });
     const again = await change(hook, { enabled: true, replay_missed: true });
     expect(again.body).toEqual(body);
     const { rows } = await service.running.database.query(
@@ -673,18 +674,25 @@ describe('resuming a webhook subscription', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('HOOK-95 While a replay of the subscription is still being enqueued, `replay_missed` is 422 `base`, and the subscription stays disabled', async () => {
-    const hook = await listening({ enabled: false });
-    await service.running.database.query(
-      `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, last_seq,
-         created_at, log_head, request)
-       values ($1, $2, now(), now(), 0, 1, now(), '', gen_random_uuid())`,
-      [hook.id, hook.account_id],
-    );
-    const resuming = { enabled: true, replay_missed: true };
-    expectRefused(await change(hook, resuming), 'base');
-    expect((await show(hook)).enabled).toBe(false);
-    expect((await change(hook, { enabled: true })).body.enabled).toBe(true);
+  it('HOOK-95 `enabled` true also sends what was missed while a replay of the subscription, or of what an earlier pause missed, is still being enqueued', async () => {
+    for (const fillsGap of [false, true]) {
+      const hook = await listening({ events: ['stamp.earned'] });
+      const { path } = await enrol(hook.store);
+      await change(hook, { enabled: false });
+      // Waits for a position that the log does not reach.
+      await service.running.database.query(
+        `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq,
+           created_at, log_head, request, fills_gap)
+         values ($1, $2, now(), now(), '{stamp.earned}', 0, now(), $4, gen_random_uuid(), $3)`,
+        [hook.id, hook.account_id, fillsGap, formatPosition({ commit: 9n ** 18n, prepare: 0n })],
+      );
+      await stamp(hook.store, path);
+      await stamp(hook.store, path);
+      expect((await change(hook, { enabled: true })).body.enabled).toBe(true);
+      await received(hook, 2);
+      const balances = listReceivedBalances(hook.receiver).map(Number);
+      expect(balances.toSorted((a, b) => a - b)).toEqual([1, 2]);
+    }
   });
 });
 

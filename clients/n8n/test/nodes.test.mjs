@@ -153,7 +153,13 @@ test('keeps its subscription however n8n writes its own address', async () => {
     const trigger = new TriggerWorkflow(credentials, { accountId: 1, events: ['*'] });
     trigger.publicUrl = own;
     trigger.staticData = { accountId: '1', subscriptionId: 5 };
-    const settings = { target_url: stored, events: ['*'], card_ids: null, personal_data: true };
+    const settings = {
+      target_url: stored,
+      events: ['*'],
+      payload_format: 'envelope',
+      card_ids: null,
+      personal_data: true,
+    };
     responses = [{ json: { id: 5, secret: SECRET, enabled: true, ...settings } }];
     assert.equal(await trigger.activate(), true);
     trigger.close();
@@ -162,7 +168,12 @@ test('keeps its subscription however n8n writes its own address', async () => {
 });
 
 test('deletes the subscription that it remembers whenever it makes another', async () => {
-  const stored = { target_url: 'https://n8n.example/', events: ['*'], card_ids: null };
+  const stored = {
+    target_url: 'https://n8n.example/',
+    events: ['*'],
+    payload_format: 'envelope',
+    card_ids: null,
+  };
   for (const [remembered, parameters] of [
     [
       { accountId: '1', subscriptionId: 5 },
@@ -340,14 +351,16 @@ test('accepts only signatures of the secret from the last five minutes', () => {
 });
 
 test('the trigger subscribes, drops duplicates and forgeries, and unsubscribes', async (t) => {
-  const workflow = new TriggerWorkflow(credentials, { accountId: 1, events: ['stamp.earned'] });
+  const events = ['stamp.earned', 'stamp.removed'];
+  const workflow = new TriggerWorkflow(credentials, { accountId: 1, events });
   t.after(() => workflow.close());
   responses = [{ status: 201, json: { id: 7, secret: SECRET } }];
   assert.equal(await workflow.activate(), false);
   assert.equal(requests[0].url, '/api/v1/accounts/1/webhook_subscriptions');
   const subscription = {
     target_url: workflow.url,
-    events: ['stamp.earned'],
+    events,
+    payload_format: 'envelope',
     card_ids: null,
     personal_data: true,
     description: 'n8n: Till',
@@ -407,4 +420,30 @@ test('the trigger subscribes, drops duplicates and forgeries, and unsubscribes',
     ],
   );
   assert.deepEqual(workflow.staticData, {});
+});
+
+test('a trigger of one event subscribes flat, and outputs the data with the id and type from the headers', async (t) => {
+  const workflow = new TriggerWorkflow(credentials, { accountId: 1, events: ['stamp.earned'] });
+  t.after(() => workflow.close());
+  responses = [{ status: 201, json: { id: 7, secret: SECRET } }];
+  assert.equal(await workflow.activate(), false);
+  assert.equal(requests[0].body.payload_format, 'flat');
+
+  const post = async (id, type, data) => {
+    const body = JSON.stringify(data);
+    const timestamp = Math.floor(Date.now() / 1000);
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': `${timestamp}`,
+      'webhook-signature': sign(id, timestamp, body),
+      'service-event': type,
+    };
+    return (await fetch(workflow.url, { method: 'POST', headers, body })).status;
+  };
+  assert.equal(await post('evt_1', 'stamp.earned', { stamps: 1, id: 5, type: 'x' }), 200);
+  assert.equal(await post('evt_1', 'stamp.earned', { stamps: 1, id: 5, type: 'x' }), 200);
+  assert.equal(await post('evt_2', 'webhook.test', {}), 200);
+  assert.deepEqual(workflow.outputs, [
+    { stamps: 1, id: 5, type: 'x', event_id: 'evt_1', event_type: 'stamp.earned' },
+  ]);
 });

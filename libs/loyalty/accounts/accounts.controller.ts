@@ -9,6 +9,9 @@ import { UpdateAccount } from './account.commands.js';
 import { AccountJson, UpdateAccountDto, toAccountSettings } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
+/** Holds 5,000 stores with long texts: clients expect all stores of a token in one array. */
+const LIST_BYTES = 16 * 1024 * 1024;
+
 @DeclaresTag({
   name: 'Stores',
   order: 20,
@@ -38,8 +41,8 @@ export class AccountsController {
   ): Promise<AccountJson[]> {
     const key = ({ id }: AccountJson) => [id];
     return time === null
-      ? pages.getPage(page, (range) => this.accounts.listFor(caller, range), key)
-      : pages.getPageFrom(page, await this.accounts.listPastFor(caller, time), key);
+      ? pages.getPage(page, (range) => this.accounts.listFor(caller, range), key, LIST_BYTES)
+      : pages.getPageFrom(page, await this.accounts.listPastFor(caller, time), key, LIST_BYTES);
   }
 
   @Get(':account_id')

@@ -96,7 +96,13 @@ const REPLAY = `
   insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq, log_head,
     request, fills_gap, created_at)
   select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, $7, $8, now()
-  where not exists (select from webhook_replays where subscription_id = $1)
+  where not exists (select from webhook_replays where subscription_id = $1 and fills_gap = $8)
+  returning id, ${announceDue(REPLAYS)}`;
+
+/** Extends the open replay of an earlier gap to a later one. What lies between was sent, and is left out. */
+const EXTEND = `
+  update webhook_replays set recorded_to = $2, types = $3, log_head = $4, last_seq = null
+  where subscription_id = $1 and fills_gap
   returning id, ${announceDue(REPLAYS)}`;
 
 const MAX_SPANS = 100;
@@ -214,12 +220,15 @@ export class DeliveryRequests {
    * Includes events from before the subscription was created and from while it was disabled. The caller holds a lock on
    * the subscription.
    * @param request the same when the request is repeated after an unknown outcome
-   * @returns false when the subscription already has an open replay
+   * @returns false when the subscription already has an open replay; never for one that fills a gap
    */
   async replay(manager: EntityManager, replay: Replay, request: string): Promise<boolean> {
     const { subscriptionId, accountId, from, to, types, head, fillsGap } = replay;
     const position = formatPosition(head);
     const values = [subscriptionId, accountId, from, to, types, position, request, fillsGap];
+    // First, as an open replay may end meanwhile.
+    const extension = [subscriptionId, to, types, position];
+    if (fillsGap && (await query(manager, EXTEND, extension)).length > 0) return true;
     const opened = await query(manager, REPLAY, values);
     if (opened.length > 0) return true;
     const existing = await query(manager, {

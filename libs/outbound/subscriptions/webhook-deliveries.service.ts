@@ -248,6 +248,6 @@ function assertEnabled({ enabled }: WebhookSubscriptionRow): void {
   throw new RejectedError(
     { base: [ISSUES.subscription_disabled] },
     'validation_failed',
-    'Enable it first: PATCH the subscription with {"enabled": true}. With "replay_missed": true it also gets what happened meanwhile.',
+    'Enable it first: PATCH the subscription with {"enabled": true}. It also gets what happened meanwhile, unless "replay_missed" is false.',
   );
 }

@@ -13,7 +13,7 @@ import {
   type AuditedTransaction,
 } from '#platform/event-store/commands/audited-writes.service.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
-import { DeliveryRequests, ReplayRunningError } from './delivery-requests.service.js';
+import { DeliveryRequests } from './delivery-requests.service.js';
 import type { SubjectFilter } from '#outbound/public-events/event-subject.js';
 import { EventSubjects } from '#outbound/public-events/event-subjects.service.js';
 import { PUBLIC_EVENTS } from '#outbound/public-events/public-events.js';
@@ -175,6 +175,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       const changed = changeSubscription(current, changes, now);
       if (!changed) return toWebhookSubscriptionJson(current);
       const { subscription, switchedTo } = changed;
+      const replaysGap = replayMissed && switchedTo === 'on';
       await this.table.update(
         manager,
         subscription,
@@ -183,12 +184,12 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       if (switchedTo === 'on' && head !== null) {
         const before = getGiveUpBefore(now, this.config.webhookTimeScale);
         await this.table.resume(manager, id, formatPosition(head), before);
-        if (replayMissed) await this.replayGap(manager, current, subscription, head, request);
+        if (replaysGap) await this.replayGap(manager, current, subscription, head, request);
       } else if (switchedTo === 'off' && head !== null)
         await this.requests.pause(manager, id, formatPosition(head));
       await audit(transaction, context, id, AUDIT_TYPES[switchedTo ?? 'changed'], {
         changes: toAuditedChanges(current, subscription),
-        ...(switchedTo === 'on' && replayMissed && { replay_missed: true }),
+        ...(replaysGap && { replay_missed: true }),
       });
       return toWebhookSubscriptionJson(subscription);
     });
@@ -196,7 +197,6 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     return response;
   }
 
-  /** @throws ReplayRunningError */
   private async replayGap(
     manager: EntityManager,
     before: WebhookSubscription,
@@ -207,7 +207,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     const types = PUBLIC_EVENTS.filter((type) => isSubscribedTo(events, type));
     const gap = findGap(before, updatedAt);
     const replay = { subscriptionId: id, accountId, ...gap, types, head, fillsGap: true };
-    if (!(await this.requests.replay(manager, replay, request))) throw new ReplayRunningError();
+    await this.requests.replay(manager, replay, request);
   }
 
   /** Returns the subscription with the values of its headers, if they can be decrypted. */

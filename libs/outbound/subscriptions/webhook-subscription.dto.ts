@@ -198,10 +198,11 @@ export class CreateWebhookSubscriptionDto extends derive.input(FIELDS) {}
 )
 export class UpdateWebhookSubscriptionDto extends derive.changes(FIELDS) {
   @BooleanField({
-    default: false,
-    description: 'With enabled true: also sends what was recorded since it was disabled',
+    optional: true,
+    description:
+      'With enabled true: false sends nothing of what was recorded since it was disabled; by default all of it is sent',
   })
-  declare readonly replay_missed: boolean;
+  declare readonly replay_missed: boolean | null;
 }
 
 @Dto('SecretRotation', { example: { grace_seconds: 3600 } })

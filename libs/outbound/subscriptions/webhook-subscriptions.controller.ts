@@ -116,7 +116,7 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Update a webhook subscription',
     description:
-      'Only the given fields change; enabled pauses and resumes, replay_missed sends what the pause has missed.',
+      'Only the given fields change; enabled pauses and resumes, and resuming also sends what the pause has missed unless replay_missed is false.',
     path: ['account_id', 'id'],
     status: 200,
     response: WebhookSubscriptionJson,
@@ -133,7 +133,7 @@ export class WebhookSubscriptionsController {
         context,
         parsePathId(path),
         toSubscriptionChanges(body),
-        body.replay_missed,
+        body.replay_missed ?? true,
       ),
     );
   }

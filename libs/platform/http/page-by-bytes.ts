@@ -1,4 +1,4 @@
-/** A page ends near this size, whatever its limit, and the next page continues. */
+/** By default a page ends near this size, whatever its limit, and the next page continues. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
 /** Only a few pages larger than this are built at once. */
 const LARGE_BYTES = 512 * 1024;
@@ -15,7 +15,11 @@ const MAX_STEP_COUNT = 500;
  * @returns `hasMore` is true when the page ended before the list did
  */
 export async function readPage<T>(
-  { limit, first }: { limit: number | null; first: number },
+  {
+    limit,
+    first,
+    maxBytes = PAGE_BYTES,
+  }: { limit: number | null; first: number; maxBytes?: number | undefined },
   find: (after: T | undefined, count: number) => Promise<T[]>,
   getBytes: (element: T) => number,
   waitToGrow: () => Promise<void>,
@@ -28,7 +32,7 @@ export async function readPage<T>(
     const elements = await find(page.at(-1), missingCount);
     for (const element of elements) {
       const size = getBytes(element);
-      if (page.length === limit || (page.length > 0 && bytes + size > PAGE_BYTES)) {
+      if (page.length === limit || (page.length > 0 && bytes + size > maxBytes)) {
         return { page, hasMore: true };
       }
       page.push(element);
@@ -39,7 +43,7 @@ export async function readPage<T>(
     const average = Math.max(1, bytes / page.length);
     count = Math.max(
       1,
-      Math.min(MAX_STEP_COUNT, Math.ceil(Math.min(PAGE_BYTES - bytes, STEP_BYTES) / average)),
+      Math.min(MAX_STEP_COUNT, Math.ceil(Math.min(maxBytes - bytes, STEP_BYTES) / average)),
     );
   }
 }

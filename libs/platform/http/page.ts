@@ -117,6 +117,7 @@ export class PageReader {
   /**
    * Returns the requested page, or as much of it as fits into one response. While there is more, the response gets a
    * link to it.
+   * @param maxBytes near which the page ends; by default 4 MiB
    * @param find returns the elements of a range in the order of their keys
    * @throws InvalidFieldsError when the cursor does not belong to this list
    */
@@ -124,12 +125,13 @@ export class PageReader {
     { limit, cursor }: PageQuery,
     find: (range: PageRange) => Promise<T[]>,
     getKey: (element: T) => CursorKey,
+    maxBytes?: number,
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
     if (after === undefined)
       throw new InvalidFieldsError({ cursor: [PLATFORM_ISSUES.invalid_cursor] });
     const { page, hasMore } = await readPage<T>(
-      { limit, first: FIRST_STEP_COUNT },
+      { limit, first: FIRST_STEP_COUNT, maxBytes },
       (last, count) => find({ after: last === undefined ? after : getKey(last), limit: count }),
       (element) => Buffer.byteLength(JSON.stringify(element)),
       this.waitToGrow,
@@ -143,12 +145,17 @@ export class PageReader {
   }
 
   /** Returns the page of a list that is complete in memory, in the order of its keys. */
-  getPageFrom<T>(query: PageQuery, all: T[], getKey: (element: T) => CursorKey): Promise<T[]> {
+  getPageFrom<T>(
+    query: PageQuery,
+    all: T[],
+    getKey: (element: T) => CursorKey,
+    maxBytes?: number,
+  ): Promise<T[]> {
     const find = async ({ after, limit }: PageRange) => {
       const first = after ? all.findIndex((element) => isAfter(getKey(element), after)) : 0;
       return first < 0 ? [] : all.slice(first, first + limit);
     };
-    return this.getPage(query, find, getKey);
+    return this.getPage(query, find, getKey, maxBytes);
   }
 }
 

@@ -14,6 +14,7 @@ import {
   createSubscription,
   deleteSubscription,
   hasMatchingSubscription,
+  takesOneEvent,
   type SubscriptionMemory,
 } from './subscription';
 
@@ -61,6 +62,7 @@ export class InkpadTrigger implements INodeType {
         displayName: 'Output',
         name: 'output',
         type: 'options',
+        description: 'With several events; one event is always flat',
         options: [
           {
             name: 'Envelope',
@@ -129,13 +131,17 @@ export class InkpadTrigger implements INodeType {
       this.getResponseObject().status(401).json({ error: 'The signature is not valid' });
       return { noWebhookResponse: true };
     }
-    const event = JSON.parse(signed.rawBody.toString()) as IDataObject;
+    const isFlat = takesOneEvent(this.getNodeParameter('events') as string[]);
+    const body = JSON.parse(signed.rawBody.toString()) as IDataObject;
+    const event = isFlat
+      ? { id: request.headers['webhook-id'], type: request.headers['service-event'], data: body }
+      : body;
     if (event['type'] === 'webhook.test') return { webhookResponse: 'Test received' };
     const id = String(event['id']);
     const eventIds = memory.eventIds ?? [];
     if (eventIds.includes(id)) return { webhookResponse: 'Received before' };
     memory.eventIds = [...eventIds, id].slice(-MAX_EVENT_IDS);
-    const json = this.getNodeParameter('output') === 'flat' ? flatten(event) : event;
+    const json = isFlat || this.getNodeParameter('output') === 'flat' ? flatten(event) : event;
     return { workflowData: [this.helpers.returnJsonArray([json])] };
   }
 }

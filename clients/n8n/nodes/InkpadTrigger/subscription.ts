@@ -27,7 +27,7 @@ export async function hasMatchingSubscription(context: IHookFunctions): Promise<
   }
   const isSame =
     toHref(subscription['target_url']) === toHref(settings['target_url']) &&
-    (['events', 'card_ids', 'personal_data'] as const).every(
+    (['events', 'payload_format', 'card_ids', 'personal_data'] as const).every(
       (name) => toComparable(subscription[name]) === toComparable(settings[name]),
     );
   if (!isSame) {
@@ -35,7 +35,7 @@ export async function hasMatchingSubscription(context: IHookFunctions): Promise<
     forgetSubscription(memory);
     return false;
   }
-  // It is disabled after days without a response. What is still to be sent would be lost with it.
+  // It is disabled after days without a response. What it has missed is sent once it is enabled.
   if (subscription['enabled'] === false) {
     await sendRequest(context, { method: 'PATCH', path, body: { enabled: true } });
   }
@@ -85,6 +85,11 @@ function readAccountId(context: IHookFunctions): string {
   return String(context.getNodeParameter('accountId'));
 }
 
+/** Tells whether the node takes one named event, whose subscription is flat: the body of its webhooks is the data alone. */
+export function takesOneEvent(events: string[]): boolean {
+  return events.length === 1 && !events.includes('*');
+}
+
 function readSettings(context: IHookFunctions): IDataObject {
   const events = context.getNodeParameter('events') as string[];
   const options = context.getNodeParameter('options', {}) as IDataObject;
@@ -92,6 +97,7 @@ function readSettings(context: IHookFunctions): IDataObject {
   return {
     target_url: context.getNodeWebhookUrl('default'),
     events: events.includes('*') ? ['*'] : events,
+    payload_format: takesOneEvent(events) ? 'flat' : 'envelope',
     card_ids: cardIds.length === 0 ? null : cardIds.map(Number),
     personal_data: options['personalData'] ?? true,
     description: `n8n: ${context.getWorkflow().name ?? ''}`.trim().slice(0, DESCRIPTION_LENGTH),
