@@ -196,7 +196,10 @@ export async function queryAtStartup<R extends pg.QueryResultRow>(
 /** Delay before background work retries when the database was unavailable. */
 export const DATABASE_RETRY_MS = 1_000;
 
-/** Tells whether the database is unavailable, so that the work can be retried later. */
+/**
+ * Tells whether the work can be retried later, because the database is unavailable, or whatever an `UnavailableError` is about:
+ * the event store, a full queue, a record that is being merged.
+ */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error) || isOutage(error);
 }
