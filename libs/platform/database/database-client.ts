@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import pg from 'pg';
 import {
   addToWait,
@@ -328,11 +328,12 @@ function queryAsPromise(
 function bindCallback(queryArguments: unknown[], callbackAt: number): unknown[] {
   const callback = queryArguments[callbackAt] as (...result: unknown[]) => void;
   const wait = findWait();
-  const runInContext = AsyncLocalStorage.snapshot();
+  // Costs less than a microsecond; `AsyncLocalStorage.snapshot()` takes 50 of Node.js 20.
+  const context = new AsyncResource('query');
   wait?.start();
   return queryArguments.with(callbackAt, (...result: unknown[]) => {
     wait?.end();
-    runInContext(callback, ...result);
+    context.runInAsyncScope(callback, undefined, ...result);
   });
 }
 

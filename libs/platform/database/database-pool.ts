@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { OverloadError, UnavailableError } from '#platform/kernel/errors.js';
@@ -106,7 +106,7 @@ export class DatabasePool extends pg.Pool {
   /** @param isForCommit whether it waits neither for others of its owner nor for large reads */
   private connectInSlot(callback: (...result: ConnectResult) => void, isForCommit = false): void {
     const wait = findWait();
-    const runInContext = AsyncLocalStorage.snapshot();
+    const context = new AsyncResource('connect');
     wait?.start();
     let release: Release = ignore;
     let standbyCount = 0;
@@ -120,7 +120,7 @@ export class DatabasePool extends pg.Pool {
       if (client) this.releases.set(client, release);
       else release();
       wait?.end();
-      runInContext(callback, ...result);
+      context.runInAsyncScope(callback, undefined, ...result);
     };
     const fail = (error: Error) => onConnect(error, undefined, ignore);
     const fault = this.findFault();

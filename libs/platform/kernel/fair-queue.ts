@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 import { OverloadError } from './errors.js';
 
 type Options = {
@@ -116,7 +116,8 @@ export class FairQueue {
 
   private wait(waiting: Waiter[], start: (run: OnStart) => void, onStart: OnStart): GiveUp {
     // Whoever ends a task starts the next one, which belongs to another request.
-    const run = AsyncLocalStorage.bind(onStart);
+    const context = new AsyncResource('wait');
+    const run: OnStart = (...result) => context.runInAsyncScope(onStart, undefined, ...result);
     const giveUp = () => {
       const index = waiting.indexOf(waiter);
       if (index < 0) return;
