@@ -15,6 +15,7 @@ import {
 import type { Config } from '#configuration/config.js';
 import { Log } from '#platform/kernel/log.js';
 import { createId } from '#platform/kernel/randomness.js';
+import { AccountOwners } from '#platform/event-store/commands/account-owners.service.js';
 import { Maintenance } from '#platform/database/maintenance.service.js';
 import { logAccess } from '#platform/http/access-log.js';
 import { installBodyParsers } from '#platform/http/body-parsers.js';
@@ -156,6 +157,7 @@ async function installHooks(
     adminGuard: app.get(AdminGuard, { strict: false }),
     maintenance: app.get(Maintenance, { strict: false }),
     metrics: app.get(HttpMetrics),
+    owners: app.get(AccountOwners, { strict: false }),
   };
   new RequestGuard(parts, config).install(server);
   app.get(ConsoleGuard, { strict: false }).install(server);

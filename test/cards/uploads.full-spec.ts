@@ -7,6 +7,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
+import { openSecondStore } from '../support/fixtures/second-store.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { ApiResponse } from '../support/services/service.js';
 
@@ -135,7 +136,7 @@ describe('uploads', () => {
     await untilStatus(store, 422);
   });
 
-  it('UPLOAD-03 The uploads of all stores that a process serves have room for 64 MiB: one that does not fit is 503 as well', async () => {
+  it('UPLOAD-03 The uploads of all stores that a process serves have room for 80 MiB: one that does not fit is 503 as well', async () => {
     const [first, second, third] = [
       await service.newStore(),
       await service.newStore(),
@@ -195,5 +196,55 @@ describe('uploads', () => {
       for (let i = 0; i < 3; i++) expect(await readStatus(hold(client, upload))).toBe(status);
     }
     expect((await sendFile(store)).status).toBe(202);
+  });
+
+  it('UPLOAD-07 An upload of which nothing arrives for five seconds is 408 `request_timeout`, and counts no longer', async () => {
+    const store = await service.newStore();
+    const { uploads } = await fill(store, [{}, { length: undefined }]);
+    expect(await Promise.all(uploads.map(readStatus))).toEqual([408, 408]);
+    await untilStatus(store, 422);
+    // A byte now and then is no upload either.
+    const slow = hold(store);
+    const dripping = setInterval(() => slow.write('a'), 100);
+    const slowStatus = await readStatus(slow);
+    clearInterval(dripping);
+    expect(slowStatus).toBe(408);
+    await untilStatus(store, 422);
+    // A slow line is one.
+    const rows = Array.from({ length: 40_000 }, (_, i) => `Ada,ada${i}@example.com\n`).join('');
+    const bytes = Buffer.from(`first_name,email\n${rows}`);
+    const path = `${store.store}/imports?dry_run=true`;
+    const socket = hold(store, { path, length: bytes.length + 1 });
+    const responded = readStatus(socket);
+    let sent = 0;
+    // 100 KB a second.
+    const sending = setInterval(() => {
+      socket.write(bytes.subarray(sent, sent + 10_000));
+      sent += 10_000;
+      if (sent >= bytes.length) clearInterval(sending);
+    }, 100);
+    const status = await responded;
+    clearInterval(sending);
+    expect([202, 422]).toContain(status);
+    expect(sent).toBeGreaterThanOrEqual(bytes.length);
+  });
+
+  it('UPLOAD-08 The uploads of all stores that share quotas have half of the room', async () => {
+    const first = await service.newStore();
+    const stores = [first];
+    for (let i = 0; i < 2; i++) {
+      const id = await openSecondStore(service.running, first);
+      stores.push(Object.assign(Object.create(first) as ContractClient, { accountId: id }));
+    }
+    const [, second = first, third = first] = stores;
+    await fill(first, [{}, {}]);
+    const responses = [second, third].map((store) => probe(store));
+    for (const response of await Promise.all(responses)) {
+      expectFailure(response, 503, 'unavailable');
+      expect(response.body.error).toBe('Too many files of your stores are being uploaded at once');
+    }
+    const stranger = await service.newStore();
+    expect((await probe(stranger)).status).toBe(422);
+    await fill(stranger, [{}, {}]);
   });
 });

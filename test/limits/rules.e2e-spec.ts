@@ -5,6 +5,7 @@ import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
+import { openSecondStore } from '../support/fixtures/second-store.js';
 import { cli, type ApiResponse } from '../support/services/service.js';
 
 // Behind a proxy, so that each test can come from an address of its own.
@@ -341,6 +342,26 @@ describe('limits', () => {
     expect(responses.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
     const left = await times(4, () => store.get(store.store));
     expect(left.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  });
+
+  it('LIMIT-28 Stores that share quotas are limited together as well, to twice as many requests as one store', async () => {
+    const store = await few.newStore();
+    const paths = [store.store];
+    for (let i = 0; i < 2; i++) {
+      paths.push(`/api/v1/accounts/${await openSecondStore(few.running, store)}`);
+    }
+    const tokens = await tokensOf(store, 6);
+    const statuses: number[] = [];
+    for (const path of paths) {
+      // Four of each of two tokens: the limit of a store.
+      for (const token of tokens.splice(0, 2)) {
+        const responses = await times(4, () => store.as(token).get(path));
+        statuses.push(...responses.map(({ status }) => status));
+      }
+    }
+    expect(statuses).toEqual([...Array(16).fill(200), ...Array(8).fill(429)]);
+    const other = await few.newStore();
+    expect((await other.get(other.store)).status).toBe(200);
   });
 
   it('LIMIT-27 Statistics, searches, history and exports of one store are read one after another', async () => {

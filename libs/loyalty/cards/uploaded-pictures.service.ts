@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError } from '#platform/kernel/errors.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { decodePicture, PictureError, type PictureFit } from '#platform/kernel/picture-decoder.js';
 import { query } from '#platform/database/connection.js';
@@ -27,8 +28,9 @@ const LIMITS = {
   /** The largest pictures take up to 256 MiB. */
   memoryBytes: 384 * 1024 * 1024,
   cpuMs: 10_000,
-  timeMs: 30_000,
 };
+/** Time for waiting and decoding: a request is cut after 30 s, and then nobody knows what became of it. */
+const GIVE_UP_AFTER_MS = 20_000;
 
 const RENEW = {
   name: 'pictures_renew',
@@ -50,8 +52,12 @@ const DELETE_UNUSED = {
 /** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
 @Injectable()
 export class UploadedPictures {
-  /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets a slot. */
-  private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 40_000 });
+  /** Decodes one at a time. */
+  private readonly queue = new FairQueue({
+    concurrency: 1,
+    maxWaiting: 4,
+    waitMs: GIVE_UP_AFTER_MS,
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -62,7 +68,7 @@ export class UploadedPictures {
   /**
    * Stores the picture upright, in the size that it is used in, in sRGB and re-encoded: nothing else of the upload stays.
    * @returns SHA-256 of what was stored, in hex
-   * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
+   * @throws InvalidFieldsError for what is no such picture, UnavailableError when it cannot be decoded within 20 s
    */
   async store(
     accountId: number,
@@ -72,7 +78,10 @@ export class UploadedPictures {
   ): Promise<string> {
     if (findPictureType(uploaded) !== type)
       throw createPictureError(use, ISSUES.picture_type({ type }));
-    const png = await this.queue.run(accountId, () => encode(uploaded, use));
+    const endsAt = performance.now() + GIVE_UP_AFTER_MS;
+    const png = await this.queue.run(getOwnerKey(accountId), () =>
+      encode(uploaded, use, endsAt - performance.now()),
+    );
     const hash = createHash('sha256').update(png).digest('hex');
     await this.save(accountId, hash, png);
     return hash;
@@ -104,10 +113,10 @@ export class UploadedPictures {
   }
 }
 
-async function encode(uploaded: Buffer, use: PictureUse): Promise<Buffer> {
+async function encode(uploaded: Buffer, use: PictureUse, timeMs: number): Promise<Buffer> {
   const { width, height, fit } = use;
   try {
-    return await decodePicture(uploaded, { width, height, fit, limits: LIMITS });
+    return await decodePicture(uploaded, { width, height, fit, limits: { ...LIMITS, timeMs } });
   } catch (cause) {
     if (!(cause instanceof PictureError)) throw cause;
     throw createPictureError(

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { UnavailableError } from '#platform/kernel/errors.js';
 import { createOverdueCheck } from './overdue-check.js';
@@ -22,7 +23,7 @@ export class ExportPlaces {
    */
   take(accountId: number, reply: FastifyReply): void {
     if (reply.raw.closed) throw new UnavailableError('The client has disconnected');
-    this.running.acquire(accountId, (error, release) => {
+    this.running.acquire(getOwnerKey(accountId), (error, release) => {
       if (error) throw new UnavailableError('Too many exports are in progress');
       const timer = this.watch(reply);
       reply.raw.once('close', () => {
@@ -34,7 +35,7 @@ export class ExportPlaces {
 
   /** Reads a page in a slot of the store. */
   read<R>(accountId: number, work: () => Promise<R>): Promise<R> {
-    return this.reading.run(accountId, work);
+    return this.reading.run(getOwnerKey(accountId), work);
   }
 
   private watch({ raw }: FastifyReply): NodeJS.Timeout {

@@ -6,6 +6,7 @@ import { Pool } from 'pg';
 import { getNow } from '#platform/kernel/clock.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
 import { InvalidFieldsError } from '#platform/kernel/errors.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { normalizeNumber } from '#platform/kernel/text.js';
@@ -83,7 +84,9 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     }
     const { bytes, format, encoding } = upload;
     const scan = (takeRow: (row: FileRow) => void) =>
-      this.reading.run(context.accountId, () => scanFile(bytes, format, encoding, takeRow));
+      this.reading.run(getOwnerKey(context.accountId), () =>
+        scanFile(bytes, format, encoding, takeRow),
+      );
     const samples: string[] = [];
     const file = await scan(({ cells }) => addSamples(samples, cells));
     if (file.rowsTotal === 0) throw createFileError(ISSUES.file_without_rows);

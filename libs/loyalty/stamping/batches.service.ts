@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Config } from '#configuration/config.js';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import {
   InvalidFieldsError,
@@ -56,7 +57,7 @@ export class BatchesService {
     source?: ActionSource,
   ): Promise<BatchResultJson[]> {
     const endsAt = performance.now() + BEGIN_WITHIN_MS;
-    return this.slots.run(context.accountId, () =>
+    return this.slots.run(getOwnerKey(context.accountId), () =>
       this.executeAll(context, operations, endsAt, source),
     );
   }

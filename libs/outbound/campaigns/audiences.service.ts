@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#platform/database/connection.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import { createPropertyConditions } from '#loyalty/customers/customers.service.js';
@@ -78,7 +79,7 @@ export class Audiences {
    * @throws UnavailableError when too many counts of the store wait
    */
   runInSlot<R>(accountId: number, count: () => Promise<R>): Promise<R> {
-    return this.countQueue.run(accountId, count);
+    return this.countQueue.run(getOwnerKey(accountId), count);
   }
 
   /**

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { OverlayOptions } from 'sharp';
 import { NotFoundError } from '#platform/kernel/errors.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { query } from '#platform/database/connection.js';
 import { proposeColors, type ProposedColors } from './logo-colors.js';
@@ -33,7 +34,7 @@ export class LogoRenderer {
 
   /** Renders a PNG. @throws UnavailableError when too many images are waiting */
   render(accountId: number, design: LogoDesign, size: LogoSize): Promise<Buffer> {
-    return this.queue.run(accountId, () => this.draw(design, size));
+    return this.queue.run(getOwnerKey(accountId), () => this.draw(design, size));
   }
 
   private async draw({ logo, ground }: LogoDesign, size: LogoSize): Promise<Buffer> {
@@ -54,7 +55,7 @@ export class LogoRenderer {
 
   /** Proposes colours for a card with this logo. */
   propose(accountId: number, logo: string): Promise<ProposedColors[]> {
-    return this.queue.run(accountId, async () =>
+    return this.queue.run(getOwnerKey(accountId), async () =>
       proposeColors(await sample(await this.load(logo))),
     );
   }

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import type { PngOptions } from 'sharp';
 import { NotFoundError } from '#platform/kernel/errors.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { query } from '#platform/database/connection.js';
 import {
@@ -76,7 +77,7 @@ export class StripRenderer {
 
   /** Renders a PNG. @throws UnavailableError when too many images are waiting */
   render(accountId: number, design: StripDesign, image: StripImage): Promise<Buffer> {
-    return this.queue.run(accountId, async () => {
+    return this.queue.run(getOwnerKey(accountId), async () => {
       if ('icon' in image) return renderPng(renderIcon(design, image.icon, ICON_SIZES[image.icon]));
       const { layer } = design;
       return 'picture' in layer && layer.picture !== null

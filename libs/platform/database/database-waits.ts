@@ -121,6 +121,11 @@ export function isFinished(): boolean {
   return findWait()?.isFinished() ?? false;
 }
 
+/** Finds whose the request is that runs at the moment, in place of the account that it is for. */
+export function getOwnerKey(account: string | number): string | number {
+  return findWait()?.owner ?? account;
+}
+
 /** Adds the time until the promise settles to the wait of the request that runs at the moment. */
 export function addToWait<R>(result: Promise<R>): Promise<R> {
   const wait = findWait();

@@ -10,6 +10,7 @@ import { openEventStore } from './engine.js';
 import { EventStore } from './port/event-store.js';
 import { EventTypes } from './port/event-types.js';
 import { ErasureWatch } from './personal-keys/erasure-watch.service.js';
+import { AccountOwners } from './commands/account-owners.service.js';
 import { CapOverrides } from './commands/cap-overrides.service.js';
 import { CommandPipeline } from './commands/handle-command.js';
 import { KnownErasures } from './personal-keys/known-erasures.js';
@@ -60,6 +61,7 @@ const SERVICES = [
   AuditedWrites,
   RepeatedAudits,
   CapOverrides,
+  AccountOwners,
 ];
 
 @Global()

@@ -10,8 +10,8 @@ import { readLargeBody, reserveLargeBodies, UploadRoom } from './large-bodies.js
 const MIB = 1024 * 1024;
 
 /** Reserves room, or fails the test. */
-function reserve(room: UploadRoom, accountId: number, mib: number): () => void {
-  const release = room.reserve(accountId, mib * MIB);
+function reserve(room: UploadRoom, accountId: number, mib: number, owner = accountId): () => void {
+  const release = room.reserve(accountId, mib * MIB, owner);
   if (typeof release === 'string') throw new Error(release);
   return release;
 }
@@ -72,11 +72,11 @@ describe('UploadRoom', () => {
     expect(room.reserve(1, 1)).toMatch(/account/);
   });
 
-  it('has room for 64 MiB of all accounts', () => {
+  it('has room for 80 MiB of all accounts', () => {
     const room = new UploadRoom();
     const release = reserve(room, 1, 20);
     reserve(room, 1, 20);
-    reserve(room, 2, 20);
+    reserve(room, 2, 36);
     expect(room.reserve(3, 4 * MIB + 1)).toBe('Too many files are being uploaded at once');
     reserve(room, 3, 4);
     expect(room.reserve(4, 1)).toMatch(/Too many/);
@@ -86,12 +86,27 @@ describe('UploadRoom', () => {
 
   it('takes the room of an upload back once', () => {
     const room = new UploadRoom();
-    const release = reserve(room, 1, 32);
-    reserve(room, 1, 32);
+    const release = reserve(room, 1, 20);
+    reserve(room, 1, 20);
     release();
     release();
-    reserve(room, 1, 32);
-    expect(room.reserve(2, 1)).toMatch(/Too many/);
+    reserve(room, 1, 20);
+    reserve(room, 2, 40);
+    expect(room.reserve(3, 1)).toMatch(/Too many/);
     expect(room.reserve(1, 0)).toMatch(/account/);
+  });
+
+  it('has room for 40 MiB of one owner, however many accounts that has, and as much for others', () => {
+    const room = new UploadRoom();
+    const release = reserve(room, 1, 20, 1);
+    reserve(room, 2, 19, 1);
+    expect(room.reserve(3, 2 * MIB, 1)).toBe(
+      'Too many files of your stores are being uploaded at once',
+    );
+    reserve(room, 4, 1, 1);
+    reserve(room, 5, 20, 5);
+    reserve(room, 6, 20, 5);
+    release();
+    reserve(room, 7, 20, 1);
   });
 });

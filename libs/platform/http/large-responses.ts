@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { UnavailableError } from '#platform/kernel/errors.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import type { AuthenticatedRequest } from './caller.js';
 
@@ -30,7 +31,7 @@ export class LargeResponses {
     if (reply.raw.closed) throw createDisconnectedError();
     if (this.started.has(reply)) return;
     if (this.slots.waitingCount >= MAX_WAITING) throw createOverloadError();
-    const owner = accountId ?? `token ${caller?.tokenId}`;
+    const owner = getOwnerKey(accountId ?? `token ${caller?.tokenId}`);
     await new Promise<void>((resolve, reject) => {
       const giveUp = this.slots.acquire(owner, (error, release) => {
         if (error) return reject(createOverloadError());

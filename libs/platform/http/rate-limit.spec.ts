@@ -117,6 +117,23 @@ describe('RateLimits', () => {
     expect(await countToken(3, 8)).toEqual(['token', 3, 2, false]);
   });
 
+  it('limits the accounts of an owner together to what two of them may have', async () => {
+    const config = { rateLimitPerMinute: 99, accountRateLimitPerMinute: 4 } as PlatformConfig;
+    const limits = new RateLimits(new LocalCounts(), config);
+    const count = async (accountId: number, owner: number) => {
+      const caller = { tokenId: accountId, perMinute: null };
+      const { window, isExceeded } = await limits.countToken(caller, { accountId, owner });
+      return [window.scope, window.limit, isExceeded];
+    };
+    for (const accountId of [1, 2, 3, 4]) {
+      await count(accountId, 1);
+      await count(accountId, 1);
+    }
+    expect(await count(5, 1)).toEqual(['owner', 8, true]);
+    expect((await limits.countAccount(5, 1)).isExceeded).toBe(true);
+    expect(await count(6, 6)).toEqual(['token', 99, false]);
+  });
+
   it('counts each request of a token for the account of that request, whichever was before', async () => {
     const config = { rateLimitPerMinute: 9, accountRateLimitPerMinute: 2 } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);

@@ -11,11 +11,15 @@ export const WINDOW_SECONDS = 60;
 const SCOPES = {
   token: { prefix: 'token', setting: 'rateLimitPerMinute' },
   account: { prefix: 'account', setting: 'accountRateLimitPerMinute' },
+  owner: { prefix: 'owner', setting: 'accountRateLimitPerMinute' },
   address: { prefix: 'ip', setting: 'rateLimitPerMinute' },
   page_address: { prefix: 'page', setting: 'pageRateLimitPerMinute' },
   admin_token: { prefix: 'admin', setting: 'rateLimitPerMinute' },
   admin_address: { prefix: 'admin ip', setting: 'rateLimitPerMinute' },
 } as const;
+
+/** All accounts of one owner may together have as many requests as two accounts (LIMIT-28). */
+const ACCOUNTS_PER_OWNER = 2;
 
 /** @property scope the kind of caller that the limit is for, as a label of metrics */
 type ScopedWindow = WindowLimit & { scope: keyof typeof SCOPES };
@@ -28,11 +32,13 @@ export type OwnLimit = { route: string; limit: RouteLimit };
 
 /**
  * @property accountId counted as well; left out while the caller may not belong to it
+ * @property owner of the account
  * @property work what the request costs in all, of which one was counted before its body was read
  */
 type Options = {
   own?: OwnLimit | undefined;
   accountId?: number | undefined;
+  owner?: number | undefined;
   work?: number | undefined;
 };
 
@@ -46,16 +52,16 @@ export class RateLimits {
   /** Counts an API request with a valid token. */
   countToken(
     { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
-    { own, accountId, work }: Options = {},
+    { own, accountId, owner = accountId, work }: Options = {},
   ): Awaitable<Usage> {
     const windows = [this.createWindow('token', tokenId, own, perMinute)];
-    if (accountId !== undefined) windows.push(this.createWindow('account', accountId));
+    if (accountId !== undefined) windows.push(...this.createAccountWindows(accountId, owner));
     return this.countWork(windows, work);
   }
 
   /** Counts an API request for an account, whatever its token. */
-  countAccount(accountId: number): Awaitable<Usage> {
-    return this.counts.count([this.createWindow('account', accountId)]);
+  countAccount(accountId: number, owner?: number): Awaitable<Usage> {
+    return this.counts.count(this.createAccountWindows(accountId, owner));
   }
 
   /** Counts an API request without a valid token. */
@@ -76,6 +82,12 @@ export class RateLimits {
   /** Counts a request to the admin API without a valid token. */
   countAdminAddress(ip: string): Awaitable<Usage> {
     return this.counts.count([this.createWindow('admin_address', getAddressKey(ip))]);
+  }
+
+  private createAccountWindows(accountId: number, owner = accountId): ScopedWindow[] {
+    const ofOwner = this.createWindow('owner', owner);
+    ofOwner.limit *= ACCOUNTS_PER_OWNER;
+    return [this.createWindow('account', accountId), ofOwner];
   }
 
   /** @param perMinute null: as the settings say */

@@ -16,6 +16,7 @@ import {
   RateLimitedError,
   UnauthorizedError,
 } from '#platform/kernel/errors.js';
+import type { AccountOwners } from '#platform/event-store/commands/account-owners.service.js';
 import type { Maintenance, MaintenanceRow } from '#platform/database/maintenance.service.js';
 import {
   assertMayWrite,
@@ -57,6 +58,7 @@ type Parts = {
   adminGuard: AreaGuard;
   maintenance: Maintenance;
   metrics: HttpMetrics;
+  owners: AccountOwners;
 };
 
 /**
@@ -177,7 +179,12 @@ export class RequestGuard {
     const { caller, accountId, ip } = request;
     const { ownLimit: own } = getRouteAccess(request);
     const usage = caller
-      ? await this.limits.countToken(caller, { own, accountId, work })
+      ? await this.limits.countToken(caller, {
+          own,
+          accountId,
+          owner: this.findOwner(accountId),
+          work,
+        })
       : await this.limits.countPage(ip, { own, work });
     if (caller) reply.headers(renderLimitHeaders(usage));
     this.assertWithinLimit(usage);
@@ -217,7 +224,10 @@ export class RequestGuard {
     const denial = this.findKnownDenial(caller, accountId, operation);
     const isKnown = typeof accountId === 'number' && denial !== undefined && denial !== 'not_found';
     const usage = caller
-      ? this.limits.countToken(caller, isKnown ? { own, accountId } : { own })
+      ? this.limits.countToken(
+          caller,
+          isKnown ? { own, accountId, owner: this.findOwner(accountId) } : { own },
+        )
       : this.limits.countAddress(request.ip, { own });
     if (!(usage instanceof Promise)) {
       return this.admit(request, reply, access, usage, accountId, denial);
@@ -229,12 +239,18 @@ export class RequestGuard {
     });
   }
 
+  private findOwner(accountId: number | undefined): number | undefined {
+    return accountId === undefined ? undefined : this.parts.owners.findKnown(accountId);
+  }
+
   private findKnownDenial(
     caller: Caller | undefined,
     accountId: number | null | undefined,
     operation: string | undefined,
   ): AccountDenial | null | undefined {
     if (!caller || typeof accountId !== 'number') return undefined;
+    // The owner, for whom it counts as well, is looked up together with the rights.
+    if (this.findOwner(accountId) === undefined) return undefined;
     return this.parts.authenticator.findKnownDenial(caller, accountId, operation);
   }
 
@@ -275,7 +291,8 @@ export class RequestGuard {
   ): Promise<void> {
     const denial = await lookup;
     if (denial !== 'not_found') {
-      const usage = await this.limits.countAccount(accountId);
+      const owner = await this.parts.owners.find(accountId);
+      const usage = await this.limits.countAccount(accountId, owner);
       if (usage.isExceeded) reply.headers(renderLimitHeaders(usage));
       this.assertWithinLimit(usage);
     }
@@ -290,7 +307,7 @@ export class RequestGuard {
   ): void {
     if (denial === 'not_found') throw new NotFoundError(this.parts.authenticator.accountName);
     request.accountId = accountId;
-    shareDatabase(request, accountId);
+    shareDatabase(request, this.findOwner(accountId) ?? accountId);
     if (denial === null) return assertMayWrite(request, caller);
     request.denial = 'role';
     throw new ForbiddenError();

@@ -8,6 +8,7 @@ import { NotFoundError } from '#platform/kernel/errors.js';
 import { createId } from '#platform/kernel/randomness.js';
 import { query } from '#platform/database/connection.js';
 import { getBodyKind, uploadedFiles, type Form } from '#platform/http/body-kinds.js';
+import { AccountOwners } from '#platform/event-store/commands/account-owners.service.js';
 import { shareDatabase } from '#platform/http/database-share.js';
 import { parsePathId, getPath, getRoute } from '#platform/http/path.js';
 import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
@@ -53,6 +54,7 @@ export class ConsoleGuard {
     private readonly pool: Pool,
     private readonly sessions: Sessions,
     private readonly keptForms: KeptForms,
+    private readonly owners: AccountOwners,
     private readonly config: Config,
   ) {
     this.cookies = new Cookies(config.publicUrl);
@@ -129,7 +131,7 @@ export class ConsoleGuard {
         ? membership
         : { ...membership, role: limitRole(membership.role, 'staff') };
     request.accountId = store.id;
-    shareDatabase(request, store.id);
+    shareDatabase(request, await this.owners.find(store.id));
     // The page of a denial has the menu of the store too.
     request.store = store;
     if (!isAllowed(store.role, operation)) {

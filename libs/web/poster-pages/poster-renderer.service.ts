@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createRequire } from 'node:module';
 import type PDFDocument from 'pdfkit';
 import type { Awaitable } from '#platform/kernel/awaitable.js';
+import { getOwnerKey } from '#platform/database/database-waits.js';
 import { FairQueue } from '#platform/kernel/fair-queue.js';
 import { outlineRun, type Letters } from '#loyalty/posters/letters.js';
 import type { Drawing, DrawnShape } from './drawing.js';
@@ -35,7 +36,7 @@ export class PosterRenderer {
 
   /** Renders a drawing. @throws UnavailableError when too many documents wait */
   render(accountId: number, format: Format, draw: () => Awaitable<DrawnDocument>): Promise<Buffer> {
-    return this.queue.run(accountId, async () => {
+    return this.queue.run(getOwnerKey(accountId), async () => {
       const document = await draw();
       if (format === 'pdf') return this.pdf(document);
       return format === 'png' ? this.png(document) : this.svg(document);
