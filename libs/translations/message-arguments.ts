@@ -322,6 +322,7 @@ export type MessageArguments = {
   'messagePages.preview.sms.countries': { countries: string };
   'messagePages.detail.sendAtHint': { zone: string };
   'messagePages.detail.quiet': { from: string; to: string };
+  'messagePages.detail.quietNow': { now: string; to: string };
   'messagePages.detail.askSend': { people: number; reached: number };
   'messagePages.detail.sendYes': { reached: number };
   'messagePages.detail.sendsAt': { when: string };
@@ -331,6 +332,7 @@ export type MessageArguments = {
   'messagePages.rules.describe.stamps_away': { count: number };
   'messagePages.rules.describe.reward_unused': { count: number };
   'messagePages.rules.describe.inactive': { count: number };
+  'messagePages.progress.waiting': { when: string };
   'messagePages.progress.doneOf': { done: number; people: number };
   'messagePages.progress.quiet': { people: number; when: string };
   'messagePages.progress.limited': { people: number; reason: string; when: string };

@@ -200,7 +200,7 @@ describe('announcements', () => {
     expect(foreign.status).toBe(404);
   });
 
-  it('ANNOUNCE-06 An announcement can be changed and cancelled until it begins', async () => {
+  it('ANNOUNCE-06 An announcement can be changed until it begins, and cancelled until every message has its outcome', async () => {
     const { body } = await create();
     const path = `${announcements}/${body.id}`;
     const changed = await store.patch<AnnouncementJson>(path, { text: 'Back on Wednesday.' });

@@ -199,7 +199,7 @@ describe('an announcement', () => {
       expect(outcome(apple)).toEqual(['sent', 'wallet', null]);
       expect(outcome(texter)).toEqual(['sent', 'sms', null]);
       expect(outcome(foreigner)).toEqual(['skipped', null, 'country']);
-      expect(outcome(silent)).toEqual(['skipped', null, 'no_pass']);
+      expect(outcome(silent)).toEqual(['skipped', null, 'no_consent']);
       expect(outcome(stopped)).toEqual(['skipped', null, 'stopped']);
 
       const [message] = await eventually(

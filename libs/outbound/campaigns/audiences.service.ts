@@ -14,6 +14,7 @@ import type { NewMessage } from './new-messages.service.js';
 import {
   chooseChannel,
   countReach,
+  findTellingReason,
   type HolderChannel,
   type Reach,
   type Reachability,
@@ -29,6 +30,8 @@ export type Addressee = { customerId: number; person: Reachability };
 type PhoneRow = Reachability & { phone: string | null };
 
 const JUDGED_AT_ONCE = 100;
+/** Among how many somebody is looked for whom a message reaches. */
+const EXAMPLES = 50;
 
 /** A count reads all customers of a store. One that waits responds within the 8 s of ERR-24. */
 const COUNTS = { concurrency: 2, getMaxRunning: () => 1, maxWaiting: 5, waitMs: 2_000 };
@@ -70,8 +73,9 @@ export class Audiences {
     { customerId, person }: Addressee,
     message: Pick<NewMessage, 'source' | 'customerCardId' | 'content' | 'dueAt'>,
   ): NewMessage {
-    const { channel, reasons } = chooseChannel(person, channels, this.setUp);
-    return { ...message, accountId, customerId, channel, reason: reasons[0]?.reason ?? null };
+    const choice = chooseChannel(person, channels, this.setUp);
+    const reason = findTellingReason(choice) ?? null;
+    return { ...message, accountId, customerId, channel: choice.channel, reason };
   }
 
   /**
@@ -149,6 +153,20 @@ export class Audiences {
       values: [...values, after, limit],
     });
     return rows.map(({ customerId, ...person }) => ({ customerId, person }));
+  }
+
+  /** Finds somebody whom an announcement reaches, else somebody whom it is for. */
+  async findExample(
+    accountId: number,
+    audience: Audience,
+    channels: readonly HolderChannel[],
+  ): Promise<{ customerId: number; channel: HolderChannel | null } | undefined> {
+    const people = await this.findNext(accountId, audience, 0, EXAMPLES);
+    const choices = people.map(({ customerId, person }) => ({
+      customerId,
+      channel: chooseChannel(person, channels, this.setUp).channel,
+    }));
+    return choices.find(({ channel }) => channel !== null) ?? choices[0];
   }
 
   /**

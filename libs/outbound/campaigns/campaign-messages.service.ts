@@ -12,6 +12,7 @@ import { CardMessagePictures } from '#outbound/messages/card-message-pictures.se
 import {
   CHANNELS,
   chooseChannel,
+  findTellingReason,
   routeBy,
   type HolderChannel,
   type MessageReason,
@@ -130,10 +131,10 @@ export class CampaignMessages implements MessageKind {
     refused: readonly HolderChannel[],
   ): Choice {
     const left = channels.filter((candidate) => !refused.includes(candidate));
-    const { channel, reasons } = chooseChannel(person, left, this.audiences.setUp);
-    if (channel !== null) return { channel, reason: null };
+    const choice = chooseChannel(person, left, this.audiences.setUp);
+    if (choice.channel !== null) return { channel: choice.channel, reason: null };
     const formerReason = refused.length > 0 ? message.reason : null;
-    return { channel, reason: formerReason ?? reasons[0]?.reason ?? 'no_card' };
+    return { channel: null, reason: formerReason ?? findTellingReason(choice) ?? 'no_card' };
   }
 
   private async render(

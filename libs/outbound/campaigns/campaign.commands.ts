@@ -71,6 +71,11 @@ const START = `update campaigns
   set checked_seq = coalesce((select max(seq) from history), -1), checked_until = now(), checked_tie = null, due_at = now()
   where kind = $1 and id = $2`;
 
+/** Cancels what nobody is about to send of an announcement. */
+const CANCEL_MESSAGES = `update outgoing_messages
+  set state = 'skipped', reason = 'cancelled', due_at = null, finished_at = now(), counted_at = null
+  where announcement_id = $1 and state = 'queued' and process is null`;
+
 /** Writes campaigns, each change with its entry of the audit log. */
 @Injectable()
 export class CampaignWrites {
@@ -210,8 +215,16 @@ export const campaignHandlers = [
     });
   }),
   defineHandler(CancelAnnouncement, [CampaignWrites], ({ context, id }, _, writes) =>
-    writes.change(context, 'announcement', id, 'announcement.cancelled', (current, __, now) =>
-      cancelAnnouncement(current, now),
+    writes.change(
+      context,
+      'announcement',
+      id,
+      'announcement.cancelled',
+      async (current, { manager }, now) => {
+        const decision = cancelAnnouncement(current, now);
+        if (decision) await query(manager, CANCEL_MESSAGES, [id]);
+        return decision;
+      },
     ),
   ),
   defineHandler(DeleteRule, [CampaignWrites], async ({ context, id }, _, writes) => {

@@ -188,13 +188,13 @@ export function scheduleAnnouncement(
   return { campaign, details: { send_at: at.toISOString() } };
 }
 
-/** @returns undefined when it was cancelled before @throws RejectedError once it has begun */
+/** @returns undefined when it was cancelled before @throws RejectedError once every message has its outcome */
 export function cancelAnnouncement(
   current: Announcement,
   now: Date,
 ): Decision<'announcement'> | undefined {
   if (current.state === 'cancelled') return undefined;
-  assertNotBegun(current);
+  if (current.state !== 'sending') assertNotBegun(current);
   const campaign: Announcement = { ...current, state: 'cancelled', finishedAt: now };
   return { campaign, details: {} };
 }

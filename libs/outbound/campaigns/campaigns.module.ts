@@ -5,6 +5,7 @@ import { AnnouncementsController } from './announcements.controller.js';
 import { Audiences } from './audiences.service.js';
 import { campaignHandlers, CampaignWrites } from './campaign.commands.js';
 import { CampaignsService } from './campaigns.service.js';
+import { MessageContexts } from './message-contexts.service.js';
 import { MessageRecipients } from './message-recipients.service.js';
 import { MessageRulesController } from './message-rules.controller.js';
 import { updateMessageSettingsHandler } from './message-settings.commands.js';
@@ -15,6 +16,7 @@ import { RuleReaches } from './rule-reaches.service.js';
 const SERVICES = [
   Audiences,
   CampaignsService,
+  MessageContexts,
   MessageRecipients,
   MessageSettingsService,
   RuleReaches,

@@ -21,6 +21,8 @@ export type MessageContext = {
   /** The card of the occasion, and the template that the message is about, if any. */
   customerCardId: number | null;
   cardId: number | null;
+  /** How many stamps the recipients of an announcement have, if that narrows its audience. */
+  minStamps: number | null;
   timeZone: string;
 };
 
@@ -28,11 +30,11 @@ const FIND = {
   name: 'campaign_messages_context',
   text: `select m.id, coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
            m.announcement_id as "announcementId", m.rule_id as "ruleId", r.actor,
-           coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as "isStillTrue",
+           coalesce(case when m.rule_id is null then r.state <> 'cancelled' else ${IS_STILL_TRUE} end, false) as "isStillTrue",
            m.customer_card_id as "customerCardId",
            coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as "cardId",
-           s.time_zone as "timeZone"
+           (r.trigger ->> 'minStamps')::int as "minStamps", s.time_zone as "timeZone"
          from outgoing_messages m
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)
@@ -40,7 +42,9 @@ const FIND = {
          where m.id = any (array(select unnest($1::bigint[])))`,
 };
 
-type CardKey = { customerId: number } & Pick<MessageContext, 'customerCardId' | 'cardId'>;
+type CardKey = { customerId: number } & CardChoice;
+/** What decides which card a message shows. */
+export type CardChoice = Pick<MessageContext, 'customerCardId' | 'cardId' | 'minStamps'>;
 
 /** Finds what messages are sent with. */
 @Injectable()
@@ -59,13 +63,16 @@ export class MessageContexts {
     return this.contexts.find(messageId);
   }
 
-  /** Finds the card of a customer that the channel can use: that of the occasion, else of the template, else the last. */
+  /**
+   * Finds the card of a customer that the channel can use: that of the occasion, else of the template, else one that has the
+   * stamps by which the audience is narrowed, else the fullest. An archived card is shown only to those who have no other.
+   */
   async findCard(
     customerId: number,
     channel: HolderChannel,
-    { customerCardId, cardId }: Pick<MessageContext, 'customerCardId' | 'cardId'>,
+    { customerCardId, cardId, minStamps }: CardChoice,
   ): Promise<number | undefined> {
-    return this.cards.get(channel)?.find({ customerId, customerCardId, cardId });
+    return this.cards.get(channel)?.find({ customerId, customerCardId, cardId, minStamps });
   }
 
   private async findAll(messageIds: number[]): Promise<Map<number, MessageContext>> {
@@ -78,17 +85,20 @@ export class MessageContexts {
     const rows = await query<{ id: number; place: number }>(this.pool, {
       name: `campaign_messages_cards_${channel}`,
       text: `select x.place, k.id
-             from unnest($1::bigint[], $2::bigint[], $3::bigint[])
-               with ordinality x (customer_id, customer_card_id, card_id, place)
+             from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[])
+               with ordinality x (customer_id, customer_card_id, card_id, min_stamps, place)
              cross join lateral (
-               select k.id from customer_cards k
+               select k.id from customer_cards k join cards t on t.id = k.card_id
                where k.customer_id = x.customer_id and k.merged_into is null and ${renderSuits(channel)}
-               order by (k.id = x.customer_card_id) is true desc, (k.card_id = x.card_id) is true desc, k.id desc
+               order by (k.id = x.customer_card_id) is true desc, (k.card_id = x.card_id) is true desc,
+                 (t.state ->> 'archivedAt') is null desc, (k.balance >= x.min_stamps) is true desc,
+                 k.balance::float8 / t.stamps_required desc, k.balance desc, k.id desc
                limit 1) k`,
       values: [
         keys.map((key) => key.customerId),
         keys.map((key) => key.customerCardId),
         keys.map((key) => key.cardId),
+        keys.map((key) => key.minStamps),
       ],
     });
     const cards = new Map<CardKey, number>();

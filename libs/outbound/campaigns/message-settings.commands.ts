@@ -30,6 +30,8 @@ export const updateMessageSettingsHandler = defineHandler(
       const differences = findChanges(before, after);
       if (Object.keys(differences).length === 0) return after;
       await settings.save(manager, accountId, changed);
+      if ('quiet_from' in differences || 'quiet_to' in differences)
+        await settings.release(manager, accountId);
       await transaction.audit({
         accountIds: [accountId],
         type: 'message_settings.updated',

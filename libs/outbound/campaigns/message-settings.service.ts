@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
+import { CHANNELS } from '#outbound/messages/message-channel.js';
 import { DEFAULT_SETTINGS, type MessageSettings } from './message-settings.js';
 
 const COLUMNS = `account_id as "accountId", max_per_week as "maxPerWeek", case when quiet_from is not null then jsonb_build_object(
@@ -38,6 +39,21 @@ export class MessageSettingsService {
     const text = `${FIND.text} for update`;
     const [settings] = await query<MessageSettings>(manager, text, [[accountId]]);
     return settings ?? DEFAULT_SETTINGS;
+  }
+
+  /** Makes what waits due, since the quiet hours that it waits for have changed. What has to wait on is told so anew. */
+  async release(manager: EntityManager, accountId: number): Promise<void> {
+    await query(manager, {
+      text: `update outgoing_messages set due_at = now()
+       where kind = 'campaign' and channel = any ($2) and account_id = $1 and due_at > now() and state = 'queued'
+         and process is null`,
+      values: [accountId, CHANNELS],
+    });
+    await query(manager, {
+      text: `update campaigns set due_at = now()
+       where kind = 'announcement' and account_id = $1 and due_at > now() and state = 'sending' and process is null`,
+      values: [accountId],
+    });
   }
 
   async save(

@@ -29,15 +29,20 @@ export type Resumption = 'resumed' | null;
 /** The names of events that say that a customer was there. */
 const VISITS = `('stamp.earned', 'reward.redeemed', 'customer_card.created')`;
 
-/** The thresholds of a store's cards: of active rewards, or else of the full card. */
-const TARGETS = `targets as materialized (
-    select r.card_id, r.stamps_required as required from rewards r
-    where r.account_id = $1 and r.deleted_at is null and r.active
+/**
+ * Renders the thresholds of cards: of active rewards, or else of the full card.
+ * @param rewards the condition of rewards `w` @param cards that of cards `t`
+ */
+const renderTargets = (rewards: string, cards: string): string => `
+    select w.card_id, w.stamps_required as required from rewards w
+    where ${rewards} and w.deleted_at is null and w.active
     union
     select t.id, t.stamps_required from cards t
-    where t.account_id = $1 and not exists (
-      select from rewards r
-      where r.card_id = t.id and r.deleted_at is null and r.active)
+    where ${cards} and not exists (
+      select from rewards w
+      where w.card_id = t.id and w.deleted_at is null and w.active)`;
+
+const TARGETS = `targets as materialized (${renderTargets('w.account_id = $1', 't.account_id = $1')}
   )`;
 
 /** The customer who goes on for that of the entry. */
@@ -170,11 +175,7 @@ export const IS_STILL_TRUE = `r.state = 'enabled' and case r.trigger ->> 'kind'
     select from customer_cards o
     join customer_cards k on k.card_id = o.card_id and k.customer_id = ${renderSurvivorId('o.customer_id')}
       and k.merged_into is null
-    join lateral (
-      select w.stamps_required as required from rewards w
-      where w.card_id = k.card_id and w.deleted_at is null and w.active
-      union all
-      select t.stamps_required from cards t where t.id = k.card_id
+    join lateral (${renderTargets('w.card_id = k.card_id', 't.id = k.card_id')}
     ) t on k.balance < t.required and k.balance >= t.required - (r.trigger ->> 'threshold')::int
     where o.id = m.customer_card_id)
   when 'reward_unused' then exists (

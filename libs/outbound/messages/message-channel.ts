@@ -44,6 +44,7 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
  * - refused: by the server of the channel
  * - unknown: a process ended while the message was handed over, and it is not sent a second time
  * - silent: it is on the pass, but without a notification, as Google shows three in 24 hours
+ * - cancelled: the announcement was cancelled before
  */
 export const MESSAGE_REASONS = [
   ...UNREACHED_REASONS,
@@ -56,6 +57,7 @@ export const MESSAGE_REASONS = [
   'refused',
   'unknown',
   'silent',
+  'cancelled',
 ] as const;
 export type MessageReason = (typeof MESSAGE_REASONS)[number];
 
@@ -96,6 +98,28 @@ export function chooseChannel(
     reasons.push({ channel, reason });
   }
   return { channel: null, reasons };
+}
+
+/** The reasons by how much they tell: first what somebody has decided, then what could be done, then what the person lacks. */
+const TELLING: readonly UnreachedReason[] = [
+  'no_card',
+  'stopped',
+  'bounced',
+  'country',
+  'no_consent',
+  'no_email',
+  'no_phone',
+  'no_pass',
+  'no_browser',
+  'not_set_up',
+];
+
+/**
+ * Finds the reason that tells most of why no channel reaches somebody: of a person with an e-mail address that they have not
+ * agreed to e-mails, rather than that their browser shows no notifications, which is true of nearly everybody.
+ */
+export function findTellingReason({ reasons }: ChannelChoice): UnreachedReason | undefined {
+  return TELLING.find((reason) => reasons.some((entry) => entry.reason === reason));
 }
 
 function findUnreachedReason(

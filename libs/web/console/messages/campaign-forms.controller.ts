@@ -11,8 +11,14 @@ import {
   toAudience,
 } from '#outbound/campaigns/announcement.dto.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
-import { RULE_KINDS, type CampaignKind, type RuleKind } from '#outbound/campaigns/campaign.js';
+import {
+  RULE_KINDS,
+  type Audience,
+  type CampaignKind,
+  type RuleKind,
+} from '#outbound/campaigns/campaign.js';
 import { CreateCampaign, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
+import { isChannel } from '#outbound/messages/message-channel.js';
 import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
 import {
   CreateMessageRuleDto,
@@ -128,7 +134,7 @@ export class CampaignFormsController {
     const { inactive_since: since } = current;
     const values = announcementForm.toValues({
       ...current,
-      inactive_since: since && renderLocalTime(new Date(since), zone).slice(0, 10),
+      inactive_since: since && renderDay(since, zone),
     });
     return this.showAnnouncementForm(localization, store, { id, values });
   }
@@ -215,7 +221,8 @@ export class CampaignFormsController {
     if (form['step'] === 'count') return this.showAnnouncementForm(localization, store, state);
     try {
       const zone = await this.times.getTimeZone(store.id);
-      const input = readFields(CreateAnnouncementDto, state.values, zone);
+      const values = await this.restoreTime(store, state, zone);
+      const input = readFields(CreateAnnouncementDto, values, zone);
       const attributes = toAnnouncementAttributes(input);
       const saved = await this.commands.execute(
         id === null
@@ -265,8 +272,14 @@ export class CampaignFormsController {
   ): Promise<PageResult> {
     const { anyMonth } = localization.t.messagePages.form;
     const months = [{ value: '', text: anyMonth }, ...listMonths(localization.locale)];
-    const preview = await this.createPreview(store, values, localization);
-    const { reach, errors: uncounted } = await this.count(localization, store, values, preview);
+    const {
+      preview,
+      reach,
+      errors: uncounted,
+    } = await this.count(localization, store, {
+      id,
+      values,
+    });
     const inputs = announcementForm.toInputs(values);
     return showPage({
       ...(await this.createForm(localization, store, {
@@ -288,7 +301,7 @@ export class CampaignFormsController {
     store: EnteredStore,
     { id, rule, values, errors }: RuleFormState,
   ): Promise<PageResult> {
-    const preview = await this.createPreview(store, values, localization);
+    const preview = await this.createPreview(store, values, null, localization);
     const own = { id, values, rule, months: [], reach: null, preview };
     const inputs = ruleForm.toInputs(values);
     return showPage({ ...(await this.createForm(localization, store, own)), inputs, errors });
@@ -331,35 +344,55 @@ export class CampaignFormsController {
     };
   }
 
-  private createPreview(
+  private async createPreview(
     { id }: EnteredStore,
     values: AnnouncementForm | RuleForm,
+    audience: Audience | null,
     localization: Localization,
   ): Promise<PreviewView> {
-    const cardId = Number(values.card_id);
-    const isCard = Number.isSafeInteger(cardId) && cardId > 0;
-    return this.previews.create(id, values, isCard ? cardId : null, localization);
+    const card = Number(values.card_id);
+    const cardId = Number.isSafeInteger(card) && card > 0 ? card : null;
+    const channels = values.channels.filter(isChannel);
+    const recipient = audience && (await this.previews.findRecipient(id, audience, channels));
+    const about = { cardId, minStamps: audience?.minStamps ?? null };
+    return this.previews.create(id, values, about, recipient, localization);
   }
 
-  /** Counts whom the entered message would reach; null with errors in what decides that. */
+  /** Restores the time of the day that the form shows without it, unless another day was chosen. */
+  private async restoreTime(
+    store: EnteredStore,
+    { id, values }: FormState<AnnouncementForm>,
+    zone: string,
+  ): Promise<AnnouncementForm> {
+    if (id === null) return values;
+    const { trigger } = await this.campaigns.find('announcement', store.id, id);
+    const { inactiveSince: since } = trigger;
+    const isSameDay = since !== null && renderDay(since, zone) === values.inactive_since;
+    return isSameDay ? { ...values, inactive_since: since } : values;
+  }
+
+  /** Counts whom the entered message would reach, and shows it to one of them; null with errors in what decides that. */
   private async count(
     localization: Localization,
     store: EnteredStore,
-    values: AnnouncementForm,
-    preview: PreviewView,
-  ): Promise<Rejectable & { reach: ReachView | null }> {
+    state: FormState<AnnouncementForm>,
+  ): Promise<Rejectable & { preview: PreviewView; reach: ReachView | null }> {
     try {
       const zone = await this.times.getTimeZone(store.id);
+      const values = await this.restoreTime(store, state, zone);
       const input = readFields(PreviewAnnouncementDto, values, zone);
       const { channels } = input;
-      const reach = await skipWhenBusy(
-        this.audiences.preview(store.id, toAudience(input), channels),
-      );
+      const audience = toAudience(input);
+      const reach = await skipWhenBusy(this.audiences.preview(store.id, audience, channels));
+      const preview = await this.createPreview(store, values, audience, localization);
       return {
+        preview,
         reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
       };
     } catch (error) {
-      return { reach: null, errors: describeRejection(error, localization) };
+      const errors = describeRejection(error, localization);
+      const preview = await this.createPreview(store, state.values, null, localization);
+      return { preview, reach: null, errors };
     }
   }
 }
@@ -371,6 +404,11 @@ function redirectToSaved(
   done: 'created' | 'saved',
 ): PageResult {
   return redirectTo(`${buildCampaignPath(store, { kind, id })}?done=${done}`);
+}
+
+/** Renders the day of a time. @param time ISO 8601 */
+function renderDay(time: string, zone: string): string {
+  return renderLocalTime(new Date(time), zone).slice(0, 10);
 }
 
 function findKind(value: unknown): RuleKind | undefined {

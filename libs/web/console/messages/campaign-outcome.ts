@@ -11,12 +11,16 @@ import type { EnteredStore } from '#web/pages/current-user.js';
 import { toDateLocale, type Localization, type Translations } from '#translations/translations.js';
 import { describeReason, describeRule, formatSent } from './message-views.js';
 
-/** How far the sending of an announcement is. @property waits why some messages wait, and until when */
+/**
+ * How far the sending of an announcement is.
+ * @property waiting until when all that is left waits; null: something is being sent
+ * @property waits why some messages wait, and until when
+ */
 export type ProgressView = {
+  waiting: string | null;
   text: string;
   share: number;
   waits: string[];
-  canBeCancelled: boolean;
 };
 
 /** What became of the messages of an announcement. @property reasons why some were not sent */
@@ -54,14 +58,19 @@ export function describeRuleOutcome(
 export function toProgressView(
   counts: MessageCounts,
   unsent: readonly UnsentGroup[],
-  canBeCancelled: boolean,
   minute: (time: Date) => string,
   { t: { messagePages } }: Localization,
 ): ProgressView {
   const { progress: t, reasons } = messagePages;
-  const people = countPeople(counts);
+  // Those whom no channel reaches are no part of what there is to do.
+  const people = countPeople(counts) - counts.skipped;
   const done = people - counts.queued;
+  const queued = unsent.filter(({ state }) => state === 'queued');
+  const dueAt = queued.map((group) => group.dueAt);
+  const isWaiting = dueAt.length > 0 && dueAt.every((time) => time !== null);
+  const [first] = dueAt.filter((time) => time !== null).sort((a, b) => +a - +b);
   return {
+    waiting: isWaiting && first ? t.waiting({ when: minute(first) }) : null,
     text: people === 0 ? t.begins : t.doneOf({ done, people }),
     share: people === 0 ? 0 : done / people,
     waits: unsent.flatMap(({ count, reason, isRetry, dueAt }) => {
@@ -70,7 +79,6 @@ export function toProgressView(
       if (reason !== null) return [t.limited({ ...wait, reason: reasons[reason] })];
       return [isRetry ? t.retried(wait) : t.quiet(wait)];
     }),
-    canBeCancelled,
   };
 }
 
@@ -83,8 +91,10 @@ export function toResultsView(
 ): ResultsView {
   const { messagePages: t } = localization.t;
   const numbers = new Intl.NumberFormat(localization.locale);
-  const reasons = unsent.flatMap(({ reason, count: people }) =>
-    reason === null ? [] : [{ reason: describeReason(reason, announcement, localization), people }],
+  const reasons = unsent.flatMap(({ state, reason, count: people }) =>
+    reason === null || state === 'queued'
+      ? []
+      : [{ reason: describeReason(reason, announcement, localization), people }],
   );
   const pendingCount = sumPending(pending);
   if (pendingCount > 0) reasons.unshift({ reason: t.reasons.pending, people: pendingCount });

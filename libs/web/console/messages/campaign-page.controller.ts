@@ -144,7 +144,9 @@ export class CampaignPageController {
     return askToConfirm({
       question: t.askSend({ people, reached }),
       about: current.title,
-      text: t.askSendText,
+      text: [await this.stores.findQuietNote(store.id, localization), t.askSendText]
+        .filter(Boolean)
+        .join(' '),
       yes: t.sendYes({ reached }),
       no: t.sendNo,
       back: buildCampaignPath(store, current),
@@ -191,10 +193,11 @@ export class CampaignPageController {
     const t = localization.t.messagePages.detail;
     const [question, yes] =
       current.state === 'draft' ? [t.askDiscard, t.discardYes] : [t.askCancel, t.cancelYes];
+    const text = current.state === 'sending' ? t.askStopText : t.askCancelText;
     return askToConfirm({
       question,
       about: current.title,
-      text: t.askCancelText,
+      text,
       yes,
       no: t.cancelNo,
       back: buildCampaignPath(store, current),
@@ -244,7 +247,13 @@ export class CampaignPageController {
         occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
       reach: reach && toPastReachView(reach, rule.channels, localization),
-      preview: await this.previews.create(store.id, rule, rule.trigger.cardId, localization),
+      preview: await this.previews.create(
+        store.id,
+        rule,
+        { ...rule.trigger, minStamps: null },
+        occasions?.[0] ?? null,
+        localization,
+      ),
     });
   }
 
@@ -331,12 +340,13 @@ export class CampaignPageController {
     const unsent = isOpen ? [] : await this.recipients.countUnsent(id);
     const pending = (await this.recipients.countPending('announcement', store.id, [id])).get(id);
     const counts = subtractPending(stored, pending);
-    const preview = await this.previews.create(store.id, current, trigger.cardId, localization);
+    const recipient = await this.previews.findRecipient(store.id, trigger, current.channels);
+    const preview = await this.previews.create(store.id, current, trigger, recipient, localization);
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
-    const progress = isBeingSent
-      ? toProgressView(counts, unsent, state === 'scheduled', minute, localization)
-      : null;
+    const progress = isBeingSent ? toProgressView(counts, unsent, minute, localization) : null;
+    const hasBegun =
+      isBeingSent || state === 'sent' || (state === 'cancelled' && current.startedAt);
     const flashes = {
       ...t.done,
       // While it waits, such as for the end of the quiet hours, the page says for what.
@@ -346,6 +356,7 @@ export class CampaignPageController {
     };
     return this.render(localization, store, current, place, {
       ...describeState(state, isDue, { ...counts, people: countPeople(counts) }, localization),
+      ...(progress?.waiting && { state: progress.waiting }),
       about: describeTime(current, minute, t),
       flash: findFlashMessage(place.done, flashes),
       sending: isOpen ? { sendAt: sendAt ?? chosen, zone, isDraft: state === 'draft' } : null,
@@ -353,8 +364,7 @@ export class CampaignPageController {
       progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
       counts: stored,
-      results:
-        state === 'sent' ? toResultsView(current, counts, pending, unsent, localization) : null,
+      results: hasBegun ? toResultsView(current, counts, pending, unsent, localization) : null,
       preview,
     });
   }

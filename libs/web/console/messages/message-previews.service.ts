@@ -2,6 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
 import { Config } from '#configuration/config.js';
 import { renderNotification } from '#outbound/apple-wallet/apple-message.js';
+import type { Announcement } from '#outbound/campaigns/campaign.js';
+import { Audiences } from '#outbound/campaigns/audiences.service.js';
+import { MessageContexts, type CardChoice } from '#outbound/campaigns/message-contexts.service.js';
 import { createHolderMail, renderHolderSms } from '#outbound/campaigns/holder-message-texts.js';
 import { CardImages } from '#outbound/card-images/card-images.service.js';
 import {
@@ -14,7 +17,10 @@ import {
   createStripDesign,
   toStripUrl,
 } from '#outbound/card-images/strip-design.js';
-import { CardMessageContents } from '#outbound/messages/card-message-contents.service.js';
+import {
+  CardMessageContents,
+  type FoundContent,
+} from '#outbound/messages/card-message-contents.service.js';
 import type { PicturedCard } from '#outbound/messages/card-message-pictures.service.js';
 import { measureSms } from '#outbound/messages/gsm-7.js';
 import { createMailColors } from '#outbound/messages/mail-colors.js';
@@ -53,7 +59,17 @@ export type PreviewView = {
   notifications: { wallet: NotificationPreview[]; web_push: NotificationPreview[] };
   mail: MailPreview;
   sms: SmsPreview;
+  /** Says whose card it shows. */
+  about: string;
 };
+
+/** Somebody who gets the message. @property channel null: none reaches them */
+export type PreviewRecipient = {
+  customerId: number;
+  channel: HolderChannel | null;
+  customerCardId: number | null;
+};
+type PreviewCard = Pick<CardChoice, 'cardId' | 'minStamps'>;
 
 /** Stands for the part of a link that differs for each card, and is as long. */
 const SAMPLE_ID = '5f0c2a9e-7b1d-4c36-9a84-e2d7c1b0f358';
@@ -64,6 +80,8 @@ const WHITE = '#FFFFFF';
 export class MessagePreviews {
   constructor(
     private readonly contents: CardMessageContents,
+    private readonly audiences: Audiences,
+    private readonly contexts: MessageContexts,
     private readonly images: CardImages,
     private readonly times: StoreTimes,
     private readonly config: Config,
@@ -75,21 +93,33 @@ export class MessagePreviews {
     return content.locale;
   }
 
-  /** @param cardId the card that the message is about; null: any */
+  /** Finds somebody who gets an announcement. */
+  async findRecipient(
+    accountId: number,
+    audience: Announcement['trigger'],
+    channels: readonly HolderChannel[],
+  ): Promise<PreviewRecipient | null> {
+    const example = await this.audiences.findExample(accountId, audience, channels);
+    return example ? { ...example, customerCardId: null } : null;
+  }
+
+  /**
+   * @param about the card that the message is about; null: any
+   * @param recipient whose card it shows; null: one that nobody has
+   */
   async create(
     accountId: number,
     message: { title: string; text: string; channels: readonly string[] },
-    cardId: number | null,
+    about: PreviewCard,
+    recipient: PreviewRecipient | null,
     { t: { messagePages }, locale }: Localization,
   ): Promise<PreviewView> {
     const { preview: t } = messagePages;
     const title = message.title.trim() || t.headline;
     const text = message.text.trim() || t.text;
-    const { content, pictured, smsCountries } = await this.contents.findSample(
-      accountId,
-      cardId,
-      SAMPLE_ID,
-    );
+    const real = recipient && (await this.findContent(about, recipient));
+    const { content, pictured, smsCountries } =
+      real ?? (await this.contents.findSample(accountId, about.cardId, SAMPLE_ID));
     const mail = createHolderMail({ title, text }, content, null);
     const { store, summary } = mail;
     const timeZone = await this.times.getTimeZone(accountId);
@@ -110,7 +140,20 @@ export class MessagePreviews {
       },
       mail: await this.toMailPreview(mail, accountId, pictured),
       sms: { text: sms, ...describeSms(sms, smsCountries, t.sms, locale) },
+      about: real ? `${t.ofRecipient} ${t.about}` : t.about,
     };
+  }
+
+  /** Finds the card that a message shows to somebody. Its link, which gives access to the card, is not theirs. */
+  private async findContent(
+    about: PreviewCard,
+    { customerId, channel, customerCardId }: PreviewRecipient,
+  ): Promise<FoundContent | undefined> {
+    const choice = { ...about, customerCardId };
+    const id = await this.contexts.findCard(customerId, channel ?? 'email', choice);
+    const card = id === undefined ? undefined : await this.contents.find(id);
+    const link = `${this.config.publicUrl}/passes/${SAMPLE_ID}`;
+    return card && { ...card, content: { ...card.content, link } };
   }
 
   private async toMailPreview(

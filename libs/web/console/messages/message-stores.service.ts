@@ -1,9 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { getNow } from '#platform/kernel/clock.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#outbound/messages/message-channel.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import { MessageLimits } from '#outbound/messages/message-limits.service.js';
+import { findAudibleTime } from '#outbound/campaigns/quiet-hours.js';
+import { renderLocalTime } from '#web/pages/local-time.js';
+import { StoreTimes } from '#web/pages/store-times.service.js';
 import { loadAsset } from '#web/pages/assets.js';
 import type { Localization } from '#translations/translations.js';
 import { listCards } from '../customers/customer-list.controller.js';
@@ -26,6 +30,7 @@ export class MessageStores {
     private readonly settings: MessageSettingsService,
     private readonly audiences: Audiences,
     private readonly limits: MessageLimits,
+    private readonly times: StoreTimes,
   ) {}
 
   /** Describes whom a message reaches now, and what that takes of the limits of a day. */
@@ -70,9 +75,22 @@ export class MessageStores {
     };
   }
 
-  /** Says when nothing is sent. @returns blank without quiet hours */
-  async describeQuietHours(accountId: number, { t }: Localization): Promise<string> {
+  /** Says that the quiet hours last now, and until when a message waits. @returns blank outside of them */
+  async findQuietNote(accountId: number, { t }: Localization): Promise<string> {
     const { quiet } = await this.settings.get(accountId);
+    const zone = await this.times.getTimeZone(accountId);
+    const now = getNow();
+    if (quiet === null || findAudibleTime(now.getTime(), quiet, zone) <= now.getTime()) return '';
+    const time = renderLocalTime(now, zone).slice(11);
+    return t.messagePages.detail.quietNow({ now: time, to: quiet.to });
+  }
+
+  /** Says when nothing is sent. @returns blank without quiet hours */
+  async describeQuietHours(accountId: number, localization: Localization): Promise<string> {
+    const { t } = localization;
+    const { quiet } = await this.settings.get(accountId);
+    const note = await this.findQuietNote(accountId, localization);
+    if (note !== '') return note;
     return quiet === null ? '' : t.messagePages.detail.quiet({ from: quiet.from, to: quiet.to });
   }
 }
