@@ -82,14 +82,14 @@ it('ANNOUNCE-24 A message shows the card of its occasion or of its audience, els
   ]);
   const otto = await add(store, [[ice, 4]]);
   await store.post(`${store.store}/cards/${ice}/archive`, {});
-  for (const [filter, shown] of [
+  for (const [filter, progress] of [
     [{ min_stamps: 10 }, '12 of 20'],
     [{}, '6 of 8'],
     [{ card_id: coffee }, '12 of 20'],
   ] as const) {
     mails.received.length = 0;
     await waitUntilSent(store, await announce(store, { ...filter, channels: ['email'] }));
-    expect(findMail(anna)?.text).toContain(shown);
+    expect(findMail(anna)?.text).toContain(progress);
   }
   mails.received.length = 0;
   await waitUntilSent(store, await announce(store, { channels: ['email'] }));
@@ -116,13 +116,13 @@ it('ANNOUNCE-25 What waits for the end of the quiet hours goes out as soon as th
     channels: ['email'],
   });
   const pages = `/app/stores/${store.accountId}/messages/announcements`;
-  const asked = (await browser.get(`${pages}/${draft.body.id}/send`)).text;
-  expect(asked).toMatch(/It is \d\d:\d\d\. Your quiet hours end at \d\d:\d\d/);
+  const question = (await browser.get(`${pages}/${draft.body.id}/send`)).text;
+  expect(question).toMatch(/It is \d\d:\d\d\. Your quiet hours end at \d\d:\d\d/);
   const path = await announce(store, { channels: ['email'] });
   const page = `${pages}/${path.split('/').at(-1)}`;
   const { text } = await eventually(
     () => browser.get(page),
-    (shown) => shown.text.includes('quiet hours, '),
+    (response) => response.text.includes('quiet hours, '),
   );
   expect(text).toMatch(/class="tag[^"]*">Waits until /);
   expect(text).toContain('0 of 1 are done');

@@ -40,3 +40,8 @@ export function parseLocalTime(text: string, timeZone: string): Date | undefined
 export function renderLocalTime(time: Date, timeZone: string): string {
   return renderZonedTime(time.toISOString(), timeZone).slice(0, 16);
 }
+
+/** Renders the day of a time as the value of an input of the type `date`. @param time ISO 8601 */
+export function renderLocalDay(time: string, timeZone: string): string {
+  return renderLocalTime(new Date(time), timeZone).slice(0, 10);
+}

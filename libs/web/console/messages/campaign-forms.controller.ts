@@ -11,12 +11,7 @@ import {
   toAudience,
 } from '#outbound/campaigns/announcement.dto.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
-import {
-  RULE_KINDS,
-  type Audience,
-  type CampaignKind,
-  type RuleKind,
-} from '#outbound/campaigns/campaign.js';
+import { RULE_KINDS, type Audience, type RuleKind } from '#outbound/campaigns/campaign.js';
 import { CreateCampaign, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
 import { isChannel } from '#outbound/messages/message-channel.js';
 import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
@@ -37,7 +32,7 @@ import {
 } from '#web/pages/current-user.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { describeRejection, type Rejectable } from '#web/pages/form-errors.js';
-import { renderLocalTime } from '#web/pages/local-time.js';
+import { renderLocalDay } from '#web/pages/local-time.js';
 import { type PageResult, showPage, redirectTo } from '#web/pages/page-results.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import { loadView } from '#web/pages/view.js';
@@ -45,6 +40,8 @@ import { getTranslations, type Localization } from '#translations/translations.j
 import { listMonths } from '../customers/customer-list.controller.js';
 import {
   announcementForm,
+  DEFAULT_THRESHOLDS,
+  findKind,
   ruleForm,
   type AnnouncementForm,
   type RuleForm,
@@ -52,7 +49,7 @@ import {
 import { MessagePreviews, type PreviewView } from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
 import {
-  buildCampaignPath,
+  buildSavedPath,
   buildCampaignsPath,
   linkToCampaigns,
   skipWhenBusy,
@@ -79,12 +76,6 @@ const kindView = loadView<{ base: string; kinds: readonly RuleKind[] }>(
 );
 const formView = loadView<FormData>(import.meta.url, './views/campaign-form.eta');
 const SCRIPT = loadAsset(import.meta.url, './assets/message-form.js');
-const DEFAULT_THRESHOLDS: Record<RuleKind, number | null> = {
-  stamps_away: 1,
-  reward_unused: 14,
-  birthday: null,
-  inactive: 60,
-};
 
 /** Serves the forms in which one-off and automatic messages are written. */
 @Controller('app/stores/:account_id/messages')
@@ -134,7 +125,7 @@ export class CampaignFormsController {
     const { inactive_since: since } = current;
     const values = announcementForm.toValues({
       ...current,
-      inactive_since: since && renderDay(since, zone),
+      inactive_since: since && renderLocalDay(since, zone),
     });
     return this.showAnnouncementForm(localization, store, { id, values });
   }
@@ -229,7 +220,7 @@ export class CampaignFormsController {
           ? new CreateCampaign(context, { kind: 'announcement', state: 'draft', ...attributes })
           : new UpdateCampaign(context, 'announcement', id, attributes),
       );
-      return redirectToSaved(store, 'announcement', saved, id === null ? 'created' : 'saved');
+      return redirectTo(buildSavedPath(store, 'announcement', saved, id === null));
     } catch (error) {
       const errors = describeRejection(error, localization);
       return this.showAnnouncementForm(localization, store, { ...state, errors });
@@ -258,7 +249,7 @@ export class CampaignFormsController {
               toRuleChanges(readFields(UpdateMessageRuleDto, values)),
             );
       const saved = await this.commands.execute(command);
-      return redirectToSaved(store, 'rule', saved, id === null ? 'created' : 'saved');
+      return redirectTo(buildSavedPath(store, 'rule', saved, id === null));
     } catch (error) {
       const errors = describeRejection(error, localization);
       return this.showRuleForm(localization, store, { id, rule, values, errors });
@@ -367,7 +358,7 @@ export class CampaignFormsController {
     if (id === null) return values;
     const { trigger } = await this.campaigns.find('announcement', store.id, id);
     const { inactiveSince: since } = trigger;
-    const isSameDay = since !== null && renderDay(since, zone) === values.inactive_since;
+    const isSameDay = since !== null && renderLocalDay(since, zone) === values.inactive_since;
     return isSameDay ? { ...values, inactive_since: since } : values;
   }
 
@@ -395,22 +386,4 @@ export class CampaignFormsController {
       return { preview, reach: null, errors };
     }
   }
-}
-
-function redirectToSaved(
-  store: EnteredStore,
-  kind: CampaignKind,
-  { id }: { id: number },
-  done: 'created' | 'saved',
-): PageResult {
-  return redirectTo(`${buildCampaignPath(store, { kind, id })}?done=${done}`);
-}
-
-/** Renders the day of a time. @param time ISO 8601 */
-function renderDay(time: string, zone: string): string {
-  return renderLocalTime(new Date(time), zone).slice(0, 10);
-}
-
-function findKind(value: unknown): RuleKind | undefined {
-  return RULE_KINDS.find((kind) => kind === value);
 }

@@ -38,6 +38,17 @@ export function describeTime(
   return state === 'scheduled' ? t.sendsAt({ when }) : t.sentAt({ when });
 }
 
+/** Asks whether an announcement shall be cancelled, or a draft discarded. */
+export function askAboutCancelling(
+  { state }: Pick<Announcement, 'state'>,
+  t: Translations['messagePages']['detail'],
+): Record<'question' | 'text' | 'yes' | 'no', string> {
+  const [question, yes] =
+    state === 'draft' ? [t.askDiscard, t.discardYes] : [t.askCancel, t.cancelYes];
+  const text = state === 'sending' ? t.askStopText : t.askCancelText;
+  return { question, text, yes, no: t.cancelNo };
+}
+
 export function countPeople({ queued, sent, failed, skipped }: MessageCounts): number {
   return queued + sent + failed + skipped;
 }

@@ -36,6 +36,7 @@ import { loadView } from '#web/pages/view.js';
 import { ISSUES } from '#translations/issues.js';
 import type { Localization } from '#translations/translations.js';
 import {
+  askAboutCancelling,
   countPeople,
   describeTime,
   describeRuleOutcome,
@@ -144,9 +145,7 @@ export class CampaignPageController {
     return askToConfirm({
       question: t.askSend({ people, reached }),
       about: current.title,
-      text: [await this.stores.findQuietNote(store.id, localization), t.askSendText]
-        .filter(Boolean)
-        .join(' '),
+      text: `${await this.stores.findQuietNote(store.id, localization)} ${t.askSendText}`.trim(),
       yes: t.sendYes({ reached }),
       no: t.sendNo,
       back: buildCampaignPath(store, current),
@@ -191,15 +190,9 @@ export class CampaignPageController {
   ): Promise<PageResult> {
     const current = await this.findAnnouncement(store, id);
     const t = localization.t.messagePages.detail;
-    const [question, yes] =
-      current.state === 'draft' ? [t.askDiscard, t.discardYes] : [t.askCancel, t.cancelYes];
-    const text = current.state === 'sending' ? t.askStopText : t.askCancelText;
     return askToConfirm({
-      question,
+      ...askAboutCancelling(current, t),
       about: current.title,
-      text,
-      yes,
-      no: t.cancelNo,
       back: buildCampaignPath(store, current),
     });
   }
@@ -232,6 +225,7 @@ export class CampaignPageController {
     const reach = await skipWhenBusy(this.reaches.count(rule, DAYS));
     const range = { after: null, limit: MAX_OCCASIONS };
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
+    const example = occasions?.[0] ?? null;
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
       ...describeRuleState(enabled, reach, localization),
@@ -247,13 +241,7 @@ export class CampaignPageController {
         occasions: (occasions ?? []).map((row) => toOccasionLine(row, store, minute, localization)),
       },
       reach: reach && toPastReachView(reach, rule.channels, localization),
-      preview: await this.previews.create(
-        store.id,
-        rule,
-        { ...rule.trigger, minStamps: null },
-        occasions?.[0] ?? null,
-        localization,
-      ),
+      preview: await this.previews.create(store.id, rule, rule.trigger, example, localization),
     });
   }
 

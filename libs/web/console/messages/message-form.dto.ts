@@ -1,4 +1,5 @@
 import { CreateAnnouncementDto } from '#outbound/campaigns/announcement.dto.js';
+import { RULE_KINDS, type RuleKind } from '#outbound/campaigns/campaign.js';
 import { CreateMessageRuleDto } from '#outbound/campaigns/message-rule.dto.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 
@@ -22,3 +23,16 @@ export const ruleForm = defineForm(CreateMessageRuleDto, [
   'threshold',
 ]);
 export type RuleForm = ValuesOf<typeof ruleForm>;
+
+/** What a new rule has for a threshold. */
+export const DEFAULT_THRESHOLDS: Record<RuleKind, number | null> = {
+  stamps_away: 1,
+  reward_unused: 14,
+  birthday: null,
+  inactive: 60,
+};
+
+/** Finds a kind of rule by its name. */
+export function findKind(value: unknown): RuleKind | undefined {
+  return RULE_KINDS.find((kind) => kind === value);
+}

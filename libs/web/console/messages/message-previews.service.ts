@@ -69,7 +69,7 @@ export type PreviewRecipient = {
   channel: HolderChannel | null;
   customerCardId: number | null;
 };
-type PreviewCard = Pick<CardChoice, 'cardId' | 'minStamps'>;
+type PreviewCard = Pick<CardChoice, 'cardId'> & Partial<Pick<CardChoice, 'minStamps'>>;
 
 /** Stands for the part of a link that differs for each card, and is as long. */
 const SAMPLE_ID = '5f0c2a9e-7b1d-4c36-9a84-e2d7c1b0f358';
@@ -149,7 +149,8 @@ export class MessagePreviews {
     about: PreviewCard,
     { customerId, channel, customerCardId }: PreviewRecipient,
   ): Promise<FoundContent | undefined> {
-    const choice = { ...about, customerCardId };
+    const { cardId, minStamps = null } = about;
+    const choice = { cardId, minStamps, customerCardId };
     const id = await this.contexts.findCard(customerId, channel ?? 'email', choice);
     const card = id === undefined ? undefined : await this.contents.find(id);
     const link = `${this.config.publicUrl}/passes/${SAMPLE_ID}`;

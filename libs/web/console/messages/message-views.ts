@@ -92,6 +92,16 @@ export function buildCampaignPath(
   return `${buildCampaignsPath(store, kind)}/${id}`;
 }
 
+/** Builds the path of the page of a campaign that was just saved. */
+export function buildSavedPath(
+  store: { id: number },
+  kind: CampaignKind,
+  { id }: { id: number },
+  isNew: boolean,
+): string {
+  return `${buildCampaignPath(store, { kind, id })}?done=${isNew ? 'created' : 'saved'}`;
+}
+
 /** Creates the breadcrumb of a page about a campaign. */
 export function linkToCampaigns(
   store: { id: number },
