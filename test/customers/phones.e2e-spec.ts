@@ -164,8 +164,10 @@ describe('phone numbers of a store', () => {
     const { database } = service.running;
     await storeFormer(store, second.id, '+5215512345678');
     await storeFormer(store, third.id, '+22966000000');
+    // As the migration does.
     await database.query(
-      'update phone_normalizations set due_at = now(), is_repeated = true where account_id = $1',
+      `insert into phone_normalizations (account_id, revision) select id, revision from accounts where id = $1
+       on conflict (account_id) do update set due_at = now(), is_repeated = true`,
       [store.accountId],
     );
     await normalizePhones(service.running);
