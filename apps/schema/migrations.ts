@@ -9,6 +9,7 @@ import { LastTests } from './0007-last-tests.js';
 import { FailingPasses } from './0008-failing-passes.js';
 import { PhonesAndRestores } from './0011-phones-and-restores.js';
 import { ImportedPeople } from './0013-imported-people.js';
+import { UnconfirmedConsents } from './0015-unconfirmed-consents.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -22,4 +23,5 @@ export const migrations: readonly Migration[] = [
   FailingPasses,
   PhonesAndRestores,
   ImportedPeople,
+  UnconfirmedConsents,
 ];

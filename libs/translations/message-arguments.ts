@@ -30,6 +30,8 @@ export type MessageArguments = {
   'cardMessage.intro': { store: string };
   'cardMessage.why': { store: string };
   'cardMessage.sms': { link: string; store: string };
+  'cardMessage.confirm.email': { store: string };
+  'cardMessage.confirm.sms': { link: string; store: string };
   'failureMail.warning.subject': { host: string; store: string };
   'failureMail.warning.intro': { disabledAt: string; host: string };
   'failureMail.warning.introSince': { disabledAt: string; host: string; since: string };
@@ -153,6 +155,7 @@ export type MessageArguments = {
   'customerPages.form.editTitle': { name: string };
   'customerPages.person.stampsOf': { have: number; need: number };
   'customerPages.person.stamps': { count: number };
+  'customerPages.person.unconfirmed': { consent: string };
   'customerPages.person.erasedNotice': { day: string };
   'customerPages.person.bounced': { day: string; reason: string };
   'customerPages.person.done.saved': { name: string };

@@ -111,6 +111,10 @@ const FIELDS = {
     description: 'Terms of the cards',
     update: { description: 'Terms of the cards; may have several lines' },
   }),
+  confirms_counter_consents: field.boolean({
+    description:
+      'Whether consents that staff enter at the counter or on the console hold only once a link was opened that went to the customer',
+  }),
 } satisfies FieldsOf<Omit<AccountSettings, 'consentTexts' | 'smsCountries'>>;
 
 const STORE_WARNINGS = ['country_missing'] as const;
@@ -149,6 +153,7 @@ const RESPONSE = {
     description: 'The logo as a PNG; null: the stamp icon stands in its place',
   }),
   ...pick(FIELDS, 'logo_contains_name'),
+  ...pick(FIELDS, 'confirms_counter_consents'),
   ...pick(FIELDS, 'website', 'phone', 'email', 'address', 'terms_text'),
   warnings: field.response<StoreWarningJson[]>(
     ObjectsProperty(() => StoreWarningJson, {

@@ -49,6 +49,8 @@ export type AccountSettings = Omit<AccountAttributes, 'personal'> &
     logoContainsName: boolean;
     /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
     smsCountries: string[];
+    /** Consents that are entered on pages for staff hold once a link was opened that went to the customer. */
+    confirmsCounterConsents: boolean;
   };
 
 export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
@@ -68,7 +70,7 @@ export const accountEvents = {
   AccountUpdated: {
     name: 'account.updated',
     publishedAs: 'store.updated',
-    upcasts: [(data: AccountUpdated['data']) => data],
+    upcasts: [(data: AccountUpdated['data']) => data, (data: AccountUpdated['data']) => data],
   },
   AccountLogoSet: { name: 'account.logo_set', publishedAs: 'store.updated' },
   AccountLogoRemoved: { name: 'account.logo_removed', publishedAs: 'store.updated' },

@@ -25,7 +25,12 @@ import type { FieldIssues } from '#platform/kernel/issues.js';
 export type Account = { id: number; accountId: number } & AccountAttributes &
   Pick<
     AccountSettings,
-    'consentTexts' | 'addressForm' | 'logoContainsName' | 'smsCountries' | keyof ContactDetails
+    | 'consentTexts'
+    | 'addressForm'
+    | 'logoContainsName'
+    | 'smsCountries'
+    | 'confirmsCounterConsents'
+    | keyof ContactDetails
   > & {
     /** SHA-256 of the logo, in hex. */
     logo: string | null;
@@ -67,6 +72,7 @@ export const account = defineAggregate<Account, AccountEvent>({
           addressForm: null,
           logoContainsName: false,
           smsCountries: [],
+          confirmsCounterConsents: false,
           logo: null,
           createdAt: at,
           updatedAt: at,

@@ -19,6 +19,7 @@ const customerCreated: CustomerEvent = {
     sendCardLinks: false,
     agreed: null,
     signup: null,
+    unconfirmedConsents: [],
     personal: {
       firstName: 'Anna',
       lastName: null,

@@ -12,6 +12,7 @@ import {
   TimestampProperty,
 } from '#platform/http/response-fields.js';
 import { CustomerJson } from './customer.dto.js';
+import { CONSENT_KINDS } from './consents.js';
 import type { CustomerEvent } from './customer.events.js';
 
 /** Describes the fields that several classes have. */
@@ -62,6 +63,12 @@ export class ExportedConsentJson {
   declare readonly name: string;
   @BooleanProperty({ example: true, description: 'Whether it was given.' })
   declare readonly value: boolean;
+  @BooleanProperty({
+    example: true,
+    description:
+      'Whether it holds: it does not wait for a link to be opened that went to the person',
+  })
+  declare readonly confirmed: boolean;
   @TimestampProperty({ description: 'When it was recorded' }) declare readonly since: string;
   @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id of the event.' })
   declare readonly event_id: string;
@@ -113,21 +120,21 @@ export function toExportedEventJson<S extends { accountId: number }, E extends D
 }
 
 /** Lists the consents that an event sets. */
-export function toExportedConsents({
-  id,
-  type,
-  meta,
-  data,
-}: RecordedEvent<CustomerEvent>): ExportedConsentJson[] {
+export function toExportedConsents(event: RecordedEvent<CustomerEvent>): ExportedConsentJson[] {
+  const { id, type, meta, data } = event;
   const set = { marketingConsent: undefined, smsConsent: undefined, ...data };
   const { marketingConsent, smsConsent } =
     type === 'CustomerErased' ? { marketingConsent: false, smsConsent: false } : set;
-  const consents = { marketing_consent: marketingConsent, sms_consent: smsConsent };
-  return Object.entries(consents).flatMap(([name, value]) =>
-    value === undefined
-      ? []
-      : [{ name, value, since: meta.recordedAt, event_id: toPublicEventId(id) }],
-  );
+  const entry = { since: meta.recordedAt, event_id: toPublicEventId(id) };
+  if (event.type === 'CustomerConsentConfirmed') {
+    return [{ name: `${event.data.consent}_consent`, value: true, confirmed: true, ...entry }];
+  }
+  const unconfirmed = 'unconfirmedConsents' in data ? (data.unconfirmedConsents ?? []) : [];
+  return CONSENT_KINDS.flatMap((kind) => {
+    const value = kind === 'marketing' ? marketingConsent : smsConsent;
+    if (value === undefined) return [];
+    return [{ name: `${kind}_consent`, value, confirmed: !unconfirmed.includes(kind), ...entry }];
+  });
 }
 
 /** Converts our names to snake_case, but not the keys of metadata, which are the callers'. */

@@ -34,13 +34,14 @@ import {
   type CustomerChanges,
   type UniqueCustomerValue,
 } from './customer.js';
+import { requestCardLinks } from './card-links.js';
 import { findCustomerSource } from './customer-source.js';
 import { toCustomerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import { CustomerQuota } from './customer-quota.service.js';
 import type { AgreedTexts, CustomerEvent, PosterSignup } from './customer.events.js';
-import { StoreRegions } from './store-regions.service.js';
+import { findConsentRule, StoreRegions } from './store-regions.service.js';
 import { ISSUES } from '#translations/issues.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
@@ -130,6 +131,8 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       decide: (_state, { region, template }, now) => {
         const card = this.enrol(ids, template, now, command.importedCard);
         const { marketingConsent, smsConsent, ...personal } = input;
+        const rule = findConsentRule(context.channel, region);
+        const waits = rule.needsConsentLink && (marketingConsent || smsConsent);
         const events = createCustomer(
           {
             customerId: id,
@@ -137,12 +140,12 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
             source: findCustomerSource(context.channel),
             marketingConsent,
             smsConsent,
-            sendCardLinks: sendCardLinks && card !== undefined,
+            sendCardLinks: (sendCardLinks || waits) && card !== undefined,
             agreed,
             signup,
             personal,
           },
-          { ...region, now },
+          { ...region, ...rule, now },
         );
         const { claims } = createClaimChanges(this.keys, context, id, undefined, events);
         request.claims = claims;
@@ -216,8 +219,11 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
           region: await this.regions.get(context.accountId),
           cards: await this.customerCards.listByCustomer([id]),
         }),
-        decide: (state, { region }, now) => {
-          const events = updateCustomer(state, changes, { ...region, now });
+        decide: (state, { region, cards }, now) => {
+          const cardIds = (cards.get(id) ?? []).map((card) => card.id);
+          const rule = findConsentRule(context.channel, region);
+          const updates = updateCustomer(state, changes, { ...region, ...rule, now });
+          const events = [...updates, ...requestConsentLinks(state, updates, cardIds, now)];
           const moved = createClaimChanges(this.keys, context, id, state, events);
           request.claims = moved.claims;
           return { events, ...moved };
@@ -226,6 +232,21 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
       }),
     );
   }
+}
+
+/** Requests the links of a card where a consent waits for one from now on. */
+function requestConsentLinks(
+  state: Customer | undefined,
+  updates: CustomerEvent[],
+  cardIds: number[],
+  now: Date,
+): CustomerEvent[] {
+  const [update] = updates;
+  const [customerCardId] = cardIds;
+  const waiting = update?.type === 'CustomerUpdated' ? update.data.unconfirmedConsents : undefined;
+  const isNew = waiting?.some((kind) => !state?.unconfirmedConsents.includes(kind)) ?? false;
+  if (!isNew || customerCardId === undefined) return [];
+  return requestCardLinks(state, { customerCardId, cardIds }, now);
 }
 
 export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];

@@ -7,10 +7,13 @@ import {
   ObjectProperty,
   ObjectsProperty,
   TextProperty,
+  TextsProperty,
   TimestampProperty,
 } from '#platform/http/response-fields.js';
 import { CustomerCardDetailJson, CustomerCardJson } from '#loyalty/stamping/customer-card.dto.js';
+import { CONSENT_KINDS } from './consents.js';
 import type { Customer } from './customer.js';
+import type { ConsentKind } from './customer.events.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
@@ -71,6 +74,15 @@ export class CustomerJson {
   declare readonly marketing_consent: boolean;
   @BooleanProperty({ example: false, description: 'Whether the customer agreed to text messages.' })
   declare readonly sms_consent: boolean;
+  @TextsProperty(
+    { enum: [...CONSENT_KINDS] },
+    {
+      example: [],
+      description:
+        'The consents that do not hold yet: the link that went to the address or number was not opened',
+    },
+  )
+  declare readonly unconfirmed_consents: ConsentKind[];
   @TimestampProperty({ description: DESCRIPTIONS.created_at }) declare readonly created_at: string;
   @TimestampProperty({ description: DESCRIPTIONS.updated_at }) declare readonly updated_at: string;
   @TimestampProperty({
@@ -116,6 +128,7 @@ export function toCustomerJson(customer: Customer, cards: CustomerCardJson[]): C
     customer_cards: cards,
     marketing_consent: customer.marketingConsent,
     sms_consent: customer.smsConsent,
+    unconfirmed_consents: customer.unconfirmedConsents,
     created_at: customer.createdAt,
     updated_at: customer.updatedAt,
     erased_at: customer.erasedAt,

@@ -27,6 +27,9 @@ export type CustomerSource = 'api' | 'poster' | 'app' | 'import';
 /** Word for word what somebody who signed up themselves has agreed to; null: not asked, or not agreed. */
 export type AgreedTexts = { marketing: string | null; sms: string | null };
 
+/** What somebody may have agreed to: e-mails or text messages with news. */
+export type ConsentKind = keyof AgreedTexts;
+
 /** The poster at which somebody signed up. @property isScanned by its code, not by a link */
 export type PosterSignup = { posterId: number; isScanned: boolean };
 
@@ -44,6 +47,8 @@ export type CustomerCreated = {
     agreed: AgreedTexts | null;
     /** Null: they did not sign up themselves, or before this was recorded. */
     signup: PosterSignup | null;
+    /** The consents that hold once a link was opened which went to the address or number. */
+    unconfirmedConsents: ConsentKind[];
     /** Null once the person has been erased. */
     personal: PersonalFields | null;
   };
@@ -56,9 +61,16 @@ export type CustomerUpdated = {
     customerId: number;
     marketingConsent?: boolean;
     smsConsent?: boolean;
+    unconfirmedConsents?: ConsentKind[];
     /** Null once the person has been erased. */
     personal: Partial<PersonalFields> | null;
   };
+};
+
+/** Whoever reads what goes to the address or number has opened its link: from now on the consent holds. */
+export type CustomerConsentConfirmed = {
+  type: 'CustomerConsentConfirmed';
+  data: { customerId: number; consent: ConsentKind };
 };
 
 /**
@@ -145,6 +157,7 @@ export type CustomerMerged = {
     cards: MergedCards;
     marketingConsent?: boolean;
     smsConsent?: boolean;
+    unconfirmedConsents?: ConsentKind[];
     /** Null once the person has been erased. */
     personal: Partial<PersonalFields> | null;
   };
@@ -214,6 +227,7 @@ export type CustomerResealed = {
 export type CustomerEvent =
   | CustomerCreated
   | CustomerUpdated
+  | CustomerConsentConfirmed
   | CustomerPhoneNormalized
   | CustomerReferencesUpdated
   | CardLinksRequested
@@ -231,9 +245,23 @@ export const customerEvents = {
   CustomerCreated: {
     name: 'customer.created',
     publishedAs: 'customer.created',
-    upcasts: [(data: Omit<CustomerCreated['data'], 'signup'>) => ({ ...data, signup: null })],
+    upcasts: [
+      (data: Omit<CustomerCreated['data'], 'signup' | 'unconfirmedConsents'>) => ({
+        ...data,
+        signup: null,
+      }),
+      (data: Omit<CustomerCreated['data'], 'unconfirmedConsents'>) => ({
+        ...data,
+        unconfirmedConsents: [],
+      }),
+    ],
   },
-  CustomerUpdated: { name: 'customer.updated', publishedAs: 'customer.updated' },
+  CustomerUpdated: {
+    name: 'customer.updated',
+    publishedAs: 'customer.updated',
+    upcasts: [(data: CustomerUpdated['data']) => data],
+  },
+  CustomerConsentConfirmed: { name: 'customer.consent_confirmed', publishedAs: 'customer.updated' },
   CustomerPhoneNormalized: { name: 'customer.phone_normalized', publishedAs: 'customer.updated' },
   CustomerReferencesUpdated: { name: 'customer.references_updated', publishedAs: null },
   CardLinksRequested: { name: 'customer.card_links_requested', publishedAs: null },
@@ -242,7 +270,11 @@ export const customerEvents = {
   CustomerEmailRetried: { name: 'customer.email_retried', publishedAs: null },
   // So that receivers learn of it.
   CustomerErased: { name: 'customer.updated', publishedAs: 'customer.updated' },
-  CustomerMerged: { name: 'customer.merged', publishedAs: 'customer.updated' },
+  CustomerMerged: {
+    name: 'customer.merged',
+    publishedAs: 'customer.updated',
+    upcasts: [(data: CustomerMerged['data']) => data],
+  },
   CustomerMergedAway: { name: 'customer.merged_away', publishedAs: 'customer.updated' },
   CustomerUnmerged: { name: 'customer.unmerged', publishedAs: 'customer.updated' },
   CustomerRestored: { name: 'customer.restored', publishedAs: 'customer.updated' },

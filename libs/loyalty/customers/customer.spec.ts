@@ -32,6 +32,7 @@ const anna = {
   sendCardLinks: false,
   agreed: null,
   signup: null,
+  unconfirmedConsents: [],
   personal: {
     firstName: 'Ännä',
     lastName: 'Öz',
@@ -392,6 +393,7 @@ describe('eraseCustomer', () => {
       externalReferences: [],
       marketingConsent: false,
       smsConsent: false,
+      unconfirmedConsents: [],
       createdAt: AT,
       updatedAt: LATER,
       erasedAt: LATER,

@@ -18,6 +18,7 @@ import {
   upsertReferences,
   type ReferenceInput,
 } from './external-references.js';
+import { findUnconfirmed, withConfirmed, type Consents } from './consents.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { rememberMessage } from './customer-messages.js';
 import { withoutBounce, withoutFormerBounce, type EmailState } from './email-bounces.js';
@@ -69,14 +70,16 @@ export type Merge = { customerId: number; cards: MergedCards } & MergeAdditions;
 
 export const MERGEABLE_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as const;
 
-type Consents = { marketingConsent: boolean; smsConsent: boolean };
-
 /** The time zone and country of the store, which determine its days and how phone numbers are read. */
 export type StoreRegion = { timeZone: string; country: string | null };
 
+/** @property needsConsentLink a consent holds once a link was opened that went to the address or number */
+export type ConsentRule = { needsConsentLink?: boolean };
+
 /** The fields that an update names. Metadata and references are added to the existing ones. */
 export type CustomerChanges = Partial<
-  Omit<PersonalFields, 'externalReferences'> & Consents & { externalReferences: ReferenceInput[] }
+  Omit<PersonalFields, 'externalReferences'> &
+    Omit<Consents, 'unconfirmedConsents'> & { externalReferences: ReferenceInput[] }
 >;
 
 /** Values that only one customer of a store may hold; the kinds are the names of the fields. */
@@ -112,6 +115,8 @@ function applyEvent(state: Customer | undefined, event: RecordedEvent<CustomerEv
       const { customerId: _, personal, ...consents } = event.data;
       return withPersonal({ ...requireState(state), ...consents }, personal, at);
     }
+    case 'CustomerConsentConfirmed':
+      return { ...withConfirmed(requireState(state), event.data.consent), updatedAt: at };
     case 'CustomerPhoneNormalized':
       return withPersonal(requireState(state), event.data.personal, at);
     case 'CardLinksRequested':
@@ -161,12 +166,14 @@ function applyEvent(state: Customer | undefined, event: RecordedEvent<CustomerEv
 
 function createState(data: CustomerCreated['data'], at: string): Customer {
   const { customerId, accountId, marketingConsent, smsConsent, signup, personal } = data;
+  const { unconfirmedConsents } = data;
   return {
     id: customerId,
     accountId,
     ...(personal ?? ERASED),
     marketingConsent,
     smsConsent,
+    unconfirmedConsents,
     createdAt: at,
     updatedAt: at,
     erasedAt: null,
@@ -180,7 +187,12 @@ function createState(data: CustomerCreated['data'], at: string): Customer {
  * finds the result, not even one for "Erased".
  */
 export function redact(state: Customer): Customer {
-  const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };
+  const nothing = {
+    marketingConsent: false,
+    smsConsent: false,
+    unconfirmedConsents: [],
+    ...NO_SEARCH_KEYS,
+  };
   const { mergedInto, merges, emailRetriedAt: _, ...others } = withoutBounce(state);
   return {
     ...others,
@@ -245,12 +257,12 @@ function pickFields(
 
 /** @throws RejectedError if there is neither e-mail nor phone, or more data than can be stored */
 export function createCustomer(
-  data: Omit<CustomerCreated['data'], 'personal'> & {
+  data: Omit<CustomerCreated['data'], 'personal' | 'unconfirmedConsents'> & {
     personal: Omit<PersonalFields, 'externalReferences'> & {
       externalReferences: ReferenceInput[];
     };
   },
-  { country, timeZone, now }: StoreRegion & { now: Date },
+  { country, timeZone, now, needsConsentLink = false }: StoreRegion & ConsentRule & { now: Date },
 ): CustomerEvent[] {
   const { metadata, externalReferences, phone, ...fields } = data.personal;
   const personal = {
@@ -260,7 +272,8 @@ export function createCustomer(
     externalReferences: upsertReferences([], externalReferences, now),
   };
   assertNoIssues(findIssues(personal, { changed: personal, timeZone, now }));
-  return [{ type: 'CustomerCreated', data: { ...data, personal } }];
+  const unconfirmedConsents = findUnconfirmed(undefined, data, needsConsentLink);
+  return [{ type: 'CustomerCreated', data: { ...data, unconfirmedConsents, personal } }];
 }
 
 /** Erases a customer. Erasing them again changes nothing. */
@@ -274,7 +287,7 @@ export function eraseCustomer(state: Customer | undefined): CustomerEvent[] {
 export function updateCustomer(
   state: Customer | undefined,
   changes: CustomerChanges,
-  { country, timeZone, now }: StoreRegion & { now: Date },
+  { country, timeZone, now, needsConsentLink = false }: StoreRegion & ConsentRule & { now: Date },
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) throw createCustomerErasedError();
@@ -290,10 +303,16 @@ export function updateCustomer(
       externalReferences: upsertReferences(state.externalReferences, externalReferences, now),
     }),
   });
-  const consents = pickChanged<Consents>(state, {
+  const consentChanges = {
     ...(marketingConsent !== undefined && { marketingConsent }),
     ...(smsConsent !== undefined && { smsConsent }),
-  });
+  };
+  const unconfirmedConsents = findUnconfirmed(
+    state,
+    { ...state, ...consentChanges },
+    needsConsentLink,
+  );
+  const consents = pickChanged<Consents>(state, { ...consentChanges, unconfirmedConsents });
   if (Object.keys({ ...personal, ...consents }).length === 0) return [];
   assertNoIssues(findIssues({ ...state, ...personal }, { changed: personal, timeZone, now }));
   const customerId = state.id;

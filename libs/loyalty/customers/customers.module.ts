@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#loyalty/stamping/stamping.module.js';
 import { RequestCardLinksHandler } from './card-links.commands.js';
+import { ConfirmConsentHandler } from './consents.commands.js';
 import { CustomerQuota } from './customer-quota.service.js';
 import { customerHandlers } from './customer.commands.js';
 import { EraseCustomerHandler } from './erasing.commands.js';
@@ -31,6 +32,7 @@ import { StoreRegions } from './store-regions.service.js';
     EraseCustomerHandler,
     FindOrCreateCustomerHandler,
     RequestCardLinksHandler,
+    ConfirmConsentHandler,
     RetryEmailHandler,
   ],
   exports: [CustomerExport, CustomerQuota, CustomersService, MergePreviews],

@@ -22,6 +22,7 @@ const customerCreated = (customerId: number, email: string | null): CustomerEven
     sendCardLinks: false,
     agreed: null,
     signup: null,
+    unconfirmedConsents: [],
     personal: {
       firstName: 'Anna',
       lastName: null,

@@ -31,6 +31,7 @@ const customerCreated = (
     sendCardLinks: false,
     agreed: null,
     signup: null,
+    unconfirmedConsents: [],
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

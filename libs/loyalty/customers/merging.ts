@@ -11,6 +11,7 @@ import {
   type Merge,
   type StoreRegion,
 } from './customer.js';
+import { CONSENT_FIELDS, CONSENT_KINDS, type Consents } from './consents.js';
 import { createReferenceKey, findReferencesIssue, sortReferences } from './external-references.js';
 import { isSamePhone, normalizePhone } from './contact.js';
 import { moveBounce } from './email-bounces.js';
@@ -112,21 +113,31 @@ function isItsE164Form(digits: string | null, international: string | null): boo
 
 /**
  * Narrows the consents of a customer, and never widens one: it does not extend to an address whose owner had not given
- * it. A number in another notation is no new address.
+ * it, and waits for a link where that of the address did. A number in another notation is no new address.
  */
 function narrowConsents(
   survivor: Customer,
   other: Customer,
   { email, phone }: Partial<PersonalFields>,
-): { marketingConsent?: boolean; smsConsent?: boolean } {
+): Partial<Consents> {
   const hasNewPhone = phone !== undefined && survivor.phone === null;
   const address = email !== undefined || hasNewPhone;
-  return {
+  const narrowed = {
     ...(survivor.marketingConsent &&
       address &&
       !other.marketingConsent && { marketingConsent: false }),
     ...(survivor.smsConsent && hasNewPhone && !other.smsConsent && { smsConsent: false }),
   };
+  const hasTaken = { marketing: email !== undefined, sms: hasNewPhone };
+  const after = { ...survivor, ...narrowed };
+  const unconfirmedConsents = CONSENT_KINDS.filter(
+    (kind) =>
+      after[CONSENT_FIELDS[kind]] &&
+      (survivor.unconfirmedConsents.includes(kind) ||
+        (hasTaken[kind] && other.unconfirmedConsents.includes(kind))),
+  );
+  const isSameList = isDeepStrictEqual(unconfirmedConsents, survivor.unconfirmedConsents);
+  return { ...narrowed, ...(!isSameList && { unconfirmedConsents }) };
 }
 
 /**

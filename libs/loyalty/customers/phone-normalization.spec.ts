@@ -16,6 +16,7 @@ const customerCreated = (phone: string | null): CustomerCreated => ({
     sendCardLinks: false,
     agreed: null,
     signup: null,
+    unconfirmedConsents: [],
     personal: {
       firstName: 'Ada',
       lastName: null,

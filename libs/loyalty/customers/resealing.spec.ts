@@ -20,6 +20,7 @@ const customerCreated = (customerId: number, fields: Partial<PersonalFields>): C
     sendCardLinks: false,
     agreed: null,
     signup: null,
+    unconfirmedConsents: [],
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

@@ -48,6 +48,14 @@ const CUSTOMER_CARDS = {
 type Row<S> = { id: number; revision: number; state: S };
 type CustomerRow = Row<Customer> & { cards: Row<CustomerCard>[] };
 
+/** Leaves consents blank that wait for a link: an import that reads the file back changes nothing, and records none. */
+function blankUnconfirmed({ unconfirmedConsents }: Customer): object {
+  return {
+    ...(unconfirmedConsents.includes('marketing') && { marketing_consent: null }),
+    ...(unconfirmedConsents.includes('sms') && { sms_consent: null }),
+  };
+}
+
 /** Reads a page of records, in an order that never changes. */
 type ReadPage = (after: object | null) => Promise<{ records: object[]; last: object | null }>;
 
@@ -112,6 +120,7 @@ export class ExportedRecords {
           .filter(({ mergedInto }) => !mergedInto)
           .map((customer) => ({
             ...toCustomerJson(customer, []),
+            ...blankUnconfirmed(customer),
             stamp_count: stamps.get(customer.id) ?? 0,
           }));
         return { rows, records };

@@ -33,6 +33,7 @@ const CHANNELS = [
   'staff',
   'owner',
   'poster',
+  'web_card',
   'import',
   'cli',
   'admin',

@@ -40,7 +40,8 @@ export function renderReachability(scope: 'few' | 'account'): string {
   );
   return `${columns.join(', ')}, ${HAS_STOPPED[scope]} as "hasStopped",
     c.has_email as "hasEmail", c.has_bounced as "hasBounced", c.has_phone as "hasPhone", c.marketing_consent as "marketingConsent",
-    c.sms_consent as "smsConsent"`;
+    c.sms_consent as "smsConsent", c.is_email_unconfirmed as "isEmailUnconfirmed",
+    c.is_phone_unconfirmed as "isPhoneUnconfirmed"`;
 }
 
 /** Renders the column `phone`: the numbers that decide whether an SMS reaches them. @param isNeeded whether SMS is a channel */
@@ -52,7 +53,7 @@ export function renderSmsPhone(isNeeded: boolean): string {
 
 /** The columns by which people are grouped whom the same decides about. */
 export const REACHABILITY_COLUMNS =
-  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasBounced", "hasPhone", "marketingConsent", "smsConsent", phone';
+  '"hasCard", "hasPass", "hasBrowser", "hasStopped", "hasEmail", "hasBounced", "hasPhone", "marketingConsent", "smsConsent", "isEmailUnconfirmed", "isPhoneUnconfirmed", phone';
 
 /** Renders the condition that a card `k` is one that the channel can use. */
 export function renderSuits(channel: HolderChannel): string {

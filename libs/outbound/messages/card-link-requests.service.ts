@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
 import { inTransaction } from '#platform/database/connection.js';
 import { takeStep, type Step } from '#platform/event-store/port/subscription-position.js';
 import type { StoredEvent } from '#platform/event-store/port/event-store.js';
@@ -28,20 +29,28 @@ const NAME_CARDS = {
 
 /**
  * Enqueues message requests, except those from before the store came from another instance, and those that repeat
- * another. The channel is a guess, so that neither kind of message waits for the other's server.
+ * another. The channel is a guess, so that neither kind of message waits for the other's server. Where an e-mail goes and a
+ * consent to SMS waits for a link, an SMS goes as well: the link of each confirms what went there.
  */
 const ENQUEUE = {
   name: 'card_links_enqueue',
   text: `insert into outgoing_messages (kind, uuid, account_id, customer_id, customer_card_id, created_at, give_up_at,
-           channel, due_at, held_channels, phone_missing)
-         select 'card_link', w.id, w."accountId", w."customerId", w."customerCardId", w.at,
+           channel, refused_channels, due_at, held_channels, phone_missing)
+         select 'card_link', x.uuid, w."accountId", w."customerId", w."customerCardId", w.at,
            now() + interval '${GIVE_UP_SECONDS} seconds',
-           case when c.id is not null and c.email is null then 'sms' else 'email' end,
+           x.channel, x.refused,
            case when w."customerCardId" is null then null else now() end,
            coalesce(h.channels, '{}'), coalesce(h.phone_missing, false)
          from jsonb_to_recordset($1) as w (id uuid, "accountId" bigint, "customerId" bigint, "customerCardId" bigint,
-           at timestamptz, "causationId" text)
-         left join customer_names c on c.id = w."customerId"
+           at timestamptz, "causationId" text, "asksForSms" boolean)
+         left join customers c on c.id = w."customerId"
+         cross join lateral (
+           select w.id as uuid, case when c.id is not null and not c.has_email then 'sms' else 'email' end as channel,
+             '{}'::text[] as refused
+           union all
+           select md5(w.id::text || ' sms')::uuid, 'sms', '{email}'::text[]
+           where $4 and coalesce(c.is_phone_unconfirmed, w."asksForSms") and coalesce(c.has_email and not c.has_bounced, true)
+         ) x
          left join signup_holds h on h.account_id = w."accountId" and h.causation_id = w."causationId"
          where w.at > now() - $2 * interval '1 millisecond'
            and not exists (select from card_message_cutoffs s where s.account_id = w."accountId" and s.since > w.at)
@@ -58,7 +67,10 @@ const ENQUEUE = {
  */
 @Injectable()
 export class CardLinkRequests {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
 
   /** Enqueues the requests of events of the log, and takes the step. @throws OvertakenError */
   async advance(step: Step, events: StoredEvent[]): Promise<void> {
@@ -69,7 +81,8 @@ export class CardLinkRequests {
       const [cards, messages] = [JSON.stringify(issued), JSON.stringify(requests)];
       if (issued.length > 0) await client.query({ ...NAME_CARDS, values: [cards] });
       if (requests.length === 0) return;
-      const values = [messages, MESSAGE_REQUEST_TTL_MS, SAME_REQUEST_MS];
+      const hasMail = this.config.mail !== null;
+      const values = [messages, MESSAGE_REQUEST_TTL_MS, SAME_REQUEST_MS, hasMail];
       await client.query({ ...ENQUEUE, values });
     });
   }

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import { MasterKeys } from '#platform/database/master-keys.js';
+import { addConsentToken } from './consent-links.js';
 import { renderCardMail, renderCardSms } from './card-message-texts.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessagePictures } from './card-message-pictures.service.js';
@@ -27,6 +29,7 @@ export class CardLinks implements MessageKind {
   constructor(
     private readonly contents: CardMessageContents,
     private readonly pictures: CardMessagePictures,
+    private readonly keys: MasterKeys,
     private readonly config: Config,
   ) {}
 
@@ -48,6 +51,10 @@ export class CardLinks implements MessageKind {
     { contact, smsCountries }: FoundContent,
     refused: readonly HolderChannel[],
   ): Choice {
+    // Beside an e-mail, which this customer does not get: the other message goes by SMS.
+    if (contact.email === null && refused.includes('email')) {
+      return { channel: null, reason: 'no_address' };
+    }
     const { mail, sms } = this.config;
     const channels = { email: mail !== null, sms: sms !== null, smsCountries };
     const route = chooseRoute(contact, channels, refused);
@@ -55,18 +62,24 @@ export class CardLinks implements MessageKind {
     return { channel: route.channel, reason: route.kind === 'hold' ? route.reason : null };
   }
 
-  private async render(
-    { contact: { email, phone }, content, pictured }: FoundContent,
-    channel: HolderChannel,
-  ): Promise<Rendered> {
+  private async render(details: FoundContent, channel: HolderChannel): Promise<Rendered> {
+    const { contact, content, pictured, unconfirmedConsents } = details;
+    const { email, phone } = contact;
     const customerCardId = null;
+    const kind = channel === 'email' ? 'marketing' : 'sms';
+    const asksConsent = unconfirmedConsents.includes(kind);
+    const key = this.keys.getDataKey('consent links');
+    const linked = asksConsent
+      ? { ...content, link: addConsentToken(content.link, key, details, kind) }
+      : content;
     if (channel === 'email' && email !== null) {
       const pictures = await this.pictures.drawIfPossible(pictured);
-      const mail = { to: email, ...renderCardMail(content, pictures) };
+      const mail = { to: email, ...renderCardMail(linked, pictures, asksConsent) };
       return { kind: 'email', mail, customerCardId };
     }
     if (channel === 'sms' && phone !== null) {
-      return { kind: 'sms', to: phone, text: renderCardSms(content), customerCardId };
+      const text = renderCardSms(linked, asksConsent);
+      return { kind: 'sms', to: phone, text, customerCardId };
     }
     return { kind: 'unreachable', reason: 'no_address' };
   }

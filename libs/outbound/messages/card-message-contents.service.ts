@@ -10,6 +10,7 @@ import { listSmsCountries } from '#loyalty/accounts/sms-countries.js';
 import type { Card } from '#loyalty/cards/card.js';
 import type { Reward } from '#loyalty/rewards/reward.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
+import type { ConsentKind } from '#loyalty/customers/customer.events.js';
 import { customerCardReadModel } from '#loyalty/stamping/customer-card.entity.js';
 import type { Contact } from './message-channel.js';
 import type { PicturedCard } from './card-message-pictures.service.js';
@@ -19,6 +20,10 @@ import type { CardMessageContent } from './card-message-texts.js';
 export type FoundContent = {
   customerId: number;
   contact: Contact;
+  /** The card that the link leads to. */
+  uuid: string;
+  /** The consents that wait for the link. */
+  unconfirmedConsents: ConsentKind[];
   content: CardMessageContent;
   pictured: PicturedCard;
   smsCountries: string[];
@@ -71,12 +76,14 @@ export class CardMessageContents {
     const holder = await this.readModels.loadCurrent(customerReadModel, card.customerId);
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
     const store = await this.getStore(card.accountId);
-    const { email, emailBounce, phone } = holder.state;
+    const { email, emailBounce, phone, unconfirmedConsents } = holder.state;
     const template = await this.findTemplate(card.cardId);
     const { stampsCount } = card;
     return {
       customerId: holder.state.id,
       contact: { email, hasBounced: emailBounce !== undefined, phone },
+      uuid: card.uuid,
+      unconfirmedConsents,
       content: this.toContent(store, card.uuid, toShownCard(template.card, stampsCount)),
       pictured: { ...template, stampsCount, logo: store.logo },
       smsCountries: listSmsCountries(store),

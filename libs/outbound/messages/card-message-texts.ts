@@ -34,10 +34,12 @@ export function toSingleLine(name: string): string {
 /**
  * Renders a mail in the store's name, as text and as HTML with the picture of the card. It has no link but the card's and
  * those of the store's contact details.
+ * @param asksConsent whether opening the link confirms that the store may write e-mails
  */
 export function renderCardMail(
   content: CardMessageContent,
   pictures: CardPictures | null,
+  asksConsent = false,
 ): Omit<IllustratedMail, 'to'> {
   const { localization, frame } = toMailFrame(content, pictures);
   const t = localization.t.cardMessage;
@@ -46,7 +48,7 @@ export function renderCardMail(
     subject: t.subject({ store: frame.store }),
     title: t.intro,
     button: { text: t.open, link: content.link },
-    paragraphs: [t.advice],
+    paragraphs: asksConsent ? [t.confirm.email({ store: frame.store }), t.advice] : [t.advice],
     why: t.why,
   });
 }
@@ -79,21 +81,28 @@ export function toMailFrame(
   };
 }
 
-/** Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit. */
-export function renderCardSms({
-  store: name,
-  link,
-  ...language
-}: Pick<CardMessageContent, 'store' | 'locale' | 'addressForm' | 'link'>): string {
+/**
+ * Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit.
+ * @param asksConsent whether opening the link confirms that the store may write text messages
+ */
+export function renderCardSms(
+  {
+    store: name,
+    link,
+    ...language
+  }: Pick<CardMessageContent, 'store' | 'locale' | 'addressForm' | 'link'>,
+  asksConsent = false,
+): string {
   const t = getCustomerTranslations(language).t.cardMessage;
+  const render = asksConsent ? t.confirm.sms : t.sms;
   const store = toSingleLine(name);
-  const whole = toPlainText(t.sms({ store, link }));
+  const whole = toPlainText(render({ store, link }));
   const septets = countSeptets(whole);
   if (septets === undefined || septets <= MAX_SMS_SEPTETS) return whole;
   const characters = [...toPlainText(store)];
   for (let length = characters.length - 1; length >= MIN_NAME_LENGTH; length--) {
     const shortened = `${characters.slice(0, length).join('').trimEnd()}${ELLIPSIS}`;
-    const text = toPlainText(t.sms({ store: shortened, link }));
+    const text = toPlainText(render({ store: shortened, link }));
     if ((countSeptets(text) ?? Infinity) <= MAX_SMS_SEPTETS) return text;
   }
   return whole;

@@ -55,6 +55,7 @@ describe('findMessageRequests', () => {
         accountId: 1,
         customerId: 3,
         customerCardId: 7,
+        asksForSms: false,
         at: new Date('2026-03-01T10:05:00Z'),
         causationId: null,
       },

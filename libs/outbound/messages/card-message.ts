@@ -53,6 +53,8 @@ export type MessageRequest = {
   at: Date;
   /** What has caused it, such as a signup; null where one command did it all. */
   causationId: string | null;
+  /** Whether a consent to SMS waits for its link, as far as the event tells. */
+  asksForSms: boolean;
 };
 
 /** The first card that a batch of events issues to a customer. */
@@ -71,8 +73,13 @@ export function findMessageRequests(events: StoredEvent[]): {
   for (const event of events) {
     switch (event.type) {
       case 'CustomerCreated': {
-        const { customerId, sendCardLinks } = event.data as CustomerCreated['data'];
-        if (sendCardLinks) requests.push(toMessageRequest(event, customerId, null));
+        const {
+          customerId,
+          sendCardLinks,
+          unconfirmedConsents = [],
+        } = event.data as Partial<CustomerCreated['data']> & { customerId: number };
+        const asksForSms = unconfirmedConsents.includes('sms');
+        if (sendCardLinks) requests.push(toMessageRequest(event, { customerId, asksForSms }));
         break;
       }
       case 'CustomerCardIssued': {
@@ -86,7 +93,7 @@ export function findMessageRequests(events: StoredEvent[]): {
       }
       case 'CardLinksRequested': {
         const { customerId, customerCardId } = event.data as CardLinksRequested['data'];
-        const request = toMessageRequest(event, customerId, customerCardId);
+        const request = toMessageRequest(event, { customerId, customerCardId });
         if (!requests.some((earlier) => isRepeat(request, earlier))) requests.push(request);
         break;
       }
@@ -101,14 +108,18 @@ export function findMessageRequests(events: StoredEvent[]): {
 
 function toMessageRequest(
   { id, meta }: StoredEvent,
-  customerId: number,
-  customerCardId: number | null,
+  {
+    customerId,
+    customerCardId = null,
+    asksForSms = false,
+  }: { customerId: number; customerCardId?: number | null; asksForSms?: boolean },
 ): MessageRequest {
   return {
     id,
     accountId: meta.accountId,
     customerId,
     customerCardId,
+    asksForSms,
     at: new Date(meta.recordedAt),
     causationId: meta.causationId ?? null,
   };

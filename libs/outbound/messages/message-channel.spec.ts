@@ -17,6 +17,8 @@ const EVERYTHING: Reachability = {
   hasPhone: true,
   marketingConsent: true,
   smsConsent: true,
+  isEmailUnconfirmed: false,
+  isPhoneUnconfirmed: false,
   hasStopped: false,
 };
 const NOTHING: Reachability = {

@@ -17,6 +17,7 @@ export function isChannel(value: unknown): value is HolderChannel {
 
 /**
  * Why a channel does not reach somebody.
+ * - unconfirmed: they agreed, and have not opened the link yet that went to the address or number
  * - bounced: an e-mail to the address came back
  * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
  */
@@ -27,6 +28,7 @@ export const UNREACHED_REASONS = [
   'no_email',
   'no_phone',
   'no_consent',
+  'unconfirmed',
   'stopped',
   'bounced',
   'not_set_up',
@@ -74,6 +76,9 @@ export type Reachability = {
   isPhoneAbroad?: boolean;
   marketingConsent: boolean;
   smsConsent: boolean;
+  /** Whether the consent for the channel waits for a link to be opened. */
+  isEmailUnconfirmed: boolean;
+  isPhoneUnconfirmed: boolean;
   /** Whether they stopped messages on one of their cards. */
   hasStopped: boolean;
 };
@@ -140,12 +145,14 @@ function findUnreachedReason(
       if (!setUp.email) return 'not_set_up';
       if (!person.hasEmail) return 'no_email';
       if (!person.marketingConsent) return 'no_consent';
-      return person.hasBounced ? 'bounced' : undefined;
+      if (person.hasBounced) return 'bounced';
+      return person.isEmailUnconfirmed ? 'unconfirmed' : undefined;
     case 'sms':
       if (!setUp.sms) return 'not_set_up';
       if (!person.hasPhone) return 'no_phone';
       if (!person.smsConsent) return 'no_consent';
-      return person.isPhoneAbroad ? 'country' : undefined;
+      if (person.isPhoneAbroad) return 'country';
+      return person.isPhoneUnconfirmed ? 'unconfirmed' : undefined;
   }
 }
 

@@ -113,10 +113,11 @@ export class Outbox {
     if (!content || !route) return { entry, preview: null, canBeSent: false };
     // A finished message keeps the channel that it went through.
     const channel = isOpen && route.kind !== 'drop' ? route.channel : entry.channel;
+    const waiting = content.unconfirmedConsents;
     const { subject, text } =
       channel === 'email'
-        ? renderCardMail(content.content, null)
-        : { subject: null, text: renderCardSms(content.content) };
+        ? renderCardMail(content.content, null, waiting.includes('marketing'))
+        : { subject: null, text: renderCardSms(content.content, waiting.includes('sms')) };
     const to = channel === 'email' ? content.contact.email : content.contact.phone;
     return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
   }

@@ -75,6 +75,7 @@ const PUBLISHED_FIELDS = [
   'metadata',
   'marketing_consent',
   'sms_consent',
+  'unconfirmed_consents',
 ] as const;
 
 type CustomerShape = { [name in (typeof PUBLISHED_FIELDS)[number]]: unknown };
@@ -128,6 +129,7 @@ export function toPublicCustomerEvent(
     case 'CustomerErased':
       return { ...toEnvelope(event, customerEvents, customer), previous_attributes: {} };
     case 'CustomerUpdated':
+    case 'CustomerConsentConfirmed':
     case 'CustomerPhoneNormalized':
     case 'CustomerMerged':
     case 'CustomerMergedAway':

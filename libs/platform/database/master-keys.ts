@@ -50,6 +50,7 @@ export const DATA_KEY_PURPOSES = [
   'uploaded files',
   'preview links',
   'remembered contacts',
+  'consent links',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -3,10 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
+import { readSource, type AuthenticatedRequest } from '#platform/http/caller.js';
 import { negotiateLanguage } from '#platform/http/negotiation.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
+import { CONSENT_PARAMETER } from '#outbound/messages/consent-links.js';
 import { PassContents } from '#outbound/passes/pass-contents.service.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
 import { parseTag } from '#outbound/passes/pass-tag.js';
@@ -17,6 +19,7 @@ import { redirectToUrl, PageResult, showPublicPage } from '#web/pages/page-resul
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
 import type { CardViewInput } from './card-view.js';
+import { ConsentConfirmations } from './consent-confirmations.service.js';
 import { detectDevice } from './device.js';
 import { PassLinks } from './pass-links.service.js';
 import { RememberedCards } from './remembered-cards.service.js';
@@ -49,6 +52,7 @@ export class WebCardController {
     private readonly links: PassLinks,
     private readonly badges: WalletBadges,
     private readonly remembered: RememberedCards,
+    private readonly consents: ConsentConfirmations,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
     private readonly config: Config,
@@ -61,7 +65,8 @@ export class WebCardController {
   async show(
     @Param('uuid') uuid: string,
     @Query('joined') joined: unknown,
-    @Req() request: FastifyRequest,
+    @Query(CONSENT_PARAMETER) consentToken: unknown,
+    @Req() request: AuthenticatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<PageResult> {
     const match = await this.cards.find(uuid);
@@ -72,6 +77,12 @@ export class WebCardController {
       const title = t.card.notFound;
       const data = { title, text: t.card.notFoundWhy };
       return showPublicPage({ view: messageView, status: 404, lang, title, data });
+    }
+    if (typeof consentToken === 'string' && isOpenedByPerson(request)) {
+      const link = { uuid: uuid.toLowerCase(), token: consentToken };
+      const isDone = await this.consents.confirm(link, match.card, readSource(request));
+      // Not in the address of the page: whoever gets that from the customer confirms nothing.
+      if (isDone) return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
     }
     if (match.isMerged) {
       return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
@@ -217,6 +228,12 @@ export class WebCardController {
     if (!content) throw new Error(`customer card ${id} has no content`);
     return content;
   }
+}
+
+/** Tells apart what programs do by themselves: browsers that load a page ahead, and checks of links without their content. */
+function isOpenedByPerson({ method, headers }: FastifyRequest): boolean {
+  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? '';
+  return method === 'GET' && !String(purpose).includes('prefetch');
 }
 
 function toPath(url: string): string {

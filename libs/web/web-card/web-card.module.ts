@@ -4,6 +4,7 @@ import { GoogleWalletModule } from '#outbound/google-wallet/google-wallet.module
 import { PassesModule } from '#outbound/passes/passes.module.js';
 import { CardStreams } from './card-streams.service.js';
 import { MessageStopsController } from './message-stops.controller.js';
+import { ConsentConfirmations } from './consent-confirmations.service.js';
 import { PassLinks } from './pass-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
@@ -24,7 +25,14 @@ import { WebCards } from './web-cards.service.js';
     WalletBadgesController,
     MessageStopsController,
   ],
-  providers: [WebCards, CardStreams, PassLinks, RememberedCards, WalletBadges],
+  providers: [
+    WebCards,
+    CardStreams,
+    ConsentConfirmations,
+    PassLinks,
+    RememberedCards,
+    WalletBadges,
+  ],
   exports: [RememberedCards, WebCards],
 })
 export class WebCardModule {}

@@ -71,11 +71,16 @@ export class MessageFollower {
       get(Maintenance),
     );
     const contents = new CardMessageContents(this.pool, get(ReadModels), config);
-    const links = new CardLinks(contents, new CardMessagePictures(get(CardImages)), config);
+    const links = new CardLinks(
+      contents,
+      new CardMessagePictures(get(CardImages)),
+      get(MasterKeys),
+      config,
+    );
     const outbox = new MailOutbox(get(MasterKeys), get(WindowCounts), config);
     startSession(service);
     this.dispatch = new MessageDispatch(sending, outbox, links, config, get(QueueMetrics));
-    const follower = new CardLinkFollower(get(Followers), new CardLinkRequests(this.pool));
+    const follower = new CardLinkFollower(get(Followers), new CardLinkRequests(this.pool, config));
     this.running = follower.run(this.stopping.signal);
     // Messages that exist already are then sent in the first round.
     this.started = this.waitUntilEnqueued().then(() => this.dispatch.start());

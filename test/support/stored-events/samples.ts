@@ -129,6 +129,7 @@ export const SAMPLES: Samples[] = [
       addressForm: 'informal',
       logoContainsName: true,
       smsCountries: ['AT', 'CH'],
+      confirmsCounterConsents: true,
       website: 'https://bakery.example/',
       phone: '+33 1 23 45 67 89',
       email: 'hello@bakery.example',
@@ -165,14 +166,17 @@ export const SAMPLES: Samples[] = [
       sendCardLinks: true,
       agreed: { marketing: 'You may write to me.', sms: 'You may send me text messages.' },
       signup: { posterId: 3, isScanned: true },
+      unconfirmedConsents: [],
       personal,
     },
     CustomerUpdated: {
       customerId: CUSTOMER_ID,
       marketingConsent: true,
       smsConsent: true,
+      unconfirmedConsents: ['sms'],
       personal,
     },
+    CustomerConsentConfirmed: { customerId: CUSTOMER_ID, consent: 'marketing' },
     CustomerReferencesUpdated: {
       customerId: CUSTOMER_ID,
       personal: { externalReferences: personal.externalReferences },
@@ -184,6 +188,7 @@ export const SAMPLES: Samples[] = [
       cards: { moved: [13], added: [{ fromId: 14, intoId: 12 }] },
       marketingConsent: false,
       smsConsent: false,
+      unconfirmedConsents: [],
       personal,
     },
     CustomerMergedAway: {

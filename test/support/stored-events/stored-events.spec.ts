@@ -31,6 +31,8 @@ const KEY = createMasterKey(Buffer.alloc(32, 1));
 const PARTIAL = new Set([
   'AccountUpdated',
   'CardUpdated',
+  'CustomerMerged',
+  'CustomerUpdated',
   'LocationUpdated',
   'PosterUpdated',
   'RewardUpdated',

@@ -3,6 +3,7 @@ import type { CardJson } from '#loyalty/cards/card.dto.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { Config } from '#configuration/config.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
+import type { ConsentKind } from '#loyalty/customers/customer.events.js';
 import { CustomersService } from '#loyalty/customers/customers.service.js';
 import type { EmailBounce } from '#loyalty/customers/email-bounces.js';
 import { NO_FILTER } from '#loyalty/history/history-query.js';
@@ -241,6 +242,8 @@ function describeCustomer(
 ) {
   const t = customerPages.person;
   const { email, phone, erased_at: erasedAt } = customer;
+  const describeConsent = (kind: ConsentKind) =>
+    customer.unconfirmed_consents.includes(kind) ? t.unconfirmed({ consent: t[kind] }) : t[kind];
   return {
     name: renderName(customer, t.erased),
     contact: [email, phone].filter((value) => value !== null),
@@ -249,8 +252,8 @@ function describeCustomer(
     birthday: renderBirthday(customer.birthday, locale),
     since: day(new Date(customer.created_at)),
     consents: [
-      ...(customer.marketing_consent ? [t.marketing] : []),
-      ...(customer.sms_consent ? [t.sms] : []),
+      ...(customer.marketing_consent ? [describeConsent('marketing')] : []),
+      ...(customer.sms_consent ? [describeConsent('sms')] : []),
     ],
     references: customer.external_references.map(
       ({ source, external_id }) => `${source}: ${external_id}`,

@@ -1,4 +1,7 @@
-import type { CustomerMessaged } from '#loyalty/customers/customer.events.js';
+import type {
+  CustomerConsentConfirmed,
+  CustomerMessaged,
+} from '#loyalty/customers/customer.events.js';
 import { isMovedInMerge } from '#loyalty/history/explanation.js';
 import type { Translations } from '#translations/translations.js';
 import type { IconName } from '#web/pages/icons.js';
@@ -74,6 +77,10 @@ export function describeEntry(entry: TimelineEntry, t: Texts): string {
       return t.names.redeemed({ reward: title ?? '', count });
     case 'customer.updated':
       return describeCustomerChange(data, t);
+    case 'customer.consent_confirmed': {
+      const { consent } = data as CustomerConsentConfirmed['data'];
+      return t.names.withName({ what: kind, name: t.fields[`${consent}_consent`] });
+    }
     case 'customer.messaged':
       return describeMessage(data as CustomerMessaged['data'], t);
     default:

@@ -41,6 +41,7 @@ export const storeSettingsForm = defineForm(StoreSettingsDto, [
   'sms_consent_text',
   'privacy_text',
   'privacy_url',
+  'confirms_counter_consents',
 ]);
 
 export type StoreSettingsForm = ValuesOf<typeof storeSettingsForm>;

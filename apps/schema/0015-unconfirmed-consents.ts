@@ -1,0 +1,30 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Adds to customers which consents wait for a link to be opened, by which messages choose their channel, and to stores
+ * whether the consents wait that are entered on their pages.
+ */
+export class UnconfirmedConsents implements MigrationInterface {
+  readonly name = 'UnconfirmedConsents0000000000015';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(
+      `alter table customers
+         add column is_email_unconfirmed boolean
+           generated always as (coalesce(state -> 'unconfirmedConsents' ? 'marketing', false)) stored,
+         add column is_phone_unconfirmed boolean
+           generated always as (coalesce(state -> 'unconfirmedConsents' ? 'sms', false)) stored`,
+    );
+    await runner.query(
+      `alter table accounts add column confirms_counter_consents boolean
+         generated always as (coalesce((state ->> 'confirmsCounterConsents')::boolean, false)) stored`,
+    );
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('alter table accounts drop column confirms_counter_consents');
+    await runner.query(
+      'alter table customers drop column is_email_unconfirmed, drop column is_phone_unconfirmed',
+    );
+  }
+}
