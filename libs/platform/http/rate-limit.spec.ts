@@ -134,6 +134,42 @@ describe('RateLimits', () => {
     expect(await count(6, 6)).toEqual(['token', 99, false]);
   });
 
+  it('reports what is left of the token or the account, whichever is less, and zero before a request is refused', async () => {
+    const count = async (tokenLimit: number, accountLimit: number, works: number[]) => {
+      const config = { rateLimitPerMinute: tokenLimit, accountRateLimitPerMinute: accountLimit };
+      const limits = new RateLimits(new LocalCounts(), config as PlatformConfig);
+      const caller = { tokenId: 1, perMinute: null };
+      const remaining: unknown[] = [];
+      for (const work of works) {
+        const usage = await limits.countToken(caller, { accountId: 7, work });
+        remaining.push(usage.isExceeded ? 429 : renderLimitHeaders(usage)['ratelimit-remaining']);
+      }
+      return remaining;
+    };
+    expect(await count(3, 9, [1, 1, 1, 1])).toEqual([2, 1, 0, 429]);
+    expect(await count(9, 3, [1, 1, 1, 1])).toEqual([2, 1, 0, 429]);
+    expect(await count(3, 3, [1, 1, 1, 1])).toEqual([2, 1, 0, 429]);
+    expect(await count(20, 9, [1, 6, 1, 1, 1, 1])).toEqual([8, 3, 2, 1, 0, 429]);
+    // Another token of the account sees what both have left of it.
+    const config = { rateLimitPerMinute: 9, accountRateLimitPerMinute: 3 } as PlatformConfig;
+    const limits = new RateLimits(new LocalCounts(), config);
+    const usages = [];
+    for (const tokenId of [1, 2, 3, 4]) {
+      const usage = await limits.countToken({ tokenId, perMinute: null }, { accountId: 7 });
+      usages.push([
+        renderLimitHeaders(usage)['ratelimit-limit'],
+        usage.remaining,
+        usage.isExceeded,
+      ]);
+    }
+    expect(usages).toEqual([
+      [9, 2, false],
+      [9, 1, false],
+      [9, 0, false],
+      [3, 0, true],
+    ]);
+  });
+
   it('counts each request of a token for the account of that request, whichever was before', async () => {
     const config = { rateLimitPerMinute: 9, accountRateLimitPerMinute: 2 } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);

@@ -112,15 +112,18 @@ export class RateLimits {
   }
 }
 
-/** Renders the four header fields of draft revisions 04 to 06. Reset counts seconds, it is no point in time. */
+/**
+ * Renders the four header fields of draft revisions 04 to 06. Reset counts seconds, it is no point in time. What remains is
+ * that of the tightest limit, so it is zero before the first refused request.
+ */
 export function renderLimitHeaders({
   window: { limit, ttl },
-  hits,
+  remaining,
   secondsLeft,
 }: Usage): Record<string, string | number> {
   return {
     'ratelimit-limit': limit,
-    'ratelimit-remaining': Math.max(0, limit - hits),
+    'ratelimit-remaining': remaining,
     'ratelimit-reset': secondsLeft,
     'ratelimit-policy': `${limit};w=${ttl / 1000}`,
   };

@@ -294,6 +294,10 @@ export class RequestGuard {
       const owner = await this.parts.owners.find(accountId);
       const usage = await this.limits.countAccount(accountId, owner);
       if (usage.isExceeded) reply.headers(renderLimitHeaders(usage));
+      else if (usage.remaining < Number(reply.getHeader('ratelimit-remaining'))) {
+        const { remaining, secondsLeft } = usage;
+        reply.headers({ 'ratelimit-remaining': remaining, 'ratelimit-reset': secondsLeft });
+      }
       this.assertWithinLimit(usage);
     }
     this.enter(request, caller, accountId, denial);

@@ -113,9 +113,10 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   ): Promise<WindowCount<W>> {
     try {
       const [isExceeded, ...counts] = await withTimeout(this.run(windows), REDIS_TIMEOUT_MS);
-      const index = isExceeded === 1 ? counts.length / 2 - 1 : 0;
-      const [hits = 0, msLeft = 0] = counts.slice(2 * index);
-      return createCount(windows[index] as W, hits, msLeft, isExceeded === 1);
+      const counted = windows
+        .slice(0, counts.length / 2)
+        .map((window, i) => ({ window, hits: counts[2 * i] ?? 0, msLeft: counts[2 * i + 1] ?? 0 }));
+      return createCount(counted, isExceeded === 1);
     } catch (error) {
       this.fallBack(error);
       return this.local.count(windows);

@@ -16,14 +16,19 @@ export type WindowLimit = { key: string; ttl: number; limit: number; hits?: numb
 
 /**
  * The count of the window whose limit a request exceeds, or else of the first.
- * @property secondsLeft at least 1
+ * @property remaining what is left of the window that has least
+ * @property secondsLeft until that window ends; at least 1
  */
 export type WindowCount<W extends WindowLimit = WindowLimit> = {
   window: W;
   hits: number;
+  remaining: number;
   secondsLeft: number;
   isExceeded: boolean;
 };
+
+/** What a request has come to in a window. */
+type Counted<W extends WindowLimit> = { window: W; hits: number; msLeft: number };
 
 /** Counts requests. */
 export type Counts = ThrottlerStorage & {
@@ -36,14 +41,31 @@ export type Counts = ThrottlerStorage & {
   readonly areShared?: boolean;
 };
 
-/** Creates the count of a fixed window, which begins with its first request and which no other prolongs. */
+/**
+ * Creates the count of fixed windows, each of which begins with its first request and none of which another prolongs.
+ * @param counted in the order of the windows, up to the one whose limit is exceeded
+ */
 export function createCount<W extends WindowLimit>(
-  window: W,
-  hits: number,
-  msLeft: number,
+  counted: readonly Counted<W>[],
   isExceeded: boolean,
 ): WindowCount<W> {
-  return { window, hits, secondsLeft: Math.max(1, Math.ceil(msLeft / 1000)), isExceeded };
+  const own = isExceeded ? counted.at(-1) : counted[0];
+  if (!own) throw new Error('a request is counted in a window at least');
+  let tightest = own;
+  for (const other of isExceeded ? [] : counted) {
+    if (countRemaining(other) < countRemaining(tightest)) tightest = other;
+  }
+  return {
+    window: own.window,
+    hits: own.hits,
+    remaining: Math.max(0, countRemaining(tightest)),
+    secondsLeft: Math.max(1, Math.ceil(tightest.msLeft / 1000)),
+    isExceeded,
+  };
+}
+
+function countRemaining({ window, hits }: Counted<WindowLimit>): number {
+  return window.limit - hits;
 }
 
 /** Describes a count as the throttler does. Nothing is blocked beyond its window. */
@@ -69,20 +91,21 @@ export class LocalCounts implements Counts {
 
   count<W extends WindowLimit>(windows: readonly W[]): WindowCount<W> {
     const now = getNowMs();
-    let count: WindowCount<W> | undefined;
+    const counted: Counted<W>[] = [];
     for (let i = 0; i < windows.length; i++) {
       const limit = windows[i] as W;
       const window = this.getWindow(limit, now);
       const hits = window.hits + (limit.hits ?? 1);
-      if (hits > limit.limit) return createCount(limit, window.hits, window.endsAt - now, true);
-      count ??= createCount(limit, hits, window.endsAt - now, false);
+      const msLeft = window.endsAt - now;
+      if (hits > limit.limit)
+        return createCount([{ window: limit, hits: window.hits, msLeft }], true);
+      counted.push({ window: limit, hits, msLeft });
     }
     for (let i = 0; i < windows.length; i++) {
       const limit = windows[i] as WindowLimit;
       this.getWindow(limit, now).hits += limit.hits ?? 1;
     }
-    if (!count) throw new Error('a request is counted in a window at least');
-    return count;
+    return createCount(counted, false);
   }
 
   async increment(key: string, ttl: number, limit: number): Promise<ThrottlerRecord> {
