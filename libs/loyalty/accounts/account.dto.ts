@@ -153,8 +153,15 @@ const RESPONSE = {
     description: 'The logo as a PNG; null: the stamp icon stands in its place',
   }),
   ...pick(FIELDS, 'logo_contains_name'),
-  ...pick(FIELDS, 'confirms_counter_consents'),
-  ...pick(FIELDS, 'website', 'phone', 'email', 'address', 'terms_text'),
+  ...pick(
+    FIELDS,
+    'website',
+    'phone',
+    'email',
+    'address',
+    'terms_text',
+    'confirms_counter_consents',
+  ),
   warnings: field.response<StoreWarningJson[]>(
     ObjectsProperty(() => StoreWarningJson, {
       description: 'What is missing in the settings; empty if nothing is.',

@@ -113,10 +113,10 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   ): Promise<WindowCount<W>> {
     try {
       const [isExceeded, ...counts] = await withTimeout(this.run(windows), REDIS_TIMEOUT_MS);
-      const counted = windows
+      const windowHits = windows
         .slice(0, counts.length / 2)
         .map((window, i) => ({ window, hits: counts[2 * i] ?? 0, msLeft: counts[2 * i + 1] ?? 0 }));
-      return createCount(counted, isExceeded === 1);
+      return createCount(windowHits, isExceeded === 1);
     } catch (error) {
       this.fallBack(error);
       return this.local.count(windows);

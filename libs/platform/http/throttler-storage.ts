@@ -28,7 +28,7 @@ export type WindowCount<W extends WindowLimit = WindowLimit> = {
 };
 
 /** What a request has come to in a window. */
-type Counted<W extends WindowLimit> = { window: W; hits: number; msLeft: number };
+type WindowHits<W extends WindowLimit> = { window: W; hits: number; msLeft: number };
 
 /** Counts requests. */
 export type Counts = ThrottlerStorage & {
@@ -43,16 +43,16 @@ export type Counts = ThrottlerStorage & {
 
 /**
  * Creates the count of fixed windows, each of which begins with its first request and none of which another prolongs.
- * @param counted in the order of the windows, up to the one whose limit is exceeded
+ * @param windowHits in the order of the windows, up to the one whose limit is exceeded
  */
 export function createCount<W extends WindowLimit>(
-  counted: readonly Counted<W>[],
+  windowHits: readonly WindowHits<W>[],
   isExceeded: boolean,
 ): WindowCount<W> {
-  const own = isExceeded ? counted.at(-1) : counted[0];
+  const own = isExceeded ? windowHits.at(-1) : windowHits[0];
   if (!own) throw new Error('a request is counted in a window at least');
   let tightest = own;
-  for (const other of isExceeded ? [] : counted) {
+  for (const other of isExceeded ? [] : windowHits) {
     if (countRemaining(other) < countRemaining(tightest)) tightest = other;
   }
   return {
@@ -64,7 +64,7 @@ export function createCount<W extends WindowLimit>(
   };
 }
 
-function countRemaining({ window, hits }: Counted<WindowLimit>): number {
+function countRemaining({ window, hits }: WindowHits<WindowLimit>): number {
   return window.limit - hits;
 }
 
@@ -91,7 +91,7 @@ export class LocalCounts implements Counts {
 
   count<W extends WindowLimit>(windows: readonly W[]): WindowCount<W> {
     const now = getNowMs();
-    const counted: Counted<W>[] = [];
+    const windowHits: WindowHits<W>[] = [];
     for (let i = 0; i < windows.length; i++) {
       const limit = windows[i] as W;
       const window = this.getWindow(limit, now);
@@ -99,13 +99,13 @@ export class LocalCounts implements Counts {
       const msLeft = window.endsAt - now;
       if (hits > limit.limit)
         return createCount([{ window: limit, hits: window.hits, msLeft }], true);
-      counted.push({ window: limit, hits, msLeft });
+      windowHits.push({ window: limit, hits, msLeft });
     }
     for (let i = 0; i < windows.length; i++) {
       const limit = windows[i] as WindowLimit;
       this.getWindow(limit, now).hits += limit.hits ?? 1;
     }
-    return createCount(counted, false);
+    return createCount(windowHits, false);
   }
 
   async increment(key: string, ttl: number, limit: number): Promise<ThrottlerRecord> {
