@@ -272,15 +272,10 @@ describe('a server that has become a standby', () => {
       const { rows } = await pool.query<{ yes: boolean }>('select pg_is_in_recovery() as yes');
       return rows[0]?.yes;
     };
-    const open = await pool.connect();
-    const client = await pool.connect();
-    client.release();
+    const clients = await Promise.all([pool.connect(), pool.connect()]);
     proxyOfPool.alternate(standby.url);
-    const error = await Promise.all([pool.connect(), pool.connect()]).catch(
-      (cause: unknown) => cause,
-    );
-    expect(error).toBeInstanceOf(StandbyError);
-    open.release();
+    await expect(pool.connect()).rejects.toThrow(StandbyError);
+    for (const client of clients) client.release();
     for (let i = 0; i < 10; i++) expect(await isReplica()).toBe(false);
     await pool.end();
     await proxyOfPool.close();
