@@ -7,9 +7,9 @@ import { Visits } from './0005-visits.js';
 import { Names } from './0006-names.js';
 import { LastTests } from './0007-last-tests.js';
 import { FailingPasses } from './0008-failing-passes.js';
-import { PhonesAndRestores } from './0011-phones-and-restores.js';
-import { ImportedPeople } from './0013-imported-people.js';
-import { UnconfirmedConsents } from './0015-unconfirmed-consents.js';
+import { PhonesAndRestores } from './0009-phones-and-restores.js';
+import { ImportedPeople } from './0010-imported-people.js';
+import { UnconfirmedConsents } from './0011-unconfirmed-consents.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [

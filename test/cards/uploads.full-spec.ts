@@ -241,7 +241,7 @@ describe('uploads', () => {
     const responses = [second, third].map((store) => probe(store));
     for (const response of await Promise.all(responses)) {
       expectFailure(response, 503, 'unavailable');
-      expect(response.body.error).toBe('Too many files of your stores are being uploaded at once');
+      expect(response.body.error).toBe('Too many of your files are being uploaded at once');
     }
     const stranger = await service.newStore();
     expect((await probe(stranger)).status).toBe(422);

@@ -230,19 +230,24 @@ describe('notifications of news', () => {
   it('are sent as nobody, whoever has the news', async () => {
     await withPool(2, async (pool) => {
       const failures: unknown[] = [];
+      const listener = await pool.connect();
+      await listener.query('listen contexts');
+      let notificationCount = 0;
+      const notified = new Promise<void>((resolve) => {
+        listener.on('notification', () => {
+          if (++notificationCount === 2) resolve();
+        });
+      });
       const notify = new ThrottledNotify(pool, 'contexts', (error) => failures.push(error));
       const use: Use = { readsMuch: true };
       await runFor(createWait(1, use), async () => {
         // The second one is sent after the interval, by when the client has gone.
         const first = notify.notify();
         expect(notify.notify()).toBeUndefined();
+        use.isAbandoned = true;
+        use.isFinished = true;
         await first;
       });
-      const listener = await pool.connect();
-      await listener.query('listen contexts');
-      const notified = new Promise((resolve) => listener.once('notification', resolve));
-      use.isAbandoned = true;
-      use.isFinished = true;
       await notified;
       expect(failures).toEqual([]);
       listener.release();

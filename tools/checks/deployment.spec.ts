@@ -33,7 +33,6 @@ describe('deploy/systemd', () => {
     expect(api).toMatch(/^StartLimitIntervalSec=0$/m);
     expect(api).toMatch(/^Restart=always$/m);
     expect(api).toMatch(/^RestartSec=[1-9]\d*$/m);
-    expect(api).toMatch(/^RestartMaxDelaySec=[1-9]\d*$/m);
     expect(api).toMatch(/^RestartPreventExitStatus=78$/m);
   });
 

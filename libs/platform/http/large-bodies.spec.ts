@@ -100,9 +100,7 @@ describe('UploadRoom', () => {
     const room = new UploadRoom();
     const release = reserve(room, 1, 20, 1);
     reserve(room, 2, 19, 1);
-    expect(room.reserve(3, 2 * MIB, 1)).toBe(
-      'Too many files of your stores are being uploaded at once',
-    );
+    expect(room.reserve(3, 2 * MIB, 1)).toBe('Too many of your files are being uploaded at once');
     reserve(room, 4, 1, 1);
     reserve(room, 5, 20, 5);
     reserve(room, 6, 20, 5);

@@ -135,7 +135,7 @@ export class UploadRoom {
     if (this.bytes + bytes > MAX_UPLOADED_BYTES) return 'Too many files are being uploaded at once';
     const ofOwner = this.bytesOfOwners.get(owner) ?? 0;
     if (ofOwner + bytes > MAX_BYTES_PER_OWNER)
-      return 'Too many files of your stores are being uploaded at once';
+      return 'Too many of your files are being uploaded at once';
     this.bytes += bytes;
     this.counts.set(accountId, count + 1);
     this.bytesOfOwners.set(owner, ofOwner + bytes);

@@ -5,7 +5,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * whether the consents wait that are entered on their pages.
  */
 export class UnconfirmedConsents implements MigrationInterface {
-  readonly name = 'UnconfirmedConsents0000000000015';
+  readonly name = 'UnconfirmedConsents0000000000011';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(

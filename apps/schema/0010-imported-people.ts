@@ -81,7 +81,7 @@ end $$;
 
 /** Lets an erasure reach every row of every file that says anything about the person, and finds redemptions by their reward. */
 export class ImportedPeople implements MigrationInterface {
-  readonly name = 'ImportedPeople0000000000013';
+  readonly name = 'ImportedPeople0000000000010';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(CHANGE);

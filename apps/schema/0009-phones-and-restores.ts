@@ -5,7 +5,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
  * when the database was restored, for readers of the feed whose place is gone.
  */
 export class PhonesAndRestores implements MigrationInterface {
-  readonly name = 'PhonesAndRestores0000000000011';
+  readonly name = 'PhonesAndRestores0000000000009';
 
   async up(runner: QueryRunner): Promise<void> {
     // Nothing has a number in E.164 format that is left alone any more, so all customers are looked at.
