@@ -494,6 +494,8 @@ describe('provisioned stores', () => {
       ...before,
       ...changes,
       display_store_name: 'Corner',
+      // It has a country now.
+      warnings: [],
       updated_at: expect.any(String),
     };
     expect([status, body]).toEqual([200, expected]);

@@ -293,7 +293,7 @@ describe('the designer of cards', () => {
     const { body } = await store.send<CardJson>('PATCH', `${store.store}/cards/${card.id}`, {
       card: { text_color: '#FFF1DC', stamp_color: '#FFFFFF', strip_type: 'color' },
     });
-    expect(body.warnings).toHaveLength(2);
+    expect(body.warnings).toHaveLength(3);
     await page.goto(at(`cards/${card.id}`));
     await page.getByText('The text is hard to read').last().waitFor();
     await expectAccessiblePage(page, 'card-contrast');

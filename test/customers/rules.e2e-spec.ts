@@ -93,6 +93,7 @@ describe('customers', () => {
       customer_cards: [],
       marketing_consent: false,
       sms_consent: false,
+      unconfirmed_consents: [],
       created_at: time,
       updated_at: time,
       erased_at: null,

@@ -88,6 +88,7 @@ describe('erasing a person', () => {
       customer_cards: [expect.objectContaining({ stamps_count: 3 })],
       marketing_consent: false,
       sms_consent: false,
+      unconfirmed_consents: [],
       created_at: customer.created_at,
       updated_at: now.erased_at,
       erased_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),

@@ -190,6 +190,7 @@ describe('events about the records of a store', () => {
           longitude: null,
           precision: null,
           geocode_status: 'pending',
+          warnings: created.warnings,
         },
       },
       { type: 'location.updated', data: pinnedAtOnce },
