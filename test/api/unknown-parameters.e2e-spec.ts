@@ -102,8 +102,12 @@ describe('unknown parameters and fields', () => {
     const refused = await store.send<Failure>('POST', `${path}/stamp?dry=1`, body, STRICT);
     expectRefused(refused, ['refernce', 'dry', 'staff_ref']);
     expect(refused.body.errors?.['refernce']).toEqual(['is not known']);
-    expect(refused.body.resolution).toMatch(
-      /^Did you mean external_ref|^Leave out what is not known/,
+    expect(refused.body.resolution).toMatch(/^Leave out what is not known/);
+    const misspelt = { stamps: 1, externalref: 'R-1' };
+    const suggested = await store.send<Failure>('POST', `${path}/stamp`, misspelt, STRICT);
+    expectRefused(suggested, 'externalref');
+    expect(suggested.body.resolution).toMatch(
+      /^Did you mean external_ref instead of externalref[?] Leave out/,
     );
     expect([unknownIn(refused), appliedTo(refused)]).toEqual(['refernce, dry', 'handling=strict']);
     expect(await stamps()).toBe(before);

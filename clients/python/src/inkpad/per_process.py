@@ -1,4 +1,4 @@
-"""What a forked worker must not take over from the process that made its client."""
+"""Values of one process, such as sockets and threads, which a forked worker must not take over."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def find_proxy(base_url: str, proxy: str | None) -> Proxy | None:
 
 
 def _may_be_forged(name: str) -> bool:
-    """Whether a CGI request can set it, with a header Proxy (httpoxy, CVE-2016-5385).
+    """Tells whether a CGI request can set a variable, with a header Proxy (httpoxy, CVE-2016-5385).
 
     Windows does not tell its spellings apart.
     """
