@@ -78,9 +78,9 @@ export class Settings extends PlatformSettings {
   @WholeNumber(1, 100_000)
   STRIP_IMAGES_KEPT_MB = 1024;
   @Describe(`
-    Fonts (files in TTF or OTF) for letters on posters that the built-in Inter does not have,
-    such as Chinese, Arabic or Hindi: one for all letters, or a regular and a bold one, separated
-    by a comma.
+    Fonts (files in TTF or OTF) for letters on posters that the built-in Inter does not have, before
+    the Noto fonts that Inkpad comes with: one for all letters, or a regular and a bold one,
+    separated by a comma.
   `)
   @Setting(parsePosterFonts, 'must be one file, or two separated by a comma')
   POSTER_FONTS?: PosterFontFiles;
