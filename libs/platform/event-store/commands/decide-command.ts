@@ -1,3 +1,4 @@
+import type { AsyncResource } from 'node:async_hooks';
 import type { Context } from '@opentelemetry/api';
 import type {
   CommandContext,
@@ -50,6 +51,8 @@ export type PendingCommand = Waiting & {
   command: CommandPlan<State, DomainEvent, unknown, unknown>;
   trace: Context;
   wait: DatabaseWait | undefined;
+  /** The asynchronous context of its caller. */
+  caller: AsyncResource;
   resolve: (response: unknown) => void;
 };
 

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import { context, type Context } from '@opentelemetry/api';
 import type { DomainEvent } from '#platform/kernel/aggregate.js';
@@ -18,7 +19,6 @@ import {
   createSharedWait,
   findWait,
   runAsCommit,
-  runOutside,
   runWithWait,
 } from '#platform/database/database-waits.js';
 import type { CommandPlan } from './command-plan.js';
@@ -84,7 +84,7 @@ export class CommandPipeline {
       // The end of a batch starts the next one, which is of other requests.
       const wait = createSharedWait(batch.map((pending) => pending.wait));
       const work = () => void this.runBatch(stream, batch, losses);
-      runOutside(runWithWait, wait, work);
+      batch[0]?.caller.runInAsyncScope(runWithWait, undefined, wait, work);
     },
     describeOverload: () => this.eventStore.describeOverload(),
   });
@@ -116,6 +116,7 @@ export class CommandPipeline {
         since,
         trace: context.active(),
         wait: findWait(),
+        caller: new AsyncResource('command'),
         resolve,
         reject,
       };
