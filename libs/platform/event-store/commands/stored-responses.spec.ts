@@ -1,11 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KeyedRequest } from '#platform/kernel/aggregate.js';
-import { RejectedError } from '#platform/kernel/errors.js';
+import { RejectedError, UnavailableError } from '#platform/kernel/errors.js';
 import { Keyring, createMasterKey } from '#platform/kernel/keyring.js';
 import { open } from '#platform/kernel/sealing.js';
 import { DatabasePool } from '#platform/database/database-pool.js';
+import { DatabaseWait, findWait, runWithWait } from '#platform/database/database-waits.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import type { ProcessSession } from '#platform/database/process-session.js';
+import { eventually } from '../../../../test/support/jest/eventually.js';
 import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { Subjects } from '../personal-keys/personal-parts.js';
@@ -63,4 +65,35 @@ describe('a stored response', () => {
     if (sealed instanceof Promise) throw new Error('it waits');
     expect(JSON.parse(openBody(sealed).toString())).toEqual(BODY);
   });
+});
+
+it('releases a key whose claim got lost, outside of the request that has its response by then', async () => {
+  const waits: unknown[] = [];
+  const lost = Object.assign(new Error('reset'), { code: 'ECONNRESET' });
+  const client = {
+    query: ({ name }: { name: string }, onEnd: (error: null, result: object) => void) => {
+      expect(name).toBe('stored_responses_claim_new');
+      onEnd(null, { rows: [] });
+    },
+  };
+  const fake = {
+    acquireForCommit: (onTake: (error: undefined, taken: object) => void) =>
+      onTake(undefined, client),
+    releaseAfterCommit: () => undefined,
+    query: ({ name }: { name: string }) => {
+      if (name === 'stored_responses_claim') return Promise.reject(lost);
+      waits.push([name, findWait()]);
+      return Promise.resolve({ rows: [] });
+    },
+  } as unknown as DatabasePool;
+  const keys = new StoredResponses(fake, masterKeys, {} as PersonalKeys, {} as ProcessSession);
+  const request = new DatabaseWait(undefined, undefined, undefined, () => true);
+  const claim = runWithWait(request, () => keys.claimKey(createRequest(200), Buffer.alloc(32)));
+  await expect(claim).rejects.toThrow(UnavailableError);
+  await eventually(
+    () => waits.length,
+    (count) => count > 0,
+  );
+  keys.onModuleDestroy();
+  expect(waits).toEqual([['stored_responses_release', undefined]]);
 });

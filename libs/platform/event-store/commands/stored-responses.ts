@@ -190,7 +190,7 @@ export class StoredResponses implements OnModuleDestroy {
       const wasSent = !isFailureToConnect(error instanceof UnavailableError ? error.cause : error);
       // Until the latest time the server may still execute it.
       if (wasSent && isDatabaseUnavailable(error))
-        void this.releaseLater(claims, startedAt + CLAIM_WITHIN_MS);
+        this.startReleasing(claims, startedAt + CLAIM_WITHIN_MS);
       throw error;
     }
   }
@@ -312,9 +312,13 @@ export class StoredResponses implements OnModuleDestroy {
       this.log.warn(`a key is released later, or expires: ${getErrorMessage(error)}`, {
         idempotency_key: abbreviateKey(keyed.key),
       });
-      // It goes on after the response.
-      void runOutside(() => this.releaseLater([keyed]));
+      this.startReleasing([keyed]);
     }
+  }
+
+  /** Releases keys in the background: it goes on after the response. */
+  private startReleasing(holdings: Holding[], claimableUntil?: number): void {
+    void runOutside(() => this.releaseLater(holdings, claimableUntil));
   }
 
   private async releaseNow(holdings: Holding[]): Promise<void> {
