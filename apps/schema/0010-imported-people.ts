@@ -13,10 +13,10 @@ drop index import_rows_customer;
 create index import_rows_people on import_rows using gin (claims, customer_ids) with (fastupdate = off)
   where sealed is not null;
 
--- what people had who were erased while the rows are only in the file
+-- what people had who were erased while the rows are checked
 alter table imports add column erased_claims bytea[] not null default '{}';
-create index imports_with_file on imports (account_id)
-  where file is not null;
+create index imports_in_check on imports (account_id)
+  where state = 'checking';
 
 drop index imports_kept;
 create index imports_kept on imports (coalesce(finished_at, created_at))
@@ -27,13 +27,16 @@ create index customer_cards_redeemed on customer_cards using gin (redeemed_rewar
   where redeemed_reward_ids <> '[]';
 
 -- Deletes the cells of rows that say one of these values, or are about one of these people, and counts the rows that were to
--- be applied as failed. Locks the rows in their order, as those who apply them do.
+-- be applied as failed. Locks the rows in their order, as those who apply them do, and only then looks at them: a row whose
+-- lock it has waited for is another version, which the statement that waited does not see.
 create function es.drop_imported_cells(p_claims bytea[], p_subjects bigint[]) returns void
 language sql as $$
+select from public.import_rows
+where sealed is not null and (claims && p_claims or customer_ids && p_subjects)
+order by import_id, row for update;
 with about as materialized (
   select ctid, import_id, state, expected from public.import_rows
   where sealed is not null and (claims && p_claims or customer_ids && p_subjects)
-  order by import_id, row for update
 ), dropped as (
   update public.import_rows r
   set sealed = null, claims = '{}', customer_ids = '{}', expected = null,
@@ -69,10 +72,10 @@ begin
   insert into es.erasures (subject_id, account_id)
   select id, p_account from unnest(p_subjects) as id
   on conflict do nothing;
-  -- what uploaded files say about them; of one that is still being read, the end of that drops it
+  -- what uploaded files say about them; of one whose rows are still being checked, the end of that drops it
   if cardinality(released) > 0 then
     update public.imports set erased_claims = erased_claims || released
-    where account_id = p_account and file is not null;
+    where account_id = p_account and state = 'checking';
   end if;
   perform es.drop_imported_cells(released, p_subjects);
   if cardinality(p_subjects) > 0 then perform public.raise_account_versions(array[p_account]); end if;
