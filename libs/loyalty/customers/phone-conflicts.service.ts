@@ -64,7 +64,7 @@ export class PhoneConflicts {
   private async findAmong(rows: NumberRow[]): Promise<PhoneConflict[]> {
     const candidates = rows.flatMap(({ id, account_id: accountId, country, phone }) => {
       const normalized = normalizePhone(phone, country);
-      if (normalized === undefined || normalized === phone) return [];
+      if (normalized === undefined || getPhoneKey(normalized) === phone) return [];
       return [{ accountId, customerId: id, phone: normalized }];
     });
     const claims = candidates.map(({ accountId, phone }) =>
@@ -79,7 +79,7 @@ export class PhoneConflicts {
       if (!candidate) return [];
       const { phone, ...ids } = candidate;
       const heldBy = Number(stream.slice(customerReadModel.name.length + 1));
-      return [{ ...ids, heldBy, maskedPhone: maskPhone(phone) }];
+      return heldBy === ids.customerId ? [] : [{ ...ids, heldBy, maskedPhone: maskPhone(phone) }];
     });
   }
 }

@@ -8,8 +8,12 @@ import { isDatabaseUnavailable } from '#platform/database/connection.js';
 import { LeaderLock } from '#platform/database/leader-lock.js';
 import { LOCKS } from '#platform/database/locks.js';
 import { retryUntilAborted } from '#platform/event-store/log/follow-log.js';
+import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
+import { toStreamName } from '#platform/event-store/read-models/read-models.js';
 import { normalizePhone } from './contact.js';
+import { customer } from './customer.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
+import { getPhoneKey } from './phone-plans.js';
 
 const LEADERSHIP = { name: 'phone numbers', lock: LOCKS.phoneNumbers };
 const BATCH_SIZE = 100;
@@ -46,6 +50,26 @@ const NEXT = {
          from customers c join accounts a on a.id = c.account_id
          where c.account_id = $1 and c.id > $2 and c.state ->> 'phone' is not null
          order by c.id limit ${BATCH_SIZE}`,
+};
+
+/**
+ * Makes the claims of numbers those of their keys, which were once those of the numbers themselves. One whose key somebody
+ * else has claimed stays as it is.
+ */
+const CLAIM_KEYS = {
+  name: 'phone_normalizations_claim_keys',
+  text: `with claimed as (
+           insert into es.claims (account_id, kind, value, stream_id, revision)
+           select c.account_id, c.kind, x.key, c.stream_id, c.revision
+           from unnest($2::text[], $3::bytea[], $4::bytea[]) as x (stream, value, key)
+           join es.claims c on c.account_id = $1 and c.kind = 'phone' and c.value = x.value and c.stream_id = x.stream
+           order by x.key
+           on conflict do nothing
+           returning stream_id
+         )
+         delete from es.claims c using unnest($2::text[], $3::bytea[]) as x (stream, value)
+         where c.account_id = $1 and c.kind = 'phone' and c.value = x.value and c.stream_id = x.stream
+           and c.stream_id in (select stream_id from claimed)`,
 };
 
 /** Changes nothing when the store has got another country meanwhile. Other stores come first. */
@@ -87,6 +111,7 @@ export class PhoneNormalization {
     private readonly pool: Pool,
     private readonly commands: CommandBus,
     private readonly lock: LeaderLock,
+    private readonly keys: PersonalKeys,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
@@ -124,6 +149,8 @@ export class PhoneNormalization {
     after_id: afterId,
   }: DueRow): Promise<void> {
     const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
+    // First, since a change of the number releases its key.
+    await this.claimKeys(accountId, rows);
     let hasConflicts = false;
     const changed = rows.filter(
       ({ phone, country }) => (normalizePhone(phone, country) ?? phone) !== phone,
@@ -138,6 +165,22 @@ export class PhoneNormalization {
         ? { ...GO_ON, values: [accountId, revision, last.id, hasConflicts] }
         : { ...FINISH, values: [accountId, revision, hasConflicts] },
     );
+  }
+
+  private async claimKeys(accountId: number, rows: NextRow[]): Promise<void> {
+    const claimed = rows.filter(({ phone }) => getPhoneKey(phone) !== phone);
+    if (claimed.length === 0) return;
+    const createValue = (phone: string) =>
+      this.keys.createClaim(accountId, 'phone', phone, '').value;
+    await this.pool.query({
+      ...CLAIM_KEYS,
+      values: [
+        accountId,
+        claimed.map(({ id }) => toStreamName(customer, id)),
+        claimed.map(({ phone }) => createValue(phone)),
+        claimed.map(({ phone }) => createValue(getPhoneKey(phone))),
+      ],
+    });
   }
 
   /** Normalizes one number. A customer who cannot be changed is tried again in the next pass. */

@@ -1,6 +1,7 @@
 import { findEmailKey } from '#platform/kernel/email-address.js';
 import { normalizePhone } from '#loyalty/customers/contact.js';
 import type { UniqueCustomerValue } from '#loyalty/customers/customer.js';
+import { getPhoneKey } from '#loyalty/customers/phone-plans.js';
 import { normalizeCardCode } from '#loyalty/stamping/card-code.js';
 import type { ImportColumn, ImportField } from './import-columns.js';
 
@@ -55,7 +56,7 @@ function listEmails(cell: string): UniqueCustomerValue[] {
 function listPhones(cell: string, country: string | null): UniqueCustomerValue[] {
   if (cell.replaceAll(/\P{Nd}/gu, '').length < MIN_PHONE_DIGITS) return [];
   return cell.split(/[;,]/).flatMap((part) => {
-    const value = normalizePhone(part.replace(FRACTION_OF_ZEROS, ''), country);
-    return value === undefined ? [] : [{ kind: 'phone', value }];
+    const phone = normalizePhone(part.replace(FRACTION_OF_ZEROS, ''), country);
+    return phone === undefined ? [] : [{ kind: 'phone', value: getPhoneKey(phone) }];
   });
 }

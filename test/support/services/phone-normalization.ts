@@ -16,13 +16,14 @@ export function newPhoneNormalization(
   { app }: LocalService,
   pool: Pool = app.get(Pool),
 ): PhoneNormalization {
+  const keys = app.get(PersonalKeys);
   const handler = new NormalizePhoneHandler(
     app.get(CommandPipeline),
     new StoreRegions(app.get(Pool)),
-    app.get(PersonalKeys),
+    keys,
   );
   const execute = (command: NormalizePhone) => handler.execute(command);
-  return new PhoneNormalization(pool, { execute } as CommandBus, app.get(LeaderLock));
+  return new PhoneNormalization(pool, { execute } as CommandBus, app.get(LeaderLock), keys);
 }
 
 /** Until there is nothing left to do. */
