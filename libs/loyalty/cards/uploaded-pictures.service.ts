@@ -38,8 +38,8 @@ const RENEW = {
 };
 
 /**
- * Deletes what neither a card nor the logo of the store shows. Not within a day, in which somebody may still save the form
- * with it, or take a change back.
+ * Deletes what neither a card nor the logo of the store shows. Not within a day of its upload, in which somebody may still
+ * save the form with it.
  */
 const DELETE_UNUSED = {
   name: 'pictures_delete_unused',
@@ -87,11 +87,16 @@ export class UploadedPictures {
     return hash;
   }
 
+  /** Keeps a picture for another day, if it is still there. @returns whether it is */
+  async renew(accountId: number, hash: string): Promise<boolean> {
+    const rows = await query(this.pool, { ...RENEW, values: [hash, accountId] });
+    return rows.length > 0;
+  }
+
   /** Stores a picture in the place of those that nothing uses any more. One that is uploaded again is as new. */
   private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
     const max = await this.overrides.getMax('pictures', accountId, this.config.quotas.pictures);
-    const existing = await query(this.pool, { ...RENEW, values: [hash, accountId] });
-    if (existing.length > 0) return;
+    if (await this.renew(accountId, hash)) return;
     await query(this.pool, { ...DELETE_UNUSED, values: [accountId] });
     // At the same moment a few more may slip in; nothing depends on the exact number.
     const [status] = await query<{ is_full: boolean }>(this.pool, {

@@ -1,17 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { CommandContext } from '#platform/kernel/aggregate.js';
-import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
+import { InvalidFieldsError, NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
 import { findPictureType } from '#platform/http/body-kinds.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import { PastStates } from '#platform/event-store/log/past-states.service.js';
 import { card as cardAggregate } from '#loyalty/cards/card.js';
 import { CreateCard, SetStripImage, UpdateCard } from '#loyalty/cards/card.commands.js';
-import { UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
+import { STRIP, UploadedPictures } from '#loyalty/cards/uploaded-pictures.service.js';
 import { CreateReward, DeleteReward, UpdateReward } from '#loyalty/rewards/reward.commands.js';
 import { reward as rewardAggregate, type Reward } from '#loyalty/rewards/reward.js';
 import { RewardsService } from '#loyalty/rewards/rewards.service.js';
+import { ISSUES } from '#translations/issues.js';
 import { FormCommands } from '#web/pages/form-commands.service.js';
 import { toDesignForm } from './design-form.dto.js';
 import { restoreRewards } from './design-form.js';
@@ -127,7 +128,7 @@ export class CardDesigns {
   /**
    * Gives a card and its rewards the values back that they had at a time.
    * @param openedUpdatedAt when the card was last changed, as the person has seen it
-   * @throws what `update` throws
+   * @throws what `update` throws, and InvalidFieldsError when the picture is gone
    */
   async restore(
     context: CommandContext,
@@ -140,14 +141,16 @@ export class CardDesigns {
       this.getStore(accountId),
     ]);
     const past = await this.getPast(id, time);
+    const { stripType, stripPicture } = past.card;
+    const picture = stripType === 'image' ? stripPicture : null;
+    // Before anything is changed: what no card shows may be deleted.
+    if (picture !== null && !(await this.pictures.renew(accountId, picture)))
+      throw new InvalidFieldsError({ [STRIP.field]: [ISSUES.logo_missing] });
     const form = toDesignForm(past.card, past.rewards, timeZone);
     const rewards = restoreRewards(form.rewards, designed.rewards);
     const design = parseDesign({ ...form, rewards }, { timeZone, previous: past.card });
     await this.update({ context, design, picture: undefined }, designed, openedUpdatedAt);
-    const { stripType, stripPicture } = past.card;
-    if (stripType === 'image' && stripPicture !== null) {
-      await this.commands.execute(new SetStripImage(context, id, stripPicture));
-    }
+    if (picture !== null) await this.commands.execute(new SetStripImage(context, id, picture));
   }
 
   /** Finds a card with its active rewards, as they were. The caller may see the card. @throws NotFoundError */
