@@ -4,6 +4,8 @@ import {
   chooseChannel,
   chooseRoute,
   countReach,
+  findTellingReason,
+  UNREACHED_REASONS,
   type Reachability,
 } from './message-channel.js';
 
@@ -49,6 +51,17 @@ describe('chooseChannel', () => {
     expect(chooseChannel(person, ['email', 'wallet'], SET_UP).channel).toBe('wallet');
   });
 
+  it('takes no consent that waits for the link that went to the address or number', () => {
+    const person = { ...EVERYTHING, isEmailUnconfirmed: true };
+    expect(chooseChannel(person, ['email', 'sms'], SET_UP).channel).toBe('sms');
+    expect(
+      chooseChannel({ ...person, isPhoneUnconfirmed: true }, ['email', 'sms'], SET_UP).reasons,
+    ).toEqual([
+      { channel: 'email', reason: 'unconfirmed' },
+      { channel: 'sms', reason: 'unconfirmed' },
+    ]);
+  });
+
   it('takes the consent of each channel for that channel only', () => {
     const person = { ...EVERYTHING, marketingConsent: false };
     expect(chooseChannel(person, ['email', 'sms'], SET_UP).channel).toBe('sms');
@@ -83,6 +96,23 @@ describe('chooseChannel', () => {
       ]);
     },
   );
+});
+
+describe('findTellingReason', () => {
+  it.each(UNREACHED_REASONS)('finds %s where it is the only reason', (reason) => {
+    const reasons = [{ channel: 'email' as const, reason }];
+    expect(findTellingReason({ channel: null, reasons })).toBe(reason);
+  });
+
+  it('finds a consent that waits for its link rather than one that is missing, and either rather than a pass', () => {
+    const person = { ...NOTHING, hasEmail: true, hasPhone: true, smsConsent: false };
+    const find = (isEmailUnconfirmed: boolean, marketingConsent: boolean) =>
+      findTellingReason(
+        chooseChannel({ ...person, isEmailUnconfirmed, marketingConsent }, CHANNELS, SET_UP),
+      );
+    expect(find(true, true)).toBe('unconfirmed');
+    expect(find(false, false)).toBe('no_consent');
+  });
 });
 
 describe('countReach', () => {

@@ -111,6 +111,7 @@ const TELLING: readonly UnreachedReason[] = [
   'stopped',
   'bounced',
   'country',
+  'unconfirmed',
   'no_consent',
   'no_email',
   'no_phone',
