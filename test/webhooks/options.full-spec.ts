@@ -24,6 +24,7 @@ import {
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { formatPosition } from '#platform/event-store/port/position.js';
+import { FEED } from '#outbound/dispatch/replays.service.js';
 import type { Program } from '../support/services/program.js';
 import {
   CUSTOMER_EVENTS,
@@ -693,6 +694,26 @@ describe('resuming a webhook subscription', () => {
       const balances = listReceivedBalances(hook.receiver).map(Number);
       expect(balances.toSorted((a, b) => a - b)).toEqual([1, 2]);
     }
+  });
+
+  it('HOOK-95 a replay that was extended after a dispatcher had listed it as started is not removed as complete', async () => {
+    const hook = await listening({ events: ['stamp.earned'] });
+    const { database } = service.running;
+    // Waits for a position that the log does not reach, so that the dispatcher leaves it alone.
+    const values = [hook.id, hook.account_id, formatPosition({ commit: 9n ** 18n, prepare: 0n })];
+    const { rows } = await database.query<{ id: number }>(
+      `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, created_at,
+         log_head, request, fills_gap)
+       values ($1, $2, now(), now(), 0, now(), $3, gen_random_uuid(), true) returning id`,
+      values,
+    );
+    const fed = await database.query(FEED.text, [rows[0]?.id]);
+    expect(fed.rows).toEqual([]);
+    const existing = await database.query(
+      'select from webhook_replays where subscription_id = $1',
+      [hook.id],
+    );
+    expect(existing.rows).toHaveLength(1);
   });
 });
 

@@ -48,16 +48,16 @@ const START = {
 };
 
 /**
- * Removes the replay when it is complete, or when its subscription was ended other than by a user; keeps it while the
- * subscription is paused.
+ * Enqueues deliveries of a started replay: one that was extended meanwhile waits to be started anew. Removes the replay when
+ * it is complete, or when its subscription was ended other than by a user; keeps it while the subscription is paused.
  */
-const FEED = {
+export const FEED = {
   name: 'webhook_replay_feed',
   text: `
     with request as (
       select r.*, s.payload_format, s.card_ids, s.location_ids, coalesce(s.enabled, false) as enabled, s.disabled_reason
       from webhook_replays r left join webhook_subscriptions s on s.id = r.subscription_id
-      where r.id = $1 for no key update of r skip locked
+      where r.id = $1 and r.last_seq is not null for no key update of r skip locked
     ), room as (
       select least(${BATCH_SIZES.enqueued}, ${MAX_PENDING} - count(*)) as n from (
         select from webhook_pending p join request r on r.subscription_id = p.subscription_id
