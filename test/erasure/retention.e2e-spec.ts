@@ -108,6 +108,30 @@ describe('retention by settings', () => {
     );
   });
 
+  it('deletes messages of cancelled announcements, whose counts stay, once none of them is left to be sent', async () => {
+    await service.database.query(
+      `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at, finished_at)
+       select 900010 + n, 'announcement', 1, 'cancelled', 't', 't', '{wallet}', '{}', now(), now(), now() - interval '31 days'
+       from generate_series(1, 2) n;
+       insert into outgoing_messages (kind, give_up_at, account_id, announcement_id, customer_id, state, channel, due_at,
+         created_at, finished_at)
+       select 'campaign', now(), 1, 900010 + n, case state when 'sent' then 1 else 2 end, state, 'wallet', null::timestamptz, now(), now() - interval '31 days'
+       from generate_series(1, 2) n, unnest(array['sent', 'skipped']) state where state = 'sent' or n = 1
+       union all
+       select 'campaign', now(), 1, 900012, 3, 'queued', 'wallet', now(), now(), null`,
+    );
+    await new MessageRetention(pool, configure({})).deleteFinished(30);
+    const { rows } = await service.database.query<{ id: number; counts: object; left: number }>(
+      `select id::int, counts, (select count(*)::int from outgoing_messages m where m.announcement_id = a.id) as left
+       from campaigns a where id in (900011, 900012) order by id`,
+    );
+    const sentBy = { wallet: 1, web_push: 0, email: 0, sms: 0 };
+    expect(rows).toEqual([
+      { id: 900_011, counts: { queued: 0, sent: 1, failed: 0, skipped: 1, sentBy }, left: 0 },
+      { id: 900_012, counts: null, left: 2 },
+    ]);
+  });
+
   it('deletes messages of a rule once their occasion cannot come again', async () => {
     await service.database.query(
       `insert into campaigns (id, kind, account_id, state, title, text, channels, trigger, created_at, updated_at,

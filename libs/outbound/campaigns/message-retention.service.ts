@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { workDaily } from '#platform/event-store/log/follow-log.js';
+import { CHANNELS } from '#outbound/messages/message-channel.js';
 import { OCCASION_DAYS } from './campaign.js';
 
 const BATCH_SIZE = 1_000;
@@ -14,15 +15,30 @@ function renderDelete(selection: string): string {
     delete from outgoing_messages where id in (select id from old)`;
 }
 
-/**
- * Card links and messages of announcements. The counts of announcements that were sent are stored with them. Those of others
- * come from their messages.
- */
+/** Stores the counts of cancelled announcements with them, once no message of theirs is left to be sent. */
+const COUNT_CANCELLED = {
+  name: 'announcements_count_cancelled',
+  text: `update campaigns a set counts = c.counts
+    from (
+      select x.id, jsonb_build_object('queued', 0, ${['sent', 'failed', 'skipped']
+        .map((state) => `'${state}', count(*) filter (where m.state = '${state}')`)
+        .join(', ')}, 'sentBy', jsonb_build_object(${CHANNELS.map(
+        (channel) =>
+          `'${channel}', count(*) filter (where m.state = 'sent' and m.channel = '${channel}')`,
+      ).join(', ')})) as counts
+      from campaigns x join outgoing_messages m on m.announcement_id = x.id
+      where x.kind = 'announcement' and x.state = 'cancelled' and x.counts is null
+        and x.finished_at < now() - make_interval(days => $1)
+      group by x.id having bool_and(m.state <> 'queued')) c
+    where a.kind = 'announcement' and a.id = c.id`,
+};
+
+/** Card links and messages of announcements that have their counts. Those of others come from their messages. */
 const FINISHED = {
   name: 'outgoing_messages_delete_finished',
   text: renderDelete(`select m.id from outgoing_messages m
     where m.rule_id is null and ${IS_FINISHED} and (m.announcement_id is null or exists (
-      select from campaigns a where a.kind = 'announcement' and a.id = m.announcement_id and a.state = 'sent'))
+      select from campaigns a where a.kind = 'announcement' and a.id = m.announcement_id and (a.state = 'sent' or a.counts is not null)))
     order by m.finished_at limit ${BATCH_SIZE} for update of m skip locked`),
 };
 
@@ -66,6 +82,7 @@ export class MessageRetention {
 
   /** Deletes a batch of card links and of the messages of announcements. @returns how many it had */
   async deleteFinished(days: number): Promise<number> {
+    await this.pool.query({ ...COUNT_CANCELLED, values: [days] });
     return (await this.pool.query({ ...FINISHED, values: [days] })).rowCount ?? 0;
   }
 
