@@ -78,7 +78,7 @@ export class CampaignMessages implements MessageKind {
     if (!addressee) return undefined;
     return {
       customerId: addressee.customerId,
-      isStillTrue: context.isStillTrue,
+      skipReason: context.skipReason,
       audibleAt: findAudibleTime(getNowMs(), quiet, context.timeZone),
       choose: (refused) => this.choose(message, context, addressee, refused),
       render: (channel) => this.render(message, context, addressee, channel),

@@ -3,7 +3,11 @@ import { Pool } from 'pg';
 import type { Actor } from '#platform/kernel/aggregate.js';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
-import { CHANNELS, type HolderChannel } from '#outbound/messages/message-channel.js';
+import {
+  CHANNELS,
+  type HolderChannel,
+  type MessageReason,
+} from '#outbound/messages/message-channel.js';
 import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
@@ -16,8 +20,8 @@ export type MessageContext = {
   ruleId: number | null;
   /** Who sent the announcement; null for a rule. */
   actor: Actor | null;
-  /** False: what the message is about is over. */
-  isStillTrue: boolean;
+  /** Why it is not to be sent any more: what it is about is over, or its announcement was cancelled. */
+  skipReason: Extract<MessageReason, 'past' | 'cancelled'> | null;
   /** The card of the occasion, and the template that the message is about, if any. */
   customerCardId: number | null;
   cardId: number | null;
@@ -30,7 +34,8 @@ const FIND = {
   name: 'campaign_messages_context',
   text: `select m.id, coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
            m.announcement_id as "announcementId", m.rule_id as "ruleId", r.actor,
-           coalesce(case when m.rule_id is null then r.state <> 'cancelled' else ${IS_STILL_TRUE} end, false) as "isStillTrue",
+           case when m.rule_id is null then case when r.state = 'cancelled' then 'cancelled' end
+             when ${IS_STILL_TRUE} then null else 'past' end as "skipReason",
            m.customer_card_id as "customerCardId",
            coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as "cardId",

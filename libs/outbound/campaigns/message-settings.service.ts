@@ -43,16 +43,17 @@ export class MessageSettingsService {
 
   /** Makes what waits due, since the quiet hours that it waits for have changed. What has to wait on is told so anew. */
   async release(manager: EntityManager, accountId: number): Promise<void> {
+    // Announcements first, as where one is cancelled: else each might wait for the other.
+    await query(manager, {
+      text: `update campaigns set due_at = now()
+       where kind = 'announcement' and account_id = $1 and due_at > now() and state = 'sending' and process is null`,
+      values: [accountId],
+    });
     await query(manager, {
       text: `update outgoing_messages set due_at = now()
        where kind = 'campaign' and channel = any ($2) and account_id = $1 and due_at > now() and state = 'queued'
          and process is null`,
       values: [accountId, CHANNELS],
-    });
-    await query(manager, {
-      text: `update campaigns set due_at = now()
-       where kind = 'announcement' and account_id = $1 and due_at > now() and state = 'sending' and process is null`,
-      values: [accountId],
     });
   }
 

@@ -39,7 +39,7 @@ export class CardLinks implements MessageKind {
     return (
       details && {
         customerId: details.customerId,
-        isStillTrue: true,
+        skipReason: null,
         audibleAt: 0,
         choose: (refused) => this.choose(details, refused),
         render: (channel) => this.render(details, channel),

@@ -87,7 +87,7 @@ export class MailOutbox implements MessageKind {
   async load(message: Pick<Message, 'uuid' | 'sealed'>): Promise<LoadedMessage> {
     return {
       customerId: null,
-      isStillTrue: true,
+      skipReason: null,
       audibleAt: 0,
       choose: () => ({ channel: 'email', reason: null }),
       render: async () => {

@@ -50,12 +50,12 @@ export type Rendered =
 /**
  * What a message is sent with, as it is now.
  * @property customerId the customer who goes on for its recipient; null: an e-mail of the service
- * @property isStillTrue false: what it is about is over
+ * @property skipReason why it is not to be sent any more; null: it is
  * @property audibleAt ms since 1970: before, the store wants nobody to be disturbed
  */
 export type LoadedMessage = {
   customerId: number | null;
-  isStillTrue: boolean;
+  skipReason: string | null;
   audibleAt: number;
   /**
    * Chooses the channel. With a reason, the message is held until the operator has set up the channel or a user sends it;
@@ -149,7 +149,7 @@ export class MessageSending {
     if (customerId !== null && customerId !== message.customerId) {
       return queue.readdress(message, customerId);
     }
-    if (!loaded.isStillTrue) return queue.end(message, 'skipped', 'past');
+    if (loaded.skipReason !== null) return queue.end(message, 'skipped', loaded.skipReason);
     if (loaded.audibleAt > getNowMs()) return queue.wait(message, new Date(loaded.audibleAt));
     const { channel, reason } = loaded.choose(message.refusedChannels);
     if (channel === null) return this.giveUp(message, reason);
