@@ -84,13 +84,20 @@ export class Letters {
 
   /** Splits a text where it needs another font. Signs stay with the letters before them. */
   private splitByFace(text: string, weight: Weight): { face: Face; text: string }[] {
-    const complete = this.faces[weight].find((face) => splitGraphemes(text).every(canDraw(face)));
+    // Once for all faces: a text of many scripts has hundreds of them.
+    const parts = splitGraphemes(text).map((grapheme) => ({
+      grapheme,
+      characters: listCharacters(grapheme),
+    }));
+    const complete = this.faces[weight].find((face) =>
+      parts.every(({ characters }) => canDraw(face, characters)),
+    );
     if (complete) return [{ face: complete, text }];
     const runs: { face: Face; text: string }[] = [];
-    for (const grapheme of splitGraphemes(text)) {
+    for (const { grapheme, characters } of parts) {
       const last = runs.at(-1);
       const canStay =
-        last !== undefined && !LETTER_OR_SPACE.test(grapheme) && canDraw(last.face)(grapheme);
+        last !== undefined && !LETTER_OR_SPACE.test(grapheme) && canDraw(last.face, characters);
       const face = canStay ? last.face : this.getFace(grapheme, weight);
       if (last !== undefined && last.face === face) last.text += grapheme;
       else runs.push({ face, text: grapheme });
@@ -99,7 +106,8 @@ export class Letters {
   }
 
   private findFace(grapheme: string, weight: Weight): Face | undefined {
-    return this.faces[weight].find((face) => canDraw(face)(grapheme));
+    const characters = listCharacters(grapheme);
+    return this.faces[weight].find((face) => canDraw(face, characters));
   }
 
   private getFace(grapheme: string, weight: Weight): Face {
@@ -116,9 +124,8 @@ export function listCharacters(grapheme: string): number[] {
     .map((character) => character.codePointAt(0) ?? 0);
 }
 
-function canDraw({ font }: Face): (grapheme: string) => boolean {
-  return (grapheme) =>
-    listCharacters(grapheme).every((character) => font.characters.has(character));
+function canDraw({ font }: Face, characters: readonly number[]): boolean {
+  return characters.every((character) => font.characters.has(character));
 }
 
 function measureRun(face: Face, text: string, isRightToLeft: boolean, weight: Weight): Run {

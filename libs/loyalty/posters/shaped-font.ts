@@ -52,6 +52,14 @@ function shape(
   const positions = buffer.getGlyphPositions();
   return buffer.getGlyphInfos().map(({ codepoint: glyph }, index) => {
     const { xAdvance = 0, xOffset = 0, yOffset = 0 } = positions[index] ?? {};
-    return { path: font.glyphToPath(glyph), advance: xAdvance, x: xOffset, y: yOffset };
+    return {
+      // Texts are measured many times before they are drawn.
+      get path() {
+        return font.glyphToPath(glyph);
+      },
+      advance: xAdvance,
+      x: xOffset,
+      y: yOffset,
+    };
   });
 }
