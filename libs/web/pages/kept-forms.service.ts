@@ -23,6 +23,8 @@ export class KeptForms {
     const fields = pickKeptFields(form.fields);
     if (!fields) return undefined;
     const plain = JSON.stringify({ ...form, fields, at: now.getTime() });
+    // Of bytes that are no letters, JSON takes several times as many.
+    if (Buffer.byteLength(plain) > MAX_PLAIN_BYTES) return undefined;
     const sealed = this.keys.seal(PURPOSE, deflateRawSync(plain), createContext(userId));
     const text = sealed.toString('base64url');
     return text.length > MAX_SEALED_CHARACTERS ? undefined : text;

@@ -84,5 +84,8 @@ describe('a kept form', () => {
     expect(forms.open(forms.seal(long, USER, NOW) ?? '', USER, NOW)).toEqual(long);
     const tooLong = { ...FORM, fields: { text: randomBytes(60 * 1024).toString('base64') } };
     expect(forms.seal(tooLong, USER, NOW)).toBeUndefined();
+    // It would be small enough, but is never opened.
+    const expanding = { ...FORM, fields: { text: '\u0001'.repeat(60 * 1024) } };
+    expect(forms.seal(expanding, USER, NOW)).toBeUndefined();
   });
 });
