@@ -29,8 +29,9 @@ export type WebhookFields = ValuesOf<typeof webhookForm> & Record<'scope' | 'hea
 
 export const NO_WEBHOOK_FIELDS = toWebhookFields({ events: [EVERY_EVENT], headers: {} });
 
-export function readWebhookFields(form: Form): WebhookFields {
-  const { scope = 'all', headers = '' } = form;
+/** @param former headers, which stay where the form comes back after signing in: they are never kept */
+export function readWebhookFields(form: Form, former = ''): WebhookFields {
+  const { scope = 'all', headers = former } = form;
   return { ...webhookForm.read(form), scope, headers };
 }
 

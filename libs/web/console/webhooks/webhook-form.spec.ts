@@ -46,6 +46,12 @@ describe('the form about a webhook', () => {
     });
   });
 
+  it('keeps the former headers of a form without them, which comes back after signing in', () => {
+    const { headers } = toWebhookFields(WEBHOOK);
+    expect(readWebhookFields({ scope: 'all' }, headers).headers).toBe('X-Key: •••\nAccept: •••');
+    expect(readWebhookFields({ headers: '' }, headers).headers).toBe('');
+  });
+
   it('sends every event as *, and blank fields as null', () => {
     const fields = { ...NO_WEBHOOK_FIELDS, target_url: 'https://shop.example/' };
     expect(readFields(CreateWebhookSubscriptionDto, toWebhookBody(fields))).toMatchObject({

@@ -186,7 +186,7 @@ export class WebhooksController {
     @Req() request: FastifyRequest,
   ): Promise<PageResult> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    const values = readWebhookFields(form);
+    const values = readWebhookFields(form, toWebhookFields(webhook).headers);
     try {
       const body = readFields(UpdateWebhookSubscriptionDto, toWebhookBody(values));
       await this.assertPassword(user, form, request);
