@@ -33,7 +33,8 @@ const reservations = new WeakMap<FastifyRequest, Reservation>();
 
 /**
  * Reserves memory for bodies that may be larger than any JSON, before a byte of them is buffered (UPLOAD-01 to
- * UPLOAD-06, ADR-0134). Runs after all guards, so that strangers reserve nothing.
+ * UPLOAD-06, ADR-0134). Runs after all guards, so that strangers reserve nothing, but for forms whose session has ended:
+ * these share the two uploads of one account.
  */
 export function reserveLargeBodies(server: FastifyInstance): void {
   const room = new UploadRoom();

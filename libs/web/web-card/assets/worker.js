@@ -29,6 +29,9 @@ let requestCount = 0;
 /** By key, the last request whose response was stored: one that was overtaken is older. */
 const stored = new Map();
 
+/** Tells whether a response says nothing about the card: too many requests of an address, or a failure of the service. */
+const saysNothing = ({ status }) => status === 429 || status >= 500;
+
 function respond(event, url) {
   const { request } = event;
   const key = url.origin + url.pathname;
@@ -37,7 +40,7 @@ function respond(event, url) {
   return respondInTime(event, {
     find: () => findCached(key),
     async keep(response, body) {
-      if (response.status >= 500 || !isLast()) return;
+      if (saysNothing(response) || !isLast()) return;
       stored.set(key, number);
       if (response.ok && response.type === 'basic' && !response.redirected) {
         await (await caches.open(cacheName)).put(key, new Response(body, response));
@@ -46,7 +49,7 @@ function respond(event, url) {
     // The script asks for what has changed, and shows what it has meanwhile.
     patienceMs: request.destination === '' ? Infinity : undefined,
     async onLate({ response, body }) {
-      if (request.mode !== 'navigate' || response.status >= 500 || !isLast()) return;
+      if (request.mode !== 'navigate' || saysNothing(response) || !isLast()) return;
       const page = await clients.get(event.resultingClientId);
       const isCard = response.ok && !response.redirected;
       if (page) page.postMessage({ page: isCard ? new TextDecoder().decode(body) : null });
