@@ -373,7 +373,11 @@ describe('a form of the console', () => {
       expect([token, refused.status]).toEqual([token, 403]);
     }
     // A form of an earlier session of the same person is shown again, and changes nothing.
-    const shown = await browser.post('/app/account', { ...fields, name: 'Late', _csrf: other.csrf });
+    const shown = await browser.post('/app/account', {
+      ...fields,
+      name: 'Late',
+      _csrf: other.csrf,
+    });
     expect([shown.status, shown.text.includes('value="Late"')]).toEqual([200, true]);
     expect((await browser.get('/app/account')).text).not.toContain('value="Late"');
     await browser.get('/app/account');
