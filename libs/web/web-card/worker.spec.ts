@@ -28,13 +28,14 @@ async function openStoredCard(status: number): Promise<{ shown: number; isStored
   });
   runInContext(WORKER_SCRIPT, context);
   const waits: Promise<unknown>[] = [];
-  let response: Promise<Response> | undefined;
+  const responses: Promise<Response>[] = [];
   listeners.get('fetch')?.({
     request: { method: 'GET', mode: 'navigate', destination: 'document', url: PAGE },
     waitUntil: (wait: Promise<unknown>) => waits.push(wait),
-    respondWith: (shown: Promise<Response>) => (response = shown),
+    respondWith: (response: Promise<Response>) => responses.push(response),
   });
-  const shown = (await response)?.status ?? 0;
+  const [response] = await Promise.all(responses);
+  const shown = response?.status ?? 0;
   await Promise.all(waits);
   return { shown, isStored: cache.has(PAGE) };
 }
