@@ -32,7 +32,7 @@ it('runs each batch in the context of its first command, and in the wait of no r
     {} as StoredResponses,
     new PipelineMetrics(new Registry()),
   );
-  const plan = { readModel: { name: 'card' }, id: 1 } as unknown as Plan;
+  const plan = { readModel: { name: 'thing' }, id: 1 } as unknown as Plan;
   const finished = new DatabaseWait(undefined, undefined, undefined, () => true);
   const run = (time: string) =>
     runWithWait(finished, () => times.run(time, () => pipeline.handleCommand(plan)));

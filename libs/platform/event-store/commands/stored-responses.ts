@@ -179,10 +179,7 @@ export class StoredResponses implements OnModuleDestroy {
    * Claims keys until a latest time. If it is not known what became of that, the keys are released: their requests will
    * not use them.
    */
-  private async releaseIfLost<R>(
-    claims: Holding[],
-    claim: (until: Date) => Promise<R>,
-  ): Promise<R> {
+  private async releaseIfLost<R>(claims: Holding[], claim: (until: Date) => Promise<R>) {
     const startedAt = performance.now();
     try {
       return await claim(new Date(getNowMs() + CLAIM_WITHIN_MS));
