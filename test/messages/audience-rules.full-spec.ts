@@ -128,6 +128,9 @@ it('ANNOUNCE-25 What waits for the end of the quiet hours goes out as soon as th
   expect(text).toContain('0 of 1 are done');
   expect(text).toContain('1: did not agree to get messages');
   expect(text).not.toContain('Being sent');
+  const list = (await browser.get(pages)).text;
+  expect(list).toMatch(/class="tag[^"]*">Waits until /);
+  expect(list).not.toContain('Being sent');
   expect(text).toContain('Cancel the message');
   expect(findMail(anna)).toBeUndefined();
   await store.send('PATCH', `${store.store}/message_settings`, {

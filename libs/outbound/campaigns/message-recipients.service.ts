@@ -74,6 +74,13 @@ const COUNT_UNSENT = {
          group by 1, 2, 3, ${IS_WAITING} order by count desc`,
 };
 
+const FIND_WAITS = {
+  name: 'campaign_messages_waits',
+  text: `select announcement_id as id, min(due_at) as "dueAt" from outgoing_messages
+         where announcement_id = any ($1) and state = 'queued'
+         group by 1 having bool_and(coalesce(${IS_WAITING}, false))`,
+};
+
 const countPendingOf = (kind: CampaignKind) => ({
   name: `campaign_messages_pending_of_${kind}`,
   text: `select m.${kind}_id as id, m.channel, count(distinct m.id) as count
@@ -113,6 +120,13 @@ export class MessageRecipients {
   /** Counts the messages of an announcement that were not sent, by why. */
   countUnsent(announcementId: number): Promise<UnsentGroup[]> {
     return query<UnsentGroup>(this.pool, { ...COUNT_UNSENT, values: [announcementId] });
+  }
+
+  /** Finds the announcements of which all that is left waits. @returns by their ids until when the first message does */
+  async findWaits(announcementIds: number[]): Promise<Map<number, Date>> {
+    const values = [announcementIds];
+    const rows = await query<{ id: number; dueAt: Date }>(this.pool, { ...FIND_WAITS, values });
+    return new Map(rows.map(({ id, dueAt }) => [id, dueAt]));
   }
 
   /** Counts the messages of campaigns of a store whose arrival is pending. @returns by the ids of those that have any */

@@ -15,6 +15,7 @@ import {
   describeRule,
   describeRuleState,
   describeState,
+  describeWait,
   formatSent,
   type Mood,
 } from './message-views.js';
@@ -71,6 +72,8 @@ export class CampaignListsController {
     const { page, last } = takePage(announcements, PAGE_SIZE);
     const ids = page.map(({ id }) => id);
     const pending = await this.recipients.countPending('announcement', store.id, ids);
+    const sending = page.filter(({ state }) => state === 'sending').map(({ id }) => id);
+    const waits = await this.recipients.findWaits(sending);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
     return showPage({
       view,
@@ -89,6 +92,7 @@ export class CampaignListsController {
             subtractPending(counts, pending.get(id)),
             localization,
           ),
+          ...describeWait(waits.get(id), minute, localization),
           when: minute(new Date(send_at ?? updated_at)),
           sent: null,
         })),

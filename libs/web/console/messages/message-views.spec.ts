@@ -7,6 +7,7 @@ import {
   describeRuleState,
   describeState,
   toPastReachView,
+  describeWait,
 } from './message-views.js';
 
 it.each([
@@ -23,6 +24,13 @@ it.each([
 
 it.each([
   [
+it('says of an announcement that waits until when it does', () => {
+  const minute = (time: Date) => time.toISOString().slice(11, 16);
+  const describe = (until?: Date) => describeWait(until, minute, getTranslations('en'));
+  expect(describe(new Date('2026-03-02T08:00:00Z'))).toEqual({ state: 'Waits until 08:00' });
+  expect(describe()).toEqual({});
+});
+
     { reached: 0, people: 3 },
     'Nobody can get this message yet. Not set up on this service: Wallet. Ask whoever runs Inkpad for you.',
   ],

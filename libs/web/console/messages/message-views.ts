@@ -131,6 +131,17 @@ export function describeState(
 /** Says whether a rule is on. @param reach of the last days; null: not counted */
 export function describeRuleState(
   isEnabled: boolean,
+/** Says until when all that is left of an announcement waits. @param until undefined: something is being sent */
+export function describeWait(
+  until: Date | undefined,
+  minute: (time: Date) => string,
+  { t }: Localization,
+): { state?: string } {
+  return until === undefined
+    ? {}
+    : { state: t.messagePages.progress.waiting({ when: minute(until) }) };
+}
+
   reach: Pick<Reach, 'people' | 'reached'> | null,
   { t: { messagePages } }: Localization,
 ): { state: string; mood: Mood } {
@@ -247,7 +258,7 @@ function toRecipientLine(
   };
 }
 
-/** Says why a message was not sent: the reason of its first channel, which is known as long as nobody can change it. */
+/** Says why a message was not sent. Where no channel is set up, it names the first one. */
 export function describeReason(
   reason: MessageReason,
   { kind, channels: [channel] }: Pick<Campaign, 'kind' | 'channels'>,
