@@ -63,6 +63,8 @@ export type MessageArguments = {
   'signup.minimumAge': { years: number };
   'signup.privacyNone': { store: string };
   'signup.tooMany': { count: number };
+  'signup.suggestedConsents.marketing': { store: string };
+  'signup.suggestedConsents.sms': { store: string };
   'poster.offer': { count: number };
   'poster.collect': { count: number };
   'poster.headline': { count: number; reward: string };

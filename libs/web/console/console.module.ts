@@ -68,7 +68,7 @@ import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 loadPart('timeline', import.meta.url, './customers/views/timeline.eta');
 loadPart('reasons', import.meta.url, './customers/views/reasons.eta');
-for (const name of ['content', 'preview', 'reach', 'recipients']) {
+for (const name of ['consent', 'content', 'preview', 'reach', 'recipients']) {
   loadPart(`message-${name}`, import.meta.url, `./messages/views/message-${name}.eta`);
 }
 loadPart('checks', import.meta.url, './webhooks/views/checks.eta');

@@ -1,13 +1,15 @@
 import { expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
+import type { UnreachedReason } from '#outbound/messages/message-channel.js';
 import type { MessageRecipient } from '#outbound/campaigns/message-recipient.js';
 import {
   createRecipientsView,
   describeReason,
   describeRuleState,
   describeState,
-  toPastReachView,
   describeWait,
+  toPastReachView,
+  toReachView,
 } from './message-views.js';
 
 it.each([
@@ -22,8 +24,6 @@ it.each([
   },
 );
 
-it.each([
-  [
 it('says of an announcement that waits until when it does', () => {
   const minute = (time: Date) => time.toISOString().slice(11, 16);
   const describe = (until?: Date) => describeWait(until, minute, getTranslations('en'));
@@ -31,6 +31,8 @@ it('says of an announcement that waits until when it does', () => {
   expect(describe()).toEqual({});
 });
 
+it.each([
+  [
     { reached: 0, people: 3 },
     'Nobody can get this message yet. Not set up on this service: Wallet. Ask whoever runs Inkpad for you.',
   ],
@@ -51,6 +53,31 @@ it('says of an announcement that waits until when it does', () => {
   );
   expect(nobody).toBe(text);
 });
+
+it.each<[reasons: UnreachedReason[], text: string, isConsentMissing: boolean]>([
+  [['no_email', 'no_consent'], 'Nobody with an e-mail address has agreed to e-mails.', true],
+  [
+    ['no_consent', 'unconfirmed'],
+    'Those who agreed have not opened the link yet that confirms it.',
+    true,
+  ],
+  [['bounced'], 'The e-mails to those who agreed come back.', false],
+  [['stopped'], 'Some have stopped all messages.', false],
+])(
+  'says of an announcement why e-mails reach nobody, and whether a consent is missing: %o',
+  (reasons, text, isConsentMissing) => {
+    const reach = {
+      people: 2,
+      reached: 0,
+      byChannel: { wallet: 0, web_push: 0, email: 0, sms: 0 },
+      reasons: reasons.map((reason) => ({ channel: 'email' as const, reason, people: 1 })),
+    };
+    expect(toReachView(reach, ['email'], {}, getTranslations('en'))).toMatchObject({
+      nobody: `Nobody can get this message yet. ${text}`,
+      lacksConsent: isConsentMissing,
+    });
+  },
+);
 
 it.each([
   [true, null, 'On', 'good'],

@@ -22,6 +22,7 @@ import type { Localization, Translations } from '#translations/translations.js';
 import type { Breadcrumb } from '#web/pages/navigation.js';
 import { takePage } from '#web/pages/page-query.js';
 import { buildMessagesPath, type Tabs } from '../outbox/message-tabs.js';
+import { explainNobody, lacksConsent } from './nobody-reached.js';
 
 export type Mood = '' | 'good' | 'bad' | 'warn';
 
@@ -34,6 +35,8 @@ export type ReachView = {
   about: string;
   /** Why nobody gets the message; blank: somebody does. */
   nobody: string;
+  /** Whether nobody gets it, and some for want of a consent. */
+  lacksConsent: boolean;
   figures: Figure[];
   channels: ChannelLine[];
 };
@@ -128,9 +131,6 @@ export function describeState(
   return { state: t.states[state], mood: state === 'cancelled' ? 'bad' : '' };
 }
 
-/** Says whether a rule is on. @param reach of the last days; null: not counted */
-export function describeRuleState(
-  isEnabled: boolean,
 /** Says until when all that is left of an announcement waits. @param until undefined: something is being sent */
 export function describeWait(
   until: Date | undefined,
@@ -142,6 +142,9 @@ export function describeWait(
     : { state: t.messagePages.progress.waiting({ when: minute(until) }) };
 }
 
+/** Says whether a rule is on. @param reach of the last days; null: not counted */
+export function describeRuleState(
+  isEnabled: boolean,
   reach: Pick<Reach, 'people' | 'reached'> | null,
   { t: { messagePages } }: Localization,
 ): { state: string; mood: Mood } {
@@ -149,25 +152,6 @@ export function describeWait(
   if (!isEnabled) return { state: off, mood: '' };
   const isWithoutReach = reach !== null && reach.people > 0 && reach.reached === 0;
   return isWithoutReach ? { state: onWithoutReach, mood: 'warn' } : { state: on, mood: 'good' };
-}
-
-/** Says why nobody gets a message, in a sentence for each channel. @returns blank when somebody does */
-function explainNobody(
-  { people, reached, reasons }: Reach,
-  { t: { messagePages: t }, locale }: Localization,
-): string {
-  if (reached > 0) return '';
-  const { nobody } = t.reach;
-  if (people === 0) return nobody.noPeople;
-  const missing = reasons.filter(({ reason }) => reason === 'not_set_up');
-  const names = missing.map(({ channel }) => t.channels[channel]);
-  const channels = new Intl.ListFormat(locale).format([...new Set(names)]);
-  const whys = reasons
-    .filter(({ reason }) => reason !== 'not_set_up')
-    .map(({ channel, reason }) => (reason === 'country' ? nobody.abroad : nobody.why[channel]));
-  return [nobody.yet, names.length > 0 && nobody.notSetUp({ channels }), ...new Set(whys)]
-    .filter(Boolean)
-    .join(' ');
 }
 
 /** Describes whom a message reaches now. */
@@ -184,6 +168,7 @@ export function toReachView(
     title: t.title,
     about: '',
     nobody: explainNobody(reach, localization),
+    lacksConsent: lacksConsent(reach),
     figures: [
       { label: t.people, value: format(people) },
       { label: t.reached, value: format(reached) },
@@ -206,6 +191,7 @@ export function toPastReachView(
     title: t.pastTitle({ days }),
     about: t.past,
     nobody: messages > 0 ? explainNobody(reach, localization) : '',
+    lacksConsent: lacksConsent(reach),
     figures: [
       { label: rules.messages, value: format(messages) },
       { label: t.toPeople, value: format(customers) },

@@ -12,7 +12,9 @@ import {
   parsePrivacyUrl,
 } from '#loyalty/accounts/consent-texts.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
+import type { AddressForm } from '#translations/address-form.js';
 import { ISSUES } from '#translations/issues.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 
 type Text = string | null;
 
@@ -72,5 +74,26 @@ export function parseStoreSettings(values: StoreSettingsForm): Partial<AccountSe
       privacy: input.privacy_text,
       privacyUrl: input.privacy_url,
     },
+  };
+}
+
+/** Tells whether a consent text is blank that can be suggested. @param hasSms whether SMS is set up */
+export function canSuggestTexts(values: StoreSettingsForm, hasSms: boolean): boolean {
+  return values.marketing_consent_text === '' || (hasSms && values.sms_consent_text === '');
+}
+
+/** Fills in blank consent texts, in the language of the store. Customers are asked for consent once somebody saves them. */
+export function suggestConsentTexts(
+  values: StoreSettingsForm,
+  addressForm: AddressForm | null,
+  hasSms: boolean,
+): StoreSettingsForm {
+  const { t } = getCustomerTranslations({ locale: values.locale, addressForm });
+  const store = values.store_name || values.name;
+  const { marketing, sms } = t.signup.suggestedConsents;
+  return {
+    ...values,
+    marketing_consent_text: values.marketing_consent_text || marketing({ store }),
+    sms_consent_text: values.sms_consent_text || (hasSms ? sms({ store }) : ''),
   };
 }

@@ -22,8 +22,10 @@ import { toFormErrors, type Rejectable } from '#web/pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import {
+  canSuggestTexts,
   parseStoreSettings,
   storeSettingsForm,
+  suggestConsentTexts,
   toStoreSettingsForm,
   type StoreSettingsForm,
 } from './store-settings-form.dto.js';
@@ -43,6 +45,8 @@ type SettingsView = {
   timeZones: OptionGroup[];
   countries: Option[];
   smsHint: string;
+  /** Whether a text is blank that can be suggested. */
+  canSuggest: boolean;
   isSmsOpen: boolean;
   /** Empty for others than owners. */
   quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
@@ -63,13 +67,18 @@ export class StoreSettingsController {
   @GetPage('store.settings')
   async show(
     @Query('done') done: string | undefined,
+    @Query('suggest') suggest: unknown,
     @Localized() localization: Localization,
     @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<PageResult> {
     const account = await this.accounts.get(userId, store.id);
     const values = toStoreSettingsForm(account, await this.accounts.getConsoleSettings(store.id));
-    const { saved } = localization.t.console.settings;
+    const { saved, textsSuggested } = localization.t.console.settings;
+    if (suggest === 'yes' && canSuggestTexts(values, this.hasSms)) {
+      const suggested = suggestConsentTexts(values, account.address_form, this.hasSms);
+      return this.render(localization, store, { values: suggested, flash: textsSuggested });
+    }
     return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
   }
 
@@ -92,6 +101,10 @@ export class StoreSettingsController {
       });
     }
     return redirectTo(`/app/stores/${store.id}/settings?done=saved`);
+  }
+
+  private get hasSms(): boolean {
+    return this.config.sms !== null;
   }
 
   private async listQuotas(
@@ -121,12 +134,13 @@ export class StoreSettingsController {
         timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
         smsHint: [
-          this.config.sms === null && localization.t.messagePages.form.notSetUp,
+          !this.hasSms && localization.t.messagePages.form.notSetUp,
           describeSmsCountries(country, localization),
         ]
           .filter(Boolean)
           .join(' '),
-        isSmsOpen: this.config.sms !== null || values.sms_countries !== '',
+        canSuggest: canSuggestTexts(values, this.hasSms),
+        isSmsOpen: this.hasSms || values.sms_countries !== '',
         quotas: await this.listQuotas(store, localization),
       },
       errors,
