@@ -22,7 +22,7 @@ it('runs each batch in the context of its first command, and in the wait of no r
     cache: { find: () => undefined },
     load: () => {
       loads.push([times.getStore(), findWait()?.isFinished()]);
-      return new Promise((_, reject) => ends.push(() => reject(new NotFoundError('Card'))));
+      return new Promise((_, reject) => ends.push(() => reject(new NotFoundError('Thing'))));
     },
   } as unknown as ReadModels;
   const pipeline = new CommandPipeline(
