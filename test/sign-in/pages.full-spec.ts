@@ -372,13 +372,13 @@ describe('a form of the console', () => {
       const refused = await browser.post('/app/account', { ...fields, _csrf: token });
       expect([token, refused.status]).toEqual([token, 403]);
     }
-    // A form of an earlier session of the same person is shown again, and changes nothing.
-    const shown = await browser.post('/app/account', {
+    // A form of an earlier session of the same person comes back to them, and changes nothing.
+    const response = await browser.post('/app/account', {
       ...fields,
       name: 'Late',
       _csrf: other.csrf,
     });
-    expect([shown.status, shown.text.includes('value="Late"')]).toEqual([200, true]);
+    expect([response.status, response.text.includes('value="Late"')]).toEqual([200, true]);
     expect((await browser.get('/app/account')).text).not.toContain('value="Late"');
     await browser.get('/app/account');
     expect((await browser.post('/app/account', fields)).status).toBe(303);

@@ -6,7 +6,7 @@ const ORIGIN = 'https://inkpad.example';
 const PAGE = `${ORIGIN}/passes/4f8a`;
 
 /** Runs the service worker of a card, which has stored its page, and opens the page once. */
-async function openStoredCard(status: number): Promise<{ shown: number; isStored: boolean }> {
+async function openStoredCard(status: number): Promise<{ pageText: number; isStored: boolean }> {
   const listeners = new Map<string, (event: object) => void>();
   const cache = new Map([[PAGE, new Response('stored')]]);
   const context = createContext({
@@ -35,16 +35,16 @@ async function openStoredCard(status: number): Promise<{ shown: number; isStored
     respondWith: (response: Promise<Response>) => responses.push(response),
   });
   const [response] = await Promise.all(responses);
-  const shown = response?.status ?? 0;
+  const pageText = response?.status ?? 0;
   await Promise.all(waits);
-  return { shown, isStored: cache.has(PAGE) };
+  return { pageText, isStored: cache.has(PAGE) };
 }
 
 it.each([
-  [404, { shown: 404, isStored: false }],
-  [410, { shown: 410, isStored: false }],
-  [429, { shown: 429, isStored: true }],
-  [503, { shown: 200, isStored: true }],
+  [404, { pageText: 404, isStored: false }],
+  [410, { pageText: 410, isStored: false }],
+  [429, { pageText: 429, isStored: true }],
+  [503, { pageText: 200, isStored: true }],
 ])('keeps the stored card after %i only if that says nothing about it', async (status, result) => {
   expect(await openStoredCard(status)).toEqual(result);
 });

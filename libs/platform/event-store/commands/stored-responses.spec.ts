@@ -77,7 +77,7 @@ it('releases a key whose claim got lost, outside of the request that has its res
     },
   };
   const fake = {
-    acquireForCommit: (onTake: (error: undefined, taken: object) => void) =>
+    acquireForCommit: (onTake: (error: undefined, claimed: object) => void) =>
       onTake(undefined, client),
     releaseAfterCommit: () => undefined,
     query: ({ name }: { name: string }) => {
