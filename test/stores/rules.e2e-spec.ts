@@ -15,6 +15,7 @@ const FIELDS = [
   'address',
   'address_form',
   'cards_count',
+  'confirms_counter_consents',
   'country',
   'created_at',
   'customers_count',

@@ -75,8 +75,8 @@ export class StoreSettingsController {
     const account = await this.accounts.get(userId, store.id);
     const values = toStoreSettingsForm(account, await this.accounts.getConsoleSettings(store.id));
     const { saved, textsSuggested } = localization.t.console.settings;
-    if (suggest === 'yes' && canSuggestTexts(values, this.hasSms)) {
-      const suggested = suggestConsentTexts(values, account.address_form, this.hasSms);
+    if (suggest === 'yes' && canSuggestTexts(values, this.hasSms())) {
+      const suggested = suggestConsentTexts(values, account.address_form, this.hasSms());
       return this.render(localization, store, { values: suggested, flash: textsSuggested });
     }
     return this.render(localization, store, { values, flash: findFlashMessage(done, { saved }) });
@@ -103,7 +103,7 @@ export class StoreSettingsController {
     return redirectTo(`/app/stores/${store.id}/settings?done=saved`);
   }
 
-  private get hasSms(): boolean {
+  private hasSms(): boolean {
     return this.config.sms !== null;
   }
 
@@ -134,13 +134,13 @@ export class StoreSettingsController {
         timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
         smsHint: [
-          !this.hasSms && localization.t.messagePages.form.notSetUp,
+          !this.hasSms() && localization.t.messagePages.form.notSetUp,
           describeSmsCountries(country, localization),
         ]
           .filter(Boolean)
           .join(' '),
-        canSuggest: canSuggestTexts(values, this.hasSms),
-        isSmsOpen: this.hasSms || values.sms_countries !== '',
+        canSuggest: canSuggestTexts(values, this.hasSms()),
+        isSmsOpen: this.hasSms() || values.sms_countries !== '',
         quotas: await this.listQuotas(store, localization),
       },
       errors,
