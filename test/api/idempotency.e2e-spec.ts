@@ -155,8 +155,9 @@ describe('a request with an Idempotency-Key', () => {
     };
     const otherClient = new pg.Client(ownerUrl);
     await otherClient.connect();
+    // Not over the client in a transaction, which would see the same activity until its end.
     const countWaiting = async () => {
-      const { rowCount } = await otherClient.query(
+      const { rowCount } = await query(
         `select from pg_stat_activity where datname = current_database()
          and wait_event_type = 'Lock' and query like '%claim_new_idempotency_keys%'`,
       );

@@ -133,6 +133,7 @@ describe('the forms of the pages', () => {
       // Begin or end a session.
       'app/sign-in',
       'app/sign-in/code',
+      'app/sign-in/kept',
       'app/sign-out',
       // Of the counter: stampings and redemptions count once by their receipt number, the others change nothing twice.
       'counter/:account_id/confirm',

@@ -390,7 +390,7 @@ describe('a form of the console', () => {
     await service.database.query('delete from sessions');
     const lateResponse = await browser.post('/app/account', { name: 'Late' });
     expect(lateResponse).toMatchObject({ status: 200, location: null });
-    expect(lateResponse.text).toContain('action="/app/sign-in"');
+    expect(lateResponse.text).toContain('action="/app/sign-in/kept"');
   });
 });
 
