@@ -100,7 +100,7 @@ it('ANNOUNCE-24 A message shows the card of its occasion or of its audience, els
   const pages = `/app/stores/${store.accountId}/messages/announcements`;
   const form = await browser.get(`${pages}/new`);
   expect(form.text).toContain('6 of 8');
-  expect(form.text).toContain('As one of the recipients gets it.');
+  expect(form.text).toContain('This is how one of the recipients gets it.');
   expect(form.text).toContain('with any card, on all cards together');
 });
 

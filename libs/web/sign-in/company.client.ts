@@ -286,7 +286,8 @@ function findResponse(error: unknown): Response | undefined {
 function hasClaims(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return (
-    (cause instanceof Object && 'body' in cause) || (cause instanceof Error && hasClaims(cause))
+    (cause instanceof Object && 'body' in cause && !('status' in cause)) ||
+    (cause instanceof Error && hasClaims(cause))
   );
 }
 
