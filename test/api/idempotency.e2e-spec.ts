@@ -156,10 +156,10 @@ describe('a request with an Idempotency-Key', () => {
     const otherClient = new pg.Client(ownerUrl);
     await otherClient.connect();
     // Not over the client in a transaction, which would see the same activity until its end.
-    const countWaiting = async () => {
+    const countClaiming = async () => {
       const { rowCount } = await query(
         `select from pg_stat_activity where datname = current_database()
-         and wait_event_type = 'Lock' and query like '%claim_new_idempotency_keys%'`,
+         and pid <> pg_backend_pid() and state = 'active' and query like '%claim_new_idempotency_keys%'`,
       );
       return rowCount;
     };
@@ -170,12 +170,12 @@ describe('a request with an Idempotency-Key', () => {
       const keyed = { key, holder: randomUUID(), status: 200, isStored: false };
       const claim = responses.claimKey(keyed, Buffer.from('body'));
       const outcome = claim.catch((error: unknown) => error);
-      await eventually(countWaiting, (waiting) => waiting === 1);
+      await eventually(countClaiming, (claiming) => claiming === 1);
       proxy.switchTo(url);
       expect(await outcome).toBeInstanceOf(UnavailableError);
-      expect(await countWaiting()).toBe(1);
+      expect(await countClaiming()).toBe(1);
       await otherClient.query('commit');
-      await eventually(countWaiting, (waiting) => waiting === 0);
+      await eventually(countClaiming, (claiming) => claiming === 0);
       await eventually(count, (rowCount) => rowCount === 0);
       const again = await responses.claimKey(
         { ...keyed, holder: randomUUID() },
