@@ -67,8 +67,12 @@ declare
   released bytea[];
 begin
   delete from personal_keys where subject_id = any (p_subjects);
-  with deleted as (delete from es.claims where stream_id = any (p_streams) returning value)
-  select coalesce(array_agg(value), '{}') into released from deleted;
+  with deleted as (delete from es.claims where stream_id = any (p_streams) returning value), codes as (
+    select c.value from public.customer_cards k
+    join es.claims c on c.stream_id = 'customer_card-' || k.id and c.kind = 'card_code'
+    where k.customer_id = any (p_subjects)
+  )
+  select coalesce(array_agg(value), '{}') into released from (table deleted union all table codes) said;
   insert into es.erasures (subject_id, account_id)
   select id, p_account from unnest(p_subjects) as id
   on conflict do nothing;

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { CardJson } from '#loyalty/cards/card.dto.js';
 import type { CustomerJson } from '#loyalty/customers/customer.dto.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
+import { CustomerMatches } from '#loyalty/imports/customer-matches.service.js';
 import type { ImportJson, ImportRowJson } from '#loyalty/imports/import.dto.js';
 import { eventually } from '../support/jest/eventually.js';
 import { newImportDispatch } from '../support/services/import-dispatcher.js';
@@ -140,6 +141,34 @@ describe('the erasure of a customer deletes the cells of every row that', () => 
     await stop();
   });
 
+  it('says only the code of their card, which they got later or lost before the file was read', async () => {
+    const store = await service.newStore({ country: 'DE' });
+    const card = await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } });
+    const anna = await addCustomer(store, ANNA);
+    const query = `dry_run=true&card_id=${card.body.id}`;
+    const stop = startDispatch();
+    const early = await upload(store, 'first_name,email,code\nAnna,,ANNA2345', query);
+    await waitFor(store, early, 'ready');
+    const issued = await upload(
+      store,
+      'email,code\nanna@example.com,ANNA2345',
+      `card_id=${card.body.id}`,
+    );
+    await waitFor(store, issued, 'done');
+    await stop();
+    const late = await upload(store, 'first_name,email,code\nAnna,,ANNA2345\nCem,,CEMX2345', query);
+    await erase(store, anna);
+    expect(await listRows(store, early)).toEqual([[2, 'failed', null]]);
+    const stopAgain = startDispatch();
+    await waitFor(store, late, 'ready');
+    expect(await listRows(store, late)).toEqual([
+      [2, 'failed', null],
+      [3, 'failed', expect.objectContaining({ code: 'CEMX2345' })],
+    ]);
+    await expectCountsAddUp(store, late);
+    await stopAgain();
+  });
+
   it('is only in the file, which nobody has read yet', async () => {
     const store = await service.newStore({ country: 'DE' });
     const anna = await addCustomer(store, ANNA);
@@ -165,6 +194,33 @@ describe('the erasure of a customer deletes the cells of every row that', () => 
     expect(rows).toEqual([{ file: null, claims: [] }]);
     await stop();
   });
+});
+
+it('a row that is read while its customer is erased creates nobody', async () => {
+  const store = await service.newStore({ country: 'DE' });
+  const anna = await addCustomer(store, ANNA);
+  startDispatch();
+  const file = 'first_name,email\nAnna,anna@example.com\nCem,cem@example.com';
+  const ready = await upload(store, file);
+  await waitFor(store, ready, 'ready');
+  const { find } = CustomerMatches.prototype;
+  jest.spyOn(CustomerMatches.prototype, 'find').mockImplementationOnce(async function (
+    this: CustomerMatches,
+    ...parameters
+  ) {
+    await erase(store, anna);
+    return find.apply(this, parameters);
+  });
+  await store.post(`${store.store}/imports/${ready.id}/start`);
+  const done = await waitFor(store, ready, 'done');
+  expect(done).toMatchObject({ created: 1, failed: 1 });
+  expect(await listRows(store, done)).toEqual([
+    [2, 'failed', null],
+    [3, 'created', null],
+  ]);
+  await expectCountsAddUp(store, done);
+  const { body } = await store.get<CustomerListJson>(`${store.store}/customers?items=10`);
+  expect(body.customers.map(({ first_name }) => first_name)).not.toContain('Anna');
 });
 
 it('a check that a stop ends goes on later, and counts each row once', async () => {

@@ -101,16 +101,12 @@ export class CustomerMatches {
   async findPeople(accountId: number, rows: RowValues[]): Promise<RowPeople[]> {
     const claimsOfRows = rows.map(({ values }) => this.createClaims(accountId, values));
     const holders = await this.findHolders(accountId, claimsOfRows);
-    const codeHolders = await this.findCodeHolders(
-      accountId,
-      rows.map(({ code }) => code),
-    );
     return rows.map(({ code }, place) => {
-      const ids = (holders[place] ?? []).map(({ id }) => id);
-      const codeHolderId = code === null ? undefined : codeHolders.get(code);
+      const claims = claimsOfRows[place] ?? [];
+      if (code !== null) claims.push(this.keys.createClaim(accountId, 'card_code', code, ''));
       return {
-        claims: (claimsOfRows[place] ?? []).map(({ value }) => value),
-        customerIds: [...new Set(codeHolderId === undefined ? ids : [...ids, codeHolderId])],
+        claims: claims.map(({ value }) => value),
+        customerIds: [...new Set((holders[place] ?? []).map(({ id }) => id))],
       };
     });
   }

@@ -43,8 +43,10 @@ const CLOCKS_DIFFER_MS = 60_000;
 
 type CardsByCustomer = Map<number, CustomerCardJson[]>;
 
+type ReadRow = { row: number; entry: ImportEntry };
+
 /** @property cards of the customers whom it may be about */
-type PendingRow = { row: number; entry: ImportEntry; match: Match; cards: CardsByCustomer };
+type PendingRow = ReadRow & { match: Match; cards: CardsByCustomer };
 
 /** The customer that a row has led to. */
 type Applied = Pick<RowResult, 'state' | 'customerId' | 'customerCardId'>;
@@ -69,15 +71,9 @@ export class ImportApplying {
     const stored = await this.rows.listNext(running.id, ['pending'], BATCH_SIZE);
     if (stored.length === 0) return false;
     const region = await this.regions.get(running.accountId);
-    const { pending, failed } = readRows(running, stored);
-    const matches = await this.matches.find(
-      running.accountId,
-      region,
-      pending.map(({ entry }) => entry),
-    );
-    const cards = await this.listCards(matches);
+    const { read, failed } = readRows(running, stored);
+    const work = await this.match(running, region, read);
     const results: RowResult[] = failed;
-    const work = pending.map((row, i) => ({ ...row, match: matches[i] ?? EMPTY_MATCH, cards }));
     try {
       await runConcurrently(
         work,
@@ -153,9 +149,34 @@ export class ImportApplying {
       } catch (error) {
         if (!(error instanceof TakenError) || tries === MAX_TRIES) throw error;
       }
-      [match = EMPTY_MATCH] = await this.matches.find(accountId, region, [entry]);
-      cards = await this.listCards([match]);
+      const [again] = await this.match(running, region, [{ row, entry }]);
+      if (!again) return { errors: { base: [ISSUES.customer_erased] } };
+      ({ match, cards } = again);
     }
+  }
+
+  /**
+   * Matches those of the rows that are still to be applied. One whose customer was erased meanwhile matches nobody, and would
+   * create them again: but its erasure has ended it.
+   */
+  private async match(
+    { id, accountId }: CustomerImport,
+    region: StoreRegion,
+    rows: ReadRow[],
+  ): Promise<PendingRow[]> {
+    const matches = await this.matches.find(
+      accountId,
+      region,
+      rows.map(({ entry }) => entry),
+    );
+    const cards = await this.listCards(matches);
+    const pending = await this.rows.findPending(
+      id,
+      rows.map(({ row }) => row),
+    );
+    return rows.flatMap((row, i) =>
+      pending.has(row.row) ? [{ ...row, match: matches[i] ?? EMPTY_MATCH, cards }] : [],
+    );
   }
 
   private listCards(matches: Match[]): Promise<CardsByCustomer> {
@@ -224,15 +245,15 @@ export class ImportApplying {
 function readRows(
   { columns, dateOrder }: CustomerImport,
   stored: StoredRow[],
-): { pending: { row: number; entry: ImportEntry }[]; failed: RowResult[] } {
-  const pending: { row: number; entry: ImportEntry }[] = [];
+): { read: ReadRow[]; failed: RowResult[] } {
+  const read: ReadRow[] = [];
   const failed: RowResult[] = [];
   for (const { row, cells, customerId } of stored) {
     const { entry, errors } = readEntry(cells ?? [], columns, dateOrder);
-    if (entry) pending.push({ row, entry });
+    if (entry) read.push({ row, entry });
     else failed.push({ row, state: 'failed', errors, customerId, customerCardId: null });
   }
-  return { pending, failed };
+  return { read, failed };
 }
 
 function toImportedCard({ id }: CustomerImport, { code, stamps }: ImportEntry): ImportedCard {

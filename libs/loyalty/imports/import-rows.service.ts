@@ -189,6 +189,16 @@ export class ImportRows {
     return rows.map((row) => this.toStored(importId, row));
   }
 
+  /** Finds which of some rows are still to be applied. */
+  async findPending(importId: number, among: number[]): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ row: number }>({
+      name: 'import_rows_pending',
+      text: `select row from import_rows where import_id = $1 and row = any ($2) and state = 'pending'`,
+      values: [importId, among],
+    });
+    return new Set(rows.map(({ row }) => row));
+  }
+
   async record(importId: number, from: RowState[], results: RowResult[]): Promise<void> {
     if (results.length === 0) return;
     await this.pool.query({
