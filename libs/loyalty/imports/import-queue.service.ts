@@ -53,12 +53,14 @@ export class ImportQueue extends JobQueue<QueuedImport> {
    * @returns false when it has ended, and somebody else goes on
    */
   async extendLease(job: Job<QueuedImport>): Promise<boolean> {
-    const { rows } = await this.pool.query<{ lease_until: string }>({
-      name: 'imports_extend_lease',
-      text: `update imports set due_at = now() + interval '60 seconds', process = $3
-             where id = $1 and due_at = $2::timestamptz returning due_at::text as lease_until`,
-      values: [job.id, job.leaseUntil, this.session.leaseHolder],
-    });
+    const { rows } = await this.lease((leaseUntil) =>
+      this.pool.query<{ lease_until: string }>({
+        name: 'imports_extend_lease',
+        text: `update imports set due_at = $4, process = $3
+               where id = $1 and due_at = $2::timestamptz returning due_at::text as lease_until`,
+        values: [job.id, job.leaseUntil, this.session.leaseHolder, leaseUntil],
+      }),
+    );
     const [extended] = rows;
     if (extended) job.leaseUntil = extended.lease_until;
     return extended !== undefined;

@@ -64,6 +64,9 @@ export class JobQueue<Item extends object> {
   /** The value of `roundRobinBy` that was served last, by partition. */
   private readonly lastServed = new Map<string, number>();
   private readonly claimText: string;
+  private lastLeaseMs = 0;
+  /** The ends of leases that the server may have granted although nobody got to know. */
+  private readonly lostLeases = new Set<number>();
 
   constructor(
     protected readonly pool: Pool,
@@ -80,29 +83,58 @@ export class JobQueue<Item extends object> {
     return this.session.onDue([this.table.name, ...partition].join(':'), listener);
   }
 
-  /** Claims due jobs of a partition for a minute; none if the statement arrives when this process has given it up. */
+  /**
+   * Claims due jobs of a partition for a minute; none if the statement arrives when this process has given it up. Claims
+   * those of lost leases again.
+   */
   async claim(limit: number, ...partition: unknown[]): Promise<Job<Item>[]> {
+    if (this.lostLeases.size > 0) await this.releaseLost();
     const queue = partition.join(' ');
     const after = this.lastServed.get(queue) ?? 0;
     const { name, roundRobinBy } = this.table;
     const { leaseHolder: process } = this.session;
     const claimedAt = performance.now();
-    const { rows } = await this.pool.query<
-      Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { servedValue: number }
-    >({
-      name: `${name}_claim`,
-      text: this.claimText,
-      values: [
-        limit,
-        process,
-        ...partition,
-        ...(roundRobinBy === undefined ? [] : [after]),
-        new Date(getNowMs() + QUERY_TIMEOUT_MS),
-      ],
-    });
+    const { rows } = await this.lease((leaseUntil) =>
+      this.pool.query<Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { servedValue: number }>({
+        name: `${name}_claim`,
+        text: this.claimText,
+        values: [
+          limit,
+          process,
+          ...partition,
+          ...(roundRobinBy === undefined ? [] : [after]),
+          leaseUntil,
+        ],
+      }),
+    );
     const served = rows.map(({ servedValue }) => servedValue);
     if (roundRobinBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
     return rows.map((row) => ({ ...row, claimedAt, process }));
+  }
+
+  /** Leases jobs until a time that no other lease of this process has, by which those are found whose response is lost. */
+  protected async lease<R>(work: (leaseUntil: Date) => Promise<R>): Promise<R> {
+    const leaseMs = Math.max(Math.ceil(getNowMs()) + LEASE_SECONDS * 1_000, this.lastLeaseMs + 1);
+    this.lastLeaseMs = leaseMs;
+    try {
+      return await work(new Date(leaseMs));
+    } catch (error) {
+      this.lostLeases.add(leaseMs);
+      throw error;
+    }
+  }
+
+  /** Releases jobs of lost leases. Again with each claim until the leases end: the server may grant them after their error. */
+  private async releaseLost(): Promise<void> {
+    const { name } = this.table;
+    await this.pool.query({
+      name: `${name}_release_lost`,
+      text: `update ${name} set attempts = greatest(attempts - 1, 0), due_at = now(), process = null
+             where process = $1 and due_at = any ($2::timestamptz[])`,
+      values: [this.session.number, [...this.lostLeases].map((leaseMs) => new Date(leaseMs))],
+    });
+    for (const leaseMs of this.lostLeases)
+      if (leaseMs < getNowMs()) this.lostLeases.delete(leaseMs);
   }
 
   /**
@@ -156,9 +188,9 @@ export class JobQueue<Item extends object> {
 
 /**
  * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `roundRobinBy` served
- * last, and the latest time. A table that has just been filled has no statistics: written as joins, the statement would read all that is due
- * once for each job. So jobs that round robin has chosen are found one by one (no index helps with `is not distinct from`),
- * and locked jobs by where they are.
+ * last, and the end of the lease. Does nothing when it arrives after its process has given it up. A table that has just been
+ * filled has no statistics: written as joins, the statement would read all that is due once for each job. So jobs that round
+ * robin has chosen are found one by one (no index helps with `is not distinct from`), and locked jobs by where they are.
  */
 function createClaim<Item>({
   name,
@@ -169,6 +201,7 @@ function createClaim<Item>({
 }: JobTable<Item>): string {
   const keys = key.map((property) => columns[property]);
   const queue = partition.map((column, i) => `q.${column} = $${i + 3} and`).join(' ');
+  const leaseUntil = `$${partition.length + (roundRobinBy === undefined ? 3 : 4)}::timestamptz`;
   const properties = Object.entries<string>(columns).map(([to, from]) => `${from} as "${to}"`);
   const due =
     roundRobinBy === undefined
@@ -185,8 +218,9 @@ function createClaim<Item>({
   return `
     with recursive ${due}
     update ${name} q set attempts = q.attempts + 1, process = $2,
-      due_at = now() + interval '${LEASE_SECONDS} seconds'
-    where q.ctid = any (array(select ctid from due)) and now() <= $${partition.length + (roundRobinBy === undefined ? 3 : 4)}::timestamptz
+      due_at = ${leaseUntil}
+    where q.ctid = any (array(select ctid from due))
+      and now() <= ${leaseUntil} - interval '${LEASE_SECONDS * 1_000 - QUERY_TIMEOUT_MS} milliseconds'
     returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${roundRobinBy ?? 0} as "servedValue"`;
 }
 

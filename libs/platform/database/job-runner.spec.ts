@@ -173,6 +173,30 @@ it.each([
   },
 );
 
+it('logs once why an outcome cannot be recorded at all', async () => {
+  jest.useRealTimers();
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+  const errors = [createConnectionLoss(), new Error('permission denied')];
+  const queue = {
+    finish: () => Promise.reject(errors.shift() ?? new Error('once more')),
+  } as unknown as JobQueue<object>;
+  const handler = {
+    queue,
+    concurrency: 1,
+    claim: () => Promise.resolve([]),
+    describeFailure: () => 'the job failed',
+    attempt: () => Promise.resolve({ kind: 'done' as const }),
+  };
+  const job = { attempts: 1, leaseUntil: '', claimedAt: performance.now(), process: null };
+  const log = { warn: write, error: write } as unknown as Logger;
+  await runJob(handler, job, log, new AbortController().signal);
+  expect(lines).toEqual([
+    'the job failed (reset), and goes on when that is over',
+    'the job failed (permission denied), and is tried again in a minute',
+  ]);
+});
+
 it('logs once for each outage that no work can be claimed', async () => {
   jest.useRealTimers();
   const lines: string[] = [];

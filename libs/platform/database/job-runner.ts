@@ -142,6 +142,11 @@ export async function runJob<Item extends object>(
   cut: AbortSignal,
 ): Promise<void> {
   const { queue, describeFailure, attempt } = handler;
+  const reportFault = (error: unknown): void =>
+    log.error(
+      `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again in a minute`,
+      error instanceof Error ? error.stack : undefined,
+    );
   let record = () => queue.release(job, OUTAGE_RETRY_MS);
   try {
     const outcome = await attempt(job, cut, () => queue.isLeased(job));
@@ -149,15 +154,9 @@ export async function runJob<Item extends object>(
     record = planRecord(handler, job, outcome, log);
     await record();
   } catch (error) {
-    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and`;
-    if (isTransient(error)) {
-      log.warn(`${description} goes on when that is over`);
-      await recordLater(record, job, cut);
-    } else
-      log.error(
-        `${description} is tried again in a minute`,
-        error instanceof Error ? error.stack : undefined,
-      );
+    if (!isTransient(error)) return reportFault(error);
+    log.warn(`${describeFailure(job)} (${getErrorMessage(error)}), and goes on when that is over`);
+    await recordLater(record, job, cut).catch(reportFault);
   }
 }
 
@@ -198,11 +197,11 @@ async function recordLater(
 ): Promise<void> {
   const leasedUntil = claimedAt + LEASE_SECONDS * 1_000;
   do {
-    const isRecorded = await record().then(
-      () => true,
-      () => false,
-    );
-    if (isRecorded) return;
+    try {
+      return await record();
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+    }
     await pause(DATABASE_RETRY_MS, cut);
   } while (performance.now() < leasedUntil && !cut.aborted);
 }
