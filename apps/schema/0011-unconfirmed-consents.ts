@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Adds to customers which consents wait for a link to be opened, by which messages choose their channel, and to stores
+ * Adds to customers which consents wait for their confirmation, by which messages choose their channel, and to stores
  * whether the consents wait that are entered on their pages.
  */
 export class UnconfirmedConsents implements MigrationInterface {

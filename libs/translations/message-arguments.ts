@@ -14,6 +14,8 @@ export type MessageArguments = {
   'card.about': { store: string };
   'card.joinedAs': { name: string };
   'card.joinedKeep': { way: string };
+  'card.newsQuestion': { channel: string; store: string };
+  'card.newsOn': { channel: string; store: string };
   'card.toGo': { count: number };
   'card.barcode': { code: string };
   'card.qrCode': { code: string };

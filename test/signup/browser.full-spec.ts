@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { MasterKeys } from '#platform/database/master-keys.js';
 import { UpdateAccount } from '#loyalty/accounts/account.commands.js';
 import type { CustomerListJson } from '#loyalty/customers/customer-list.dto.js';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
+import { addConsentToken } from '#outbound/messages/consent-links.js';
 import {
   expectAccessiblePage,
   keepPicture,
@@ -10,15 +12,16 @@ import {
   startChromium,
 } from '../support/browser/chromium.js';
 import { pageErrors } from '../support/browser/page-errors.mjs';
+import { eventually } from '../support/jest/eventually.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
-import { cli, startService, type Client, type Service } from '../support/services/service.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
 
 /** Tests the sign-up page in a real browser. */
 
 const PUBLIC_URL = 'http://cards.localhost';
 
-let service: Service;
+let service: LocalService;
 let store: Client;
 let browser: Browser;
 let poster: PosterJson;
@@ -168,6 +171,46 @@ describe('the sign-up page in a browser', () => {
     const [customer] = await findCustomers('twice@click.example');
     expect(page.url()).toContain(`/passes/${customer?.customer_cards[0]?.uuid}`);
     await page.context().close();
+  });
+
+  it('asks for the consent on the page of the link, and stores the card without the question', async () => {
+    const signup = await open(poster);
+    const contact = { email: 'mary@somerville.example', phone: '+4915112345670' };
+    await fill(signup, contact.email, contact.phone);
+    await signup.getByLabel('Café am Hafen may write to me').check();
+    await signup.getByLabel('It may also send me text messages').check();
+    await submit(signup);
+    await signup.locator('#joined').waitFor();
+    const link = signup.url().replace(/[?].*/, '');
+    const key = service.app.get(MasterKeys).getDataKey('consent links');
+    const { accountId } = store;
+    const findConsents = async () =>
+      (await findCustomers(contact.email)).map(({ unconfirmed_consents: waiting }) => waiting);
+    const sayYes = async (page: Page) => {
+      await page.getByRole('button', { name: 'Yes, I want news' }).click();
+      await page.getByText('You now get news from Café am Hafen').waitFor();
+    };
+    const linkFor = (kind: 'marketing' | 'sms') => ({
+      qr_code_url: addConsentToken(link, key, { accountId, contact }, kind),
+    });
+    const page = await open(linkFor('marketing'));
+    const withoutScripts = await open(linkFor('sms'), { javaScriptEnabled: false });
+    await expectAccessiblePage(page, 'news-question');
+    const readStored = () =>
+      page.evaluate<string>(
+        `caches.match(location.origin + location.pathname).then((response) => response ? response.text() : '')`,
+      );
+    await eventually(readStored, (text) => text.includes('id="card"'));
+    // An update of the card leaves the question where it is.
+    await page.evaluate('refresh()');
+    expect(await findConsents()).toEqual([['marketing', 'sms']]);
+    await sayYes(page);
+    expect(await findConsents()).toEqual([['sms']]);
+    await expectAccessiblePage(page, 'news-on');
+    expect(await readStored()).not.toContain('id="news"');
+    await sayYes(withoutScripts);
+    expect(await findConsents()).toEqual([[]]);
+    for (const opened of [signup, page, withoutScripts]) await opened.context().close();
   });
 
   it('has an accessible page for an inactive poster', async () => {

@@ -110,11 +110,15 @@ async function findLink(to: string): Promise<{ path: string; token: string; text
 
 async function open(path: string, init: RequestInit = {}) {
   const response = await fetch(service.running.baseUrl + path, { redirect: 'manual', ...init });
-  await response.arrayBuffer();
-  return { status: response.status, location: response.headers.get('location') };
+  const text = await response.text();
+  return { status: response.status, location: response.headers.get('location'), text };
 }
 
-it('JOIN-45 A consent from a signup page holds once the link was opened that went to the address or number', async () => {
+/** Presses the button on the page of a link. */
+const confirm = ({ path, token }: { path: string; token: string }) =>
+  open(path, { method: 'POST', body: new URLSearchParams(token.slice(1)) });
+
+it('JOIN-45 A consent from a signup page holds once it was confirmed on the page of the link that went to the address or number', async () => {
   const { store, poster } = await openStore();
   const person = newPerson();
   await signUp(poster, { ...person, ...BOTH });
@@ -135,26 +139,29 @@ it('JOIN-45 A consent from a signup page holds once the link was opened that wen
   expect(mail.text).toContain('may send you news by e-mail');
   expect(sms.text).toContain('agree to our texts');
 
-  // The link of the card alone, programs that look ahead, and anything else confirm nothing.
-  for (const [path, init] of [
-    [mail.path, {}],
-    [mail.path + mail.token, { method: 'HEAD' }],
-    [mail.path + mail.token, { headers: { 'sec-purpose': 'prefetch;prerender' } }],
-    [`${mail.path}${mail.token}A`, {}],
-    [`${mail.path}?c=`, {}],
-    [`${mail.path}?c=${'A'.repeat(22)}`, {}],
-    [`/passes/00000000-0000-4000-8000-000000000000${mail.token}`, {}],
-  ] as [string, RequestInit][]) {
-    await open(path, init);
-    expect(await unconfirmedOf(store, person.email)).toEqual(['marketing', 'sms']);
+  // Opening the link confirms nothing, and no other token does.
+  const question = await open(mail.path + mail.token);
+  expect(question.text).toContain('send you news and offers by e-mail?');
+  expect((await open(sms.path + sms.token)).text).toContain('news and offers by text message?');
+  await open(mail.path + mail.token, { method: 'HEAD' });
+  for (const token of ['', `${mail.token}A`, '?c=', `?c=${'A'.repeat(22)}`]) {
+    const plain = await open(mail.path + token);
+    expect([plain.status, plain.text.includes('id="news"')]).toEqual([200, false]);
+    const { status, location } = await confirm({ path: mail.path, token });
+    expect([status, location]).toEqual([303, mail.path]);
   }
+  const unknown = '/passes/00000000-0000-4000-8000-000000000000';
+  expect((await confirm({ path: unknown, token: mail.token })).status).toBe(404);
+  expect(await unconfirmedOf(store, person.email)).toEqual(['marketing', 'sms']);
 
-  // Each confirms what went there, once.
-  const opened = await open(mail.path + mail.token);
-  expect(opened).toEqual({ status: 302, location: ORIGIN + mail.path });
+  // Each confirms what went there, once, and says so from then on.
+  const confirmed = await confirm(mail);
+  expect(confirmed).toMatchObject({ status: 303, location: mail.path + mail.token });
   expect(await unconfirmedOf(store, person.email)).toEqual(['sms']);
-  await open(mail.path + mail.token);
-  await open(sms.path + sms.token);
+  const on = await open(mail.path + mail.token);
+  expect([on.text.includes('by e-mail.'), on.text.includes('<form')]).toEqual([true, false]);
+  await confirm(mail);
+  await confirm(sms);
   expect(await findCustomer(store, person.email)).toMatchObject({
     marketing_consent: true,
     sms_consent: true,
@@ -191,11 +198,11 @@ it('JOIN-46 Until then nobody is written to by that channel: the reason is `unco
     people: 1,
   });
   const mail = await findLink(byMail.email);
-  await open(mail.path + mail.token);
+  await confirm(mail);
   expect((await preview(store, ['email'])).reached).toBe(1);
   expect((await preview(store, ['sms'])).reached).toBe(0);
   const sms = await findLink(byPhone.phone);
-  await open(sms.path + sms.token);
+  await confirm(sms);
   expect((await preview(store, ['sms'])).reached).toBe(1);
   // One message each: nobody without an e-mail address is sent a second SMS.
   expect(provider.to(byPhone.phone)).toHaveLength(1);
@@ -238,8 +245,7 @@ it('JOIN-47 With `confirms_counter_consents` of the store, consents that staff e
   for (const channel of ['staff', 'owner']) {
     const email = await create(channel);
     expect(await unconfirmedOf(store, email)).toEqual(['marketing', 'sms']);
-    const link = await findLink(email);
-    await open(link.path + link.token);
+    await confirm(await findLink(email));
     expect(await unconfirmedOf(store, email)).toEqual(['sms']);
   }
   // Consents of before stay as they are, and the link goes out when one is given.
@@ -256,7 +262,7 @@ it('JOIN-47 With `confirms_counter_consents` of the store, consents that staff e
   const link = await findLink(email);
   await update({ lastName: 'Berg' });
   expect(await unconfirmedOf(store, email)).toEqual(['marketing']);
-  await open(link.path + link.token);
+  await confirm(link);
   await update({ lastName: 'Busch', marketingConsent: true });
   expect(await unconfirmedOf(store, email)).toEqual([]);
 });
@@ -270,7 +276,7 @@ it('JOIN-48 A link confirms nothing for another address or number, nor a consent
   const customer = await findCustomer(store, moved.phone);
   const other = newPerson();
   await store.patch(path(customer), { customer: { email: other.email } });
-  await open(link.path + link.token);
+  await confirm(link);
   expect(await unconfirmedOf(store, moved.phone)).toEqual(['marketing', 'sms']);
   // The link to the new address does, in whatever spelling it stands there by then.
   await service.running.database.query(
@@ -282,14 +288,13 @@ it('JOIN-48 A link confirms nothing for another address or number, nor a consent
   await store.patch(path(customer), { customer: { email: other.email.toUpperCase() } });
   await store.patch(path(customer), { customer: { sms_consent: false } });
   expect(await unconfirmedOf(store, moved.phone)).toEqual(['marketing']);
-  await open(next.path + next.token);
+  await confirm(next);
   expect(await findCustomer(store, moved.phone)).toMatchObject({
     marketing_consent: true,
     sms_consent: false,
     unconfirmed_consents: [],
   });
-  const sms = await findLink(moved.phone);
-  await open(sms.path + sms.token);
+  await confirm(await findLink(moved.phone));
   expect(await findCustomer(store, moved.phone)).toMatchObject({ sms_consent: false });
   // The program of the store vouches for what it records.
   await store.patch(path(customer), { customer: { sms_consent: true } });
@@ -309,7 +314,11 @@ it('JOIN-49 Merging, exporting and erasing keep what is confirmed: an export lea
   expect((await store.post(`${path}/merge`, { from_customer_id: merged.id })).status).toBe(200);
   expect(await unconfirmedOf(store, one.email)).toEqual(['marketing', 'sms']);
   // The link of the card that was merged leads to the one that goes on.
-  await open(link.path + link.token);
+  const opened = await open(link.path + link.token);
+  const survivorLink = `/passes/${survivor.customer_cards[0]?.uuid}${link.token}`;
+  expect(opened).toMatchObject({ status: 302, location: ORIGIN + survivorLink });
+  expect((await open(survivorLink)).text).toContain('news and offers by e-mail?');
+  await confirm(link);
   expect(await unconfirmedOf(store, one.email)).toEqual(['sms']);
   const [head = '', ...lines] = (await exported()).trim().split(/\r?\n/);
   const at = (line: string, name: string) => line.split(',')[head.split(',').indexOf(name)];
@@ -330,5 +339,6 @@ it('JOIN-49 Merging, exporting and erasing keep what is confirmed: an export lea
     unconfirmed_consents: [],
   });
   const sms = await findLink(other.phone);
+  expect((await confirm(sms)).status).toBe(404);
   expect((await open(sms.path + sms.token)).status).toBe(404);
 });

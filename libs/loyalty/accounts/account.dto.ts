@@ -113,7 +113,7 @@ const FIELDS = {
   }),
   confirms_counter_consents: field.boolean({
     description:
-      'Whether consents that staff enter at the counter or on the console hold only once a link was opened that went to the customer',
+      'Whether consents that staff enter at the counter or on the console hold only once the customer confirmed them by a link that went to them',
   }),
 } satisfies FieldsOf<Omit<AccountSettings, 'consentTexts' | 'smsCountries'>>;
 

@@ -49,7 +49,7 @@ export type AccountSettings = Omit<AccountAttributes, 'personal'> &
     logoContainsName: boolean;
     /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
     smsCountries: string[];
-    /** Consents that are entered on pages for staff hold once a link was opened that went to the customer. */
+    /** Consents that are entered on pages for staff hold once the customer confirmed them by a link. */
     confirmsCounterConsents: boolean;
   };
 

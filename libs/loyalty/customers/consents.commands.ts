@@ -5,7 +5,7 @@ import { confirmConsent } from './consents.js';
 import { customerReadModel } from './customer.entity.js';
 import type { ConsentKind } from './customer.events.js';
 
-/** Confirms a consent, because a link that went to the address was opened. Confirming it again changes nothing. */
+/** Confirms a consent, by the link that went to the address. Confirming it again changes nothing. */
 export class ConfirmConsent extends Command<void> {
   constructor(
     readonly context: CommandContext,

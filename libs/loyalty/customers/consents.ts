@@ -5,7 +5,7 @@ import type { ConsentKind, CustomerConsentConfirmed, PersonalFields } from './cu
 export type Consents = {
   marketingConsent: boolean;
   smsConsent: boolean;
-  /** The consents that hold once a link was opened which went to the address or number. */
+  /** The consents that hold once they were confirmed by a link that went to the address or number. */
   unconfirmedConsents: ConsentKind[];
 };
 
@@ -30,7 +30,7 @@ export function findConsentAddress(
 }
 
 /**
- * Finds the consents that wait for a link to be opened after a change. One that was given before stays as it was.
+ * Finds the consents that wait for their confirmation after a change. One that was given before stays as it was.
  * @param before undefined: a new customer
  * @param needsLink whether a consent that is given now waits
  */
@@ -47,7 +47,7 @@ export function findUnconfirmed(
 }
 
 /**
- * Records that the link was opened which went to an address of the customer. Changes nothing for a consent that holds
+ * Records a confirmation by the link that went to an address of the customer. Changes nothing for a consent that holds
  * already or was withdrawn, and for an address that the customer has no more.
  */
 export function confirmConsent(

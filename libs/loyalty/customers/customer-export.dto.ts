@@ -66,7 +66,7 @@ export class ExportedConsentJson {
   @BooleanProperty({
     example: true,
     description:
-      'Whether it holds: it does not wait for a link to be opened that went to the person',
+      'Whether it holds: it does not wait until the person confirms it by a link that went to them',
   })
   declare readonly confirmed: boolean;
   @TimestampProperty({ description: 'When it was recorded' }) declare readonly since: string;

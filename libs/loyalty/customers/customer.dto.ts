@@ -79,7 +79,7 @@ export class CustomerJson {
     {
       example: [],
       description:
-        'The consents that do not hold yet: the link that went to the address or number was not opened',
+        'The consents that do not hold yet, because the customer has not confirmed them by the link that went to the address or number. Send nothing by a channel whose consent is here, even if the consent itself is true',
     },
   )
   declare readonly unconfirmed_consents: ConsentKind[];

@@ -47,7 +47,7 @@ export type CustomerCreated = {
     agreed: AgreedTexts | null;
     /** Null: they did not sign up themselves, or before this was recorded. */
     signup: PosterSignup | null;
-    /** The consents that hold once a link was opened which went to the address or number. */
+    /** The consents that hold once they were confirmed by a link that went to the address or number. */
     unconfirmedConsents: ConsentKind[];
     /** Null once the person has been erased. */
     personal: PersonalFields | null;

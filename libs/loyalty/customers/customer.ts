@@ -73,7 +73,7 @@ export const MERGEABLE_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as co
 /** The time zone and country of the store, which determine its days and how phone numbers are read. */
 export type StoreRegion = { timeZone: string; country: string | null };
 
-/** @property needsConsentLink a consent holds once a link was opened that went to the address or number */
+/** @property needsConsentLink a consent holds once it was confirmed by a link that went to the address or number */
 export type ConsentRule = { needsConsentLink?: boolean };
 
 /** The fields that an update names. Metadata and references are added to the existing ones. */

@@ -22,7 +22,7 @@ type RegionRow = {
 /** The channels of pages on which people of the store record what a customer says. */
 const PAGES: ReadonlySet<Channel> = new Set(['staff', 'owner']);
 
-/** Finds whether a consent waits for a link to be opened: always on signup pages, where anybody may enter any address. */
+/** Finds whether a consent waits for its confirmation: always on signup pages, where anybody may enter any address. */
 export function findConsentRule(channel: Channel, rules: CustomerRules): Required<ConsentRule> {
   return {
     needsConsentLink: channel === 'poster' || (rules.confirmsCounterConsents && PAGES.has(channel)),

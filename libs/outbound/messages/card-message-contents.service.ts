@@ -18,10 +18,9 @@ import type { CardMessageContent } from './card-message-texts.js';
 
 /** @property smsCountries the countries that the store sends SMS to */
 export type FoundContent = {
+  accountId: number;
   customerId: number;
   contact: Contact;
-  /** The card that the link leads to. */
-  uuid: string;
   /** The consents that wait for the link. */
   unconfirmedConsents: ConsentKind[];
   content: CardMessageContent;
@@ -80,9 +79,9 @@ export class CardMessageContents {
     const template = await this.findTemplate(card.cardId);
     const { stampsCount } = card;
     return {
+      accountId: card.accountId,
       customerId: holder.state.id,
       contact: { email, hasBounced: emailBounce !== undefined, phone },
-      uuid: card.uuid,
       unconfirmedConsents,
       content: this.toContent(store, card.uuid, toShownCard(template.card, stampsCount)),
       pictured: { ...template, stampsCount, logo: store.logo },

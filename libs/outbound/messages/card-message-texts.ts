@@ -34,7 +34,7 @@ export function toSingleLine(name: string): string {
 /**
  * Renders a mail in the store's name, as text and as HTML with the picture of the card. It has no link but the card's and
  * those of the store's contact details.
- * @param asksConsent whether opening the link confirms that the store may write e-mails
+ * @param asksConsent whether the page of the link asks for the consent to e-mails
  */
 export function renderCardMail(
   content: CardMessageContent,
@@ -83,7 +83,7 @@ export function toMailFrame(
 
 /**
  * Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit.
- * @param asksConsent whether opening the link confirms that the store may write text messages
+ * @param asksConsent whether the page of the link asks for the consent to text messages
  */
 export function renderCardSms(
   {

@@ -17,7 +17,7 @@ export function isChannel(value: unknown): value is HolderChannel {
 
 /**
  * Why a channel does not reach somebody.
- * - unconfirmed: they agreed, and have not opened the link yet that went to the address or number
+ * - unconfirmed: they agreed, and have not confirmed it yet on the page of the link that went to the address or number
  * - bounced: an e-mail to the address came back
  * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
  */
@@ -46,7 +46,7 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
  * - refused: by the server of the channel
  * - unknown: a process ended while the message was handed over, and it is not sent a second time
  * - silent: it is on the pass, but without a notification, as Google shows three in 24 hours
- * - cancelled: the announcement was cancelled before
+ * - cancelled: the announcement was cancelled before, or the rule was turned off
  */
 export const MESSAGE_REASONS = [
   ...UNREACHED_REASONS,
@@ -76,7 +76,7 @@ export type Reachability = {
   isPhoneAbroad?: boolean;
   marketingConsent: boolean;
   smsConsent: boolean;
-  /** Whether the consent for the channel waits for a link to be opened. */
+  /** Whether the consent for the channel waits for its confirmation. */
   isEmailUnconfirmed: boolean;
   isPhoneUnconfirmed: boolean;
   /** Whether they stopped messages on one of their cards. */

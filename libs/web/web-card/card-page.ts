@@ -63,7 +63,7 @@ export function renderCardPage(input: CardViewInput, root: string): RenderedPage
       "manifest-src 'self'",
       "worker-src 'self'",
       "base-uri 'none'",
-      "form-action 'none'",
+      "form-action 'self'",
       "frame-ancestors 'none'",
     ].join('; '),
     referrerPolicy: 'no-referrer',

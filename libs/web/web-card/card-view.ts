@@ -2,6 +2,8 @@ import { coversAll } from '#loyalty/stamping/unlocked-rewards.js';
 import { getCustomerTranslations, type Localization } from '#translations/translations.js';
 import { toPhoneLink } from '#loyalty/accounts/contact-details.js';
 import { isExpired } from '#loyalty/cards/card.js';
+import type { ConsentKind } from '#loyalty/customers/customer.events.js';
+import { CONSENT_PARAMETER } from '#outbound/messages/consent-links.js';
 import type { PassContent, PassReward } from '#outbound/passes/pass-content.js';
 import { findBars } from './code128-bars.js';
 import type { Device } from './device.js';
@@ -26,6 +28,8 @@ export type CardViewInput = {
    * @property isLinkSent whether a message with its link is sent
    */
   joined: { isLinkSent: boolean } | null;
+  /** The consent that the opened link asks for. */
+  consent: { kind: ConsentKind; token: string; isConfirmed: boolean } | null;
   now: Date;
   device: Device;
   /** The wallets that are configured and that the visitor's device can have. */
@@ -76,6 +80,7 @@ export function createCardView(input: CardViewInput) {
     header: card.headerText ?? (brand !== null && content.logoContainsName ? null : storeName),
     offline: t.offline({ when: new Intl.DateTimeFormat(locale, asOf).format(now) }),
     joined: joined && welcome(input, joined.isLinkSent, localization),
+    news: input.consent && askForNews(input.consent, storeName, localization),
     expired:
       expiresAt !== null && isExpired(content, now)
         ? t.expired({ day: formatDay(expiresAt, content, localization) })
@@ -116,6 +121,21 @@ function welcome(
       : t.joinedKeep({ way: wallets.apple && wallets.google ? 'wallets' : wallet }),
     notes: [isLinkSent ? t.joinedWhy : t.joinedWithoutLink, t.joinedBefore],
   };
+}
+
+/** Asks whether the customer wants the news that a form said so of. @property question null: they have said yes */
+function askForNews(
+  { kind, token, isConfirmed }: NonNullable<CardViewInput['consent']>,
+  store: string,
+  { t: { card: t } }: Localization,
+) {
+  const channel = kind === 'sms' ? 'sms' : 'email';
+  return isConfirmed
+    ? { text: t.newsOn({ store, channel }), question: null }
+    : {
+        text: t.newsQuestion({ store, channel }),
+        question: { field: CONSENT_PARAMETER, token, yes: t.newsYes },
+      };
 }
 
 /**

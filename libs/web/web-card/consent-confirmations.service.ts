@@ -1,55 +1,52 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { getErrorMessage, UnavailableError } from '#platform/kernel/errors.js';
 import type { RequestSource } from '#platform/kernel/aggregate.js';
 import { MasterKeys } from '#platform/database/master-keys.js';
 import { ReadModels } from '#platform/event-store/read-models/read-models.js';
+import { CONSENT_FIELDS } from '#loyalty/customers/consents.js';
 import { ConfirmConsent } from '#loyalty/customers/consents.commands.js';
 import { customerReadModel } from '#loyalty/customers/customer.entity.js';
+import type { ConsentKind } from '#loyalty/customers/customer.events.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
-import { findConfirmedConsent } from '#outbound/messages/consent-links.js';
+import { findLinkedConsent } from '#outbound/messages/consent-links.js';
 
-/** Records that the link of a card was opened which had gone to an address: from then on the consent for it holds. */
+type LinkedConsent = { kind: ConsentKind; address: string; token: string; isConfirmed: boolean };
+type CardHolder = Pick<CustomerCard, 'accountId' | 'customerId'>;
+
+/**
+ * Finds and confirms the consent of a card's link, which had gone to its address. Opening the link confirms nothing: mail
+ * servers open links too, and the card's holder may want to see the card alone.
+ */
 @Injectable()
 export class ConsentConfirmations {
-  private readonly log = new Logger('consents');
-
   constructor(
     private readonly commands: CommandBus,
     private readonly readModels: ReadModels,
     private readonly keys: MasterKeys,
   ) {}
 
-  /**
-   * Confirms the consent of an opened link. Anything else changes nothing, and looks the same.
-   * @param card the one that the link leads to now
-   * @returns whether it was dealt with; false: nothing can be recorded now, so the link has to be opened again
-   */
-  async confirm(
-    link: { uuid: string; token: string },
-    { accountId, customerId }: Pick<CustomerCard, 'accountId' | 'customerId'>,
-    source: RequestSource,
-  ): Promise<boolean> {
-    const holder = await this.readModels.loadCurrent(customerReadModel, customerId);
-    if (!holder || holder.isErased) return true;
+  /** Finds the consent of a link, unless it was withdrawn, or the customer has another address now. */
+  async find(token: unknown, holder: CardHolder): Promise<LinkedConsent | null> {
+    if (typeof token !== 'string') return null;
+    const customer = await this.readModels.loadCurrent(customerReadModel, holder.customerId);
+    if (!customer || customer.isErased) return null;
+    const { state } = customer;
     const key = this.keys.getDataKey('consent links');
-    const consent = findConfirmedConsent(link.token, key, {
-      uuid: link.uuid,
-      contact: holder.state,
-    });
-    if (!consent) return true;
+    const { accountId } = holder;
+    const consent = findLinkedConsent(token, key, { accountId, contact: state });
+    if (!consent || !state[CONSENT_FIELDS[consent.kind]]) return null;
+    const isConfirmed = !state.unconfirmedConsents.includes(consent.kind);
+    return { ...consent, token, isConfirmed };
+  }
+
+  /** Confirms a consent. Doing so again changes nothing. */
+  async confirm(
+    { kind, address }: LinkedConsent,
+    { accountId, customerId }: CardHolder,
+    source: RequestSource,
+  ): Promise<void> {
     const actor = { type: 'customer', id: customerId } as const;
     const context = { accountId, actor, channel: 'web_card', ...source };
-    try {
-      await this.commands.execute(new ConfirmConsent(context, customerId, consent));
-      return true;
-    } catch (error) {
-      // The card is shown all the same: somebody may be at the till with it.
-      if (!(error instanceof UnavailableError)) throw error;
-      this.log.warn(`a consent is not confirmed: ${getErrorMessage(error)}`, {
-        request_id: source.requestId,
-      });
-      return false;
-    }
+    await this.commands.execute(new ConfirmConsent(context, customerId, { kind, address }));
   }
 }

@@ -1,21 +1,22 @@
-import { Controller, Get, Header, Param, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Header, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
+import { TakesForm, type Form } from '#platform/http/body-kinds.js';
 import { readSource, type AuthenticatedRequest } from '#platform/http/caller.js';
 import { negotiateLanguage } from '#platform/http/negotiation.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import type { CustomerCard } from '#loyalty/stamping/customer-card.js';
 import type { PassContent } from '#outbound/passes/pass-content.js';
-import { CONSENT_PARAMETER } from '#outbound/messages/consent-links.js';
+import { CONSENT_PARAMETER, withConsentToken } from '#outbound/messages/consent-links.js';
 import { PassContents } from '#outbound/passes/pass-contents.service.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
 import { parseTag } from '#outbound/passes/pass-tag.js';
 import { Passes, type Pass } from '#outbound/passes/passes.service.js';
 import { getRootPath, setPageHeaders } from '#web/pages/page.js';
 import { loadView } from '#web/pages/view.js';
-import { redirectToUrl, PageResult, showPublicPage } from '#web/pages/page-results.js';
+import { redirectTo, redirectToUrl, PageResult, showPublicPage } from '#web/pages/page-results.js';
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
 import type { CardViewInput } from './card-view.js';
@@ -78,14 +79,10 @@ export class WebCardController {
       const data = { title, text: t.card.notFoundWhy };
       return showPublicPage({ view: messageView, status: 404, lang, title, data });
     }
-    if (typeof consentToken === 'string' && isOpenedByPerson(request)) {
-      const link = { uuid: uuid.toLowerCase(), token: consentToken };
-      const isDone = await this.consents.confirm(link, match.card, readSource(request));
-      // Not in the address of the page: whoever gets that from the customer confirms nothing.
-      if (isDone) return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
-    }
+    const consent = await this.consents.find(consentToken, match.card);
     if (match.isMerged) {
-      return redirectToUrl(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
+      const link = `${this.config.publicUrl}/passes/${match.card.uuid}`;
+      return redirectToUrl(consent ? withConsentToken(link, consent.token) : link, 302);
     }
     const { pass, content } = await this.contents.open(match.card);
     await this.rememberOpened(match.card, request, reply);
@@ -99,6 +96,7 @@ export class WebCardController {
       content,
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
+      consent,
       now,
       device,
       wallets,
@@ -113,6 +111,23 @@ export class WebCardController {
     };
     const page = renderCardPage(input, this.root);
     return new PageResult(() => setPageHeaders(reply.status(200), page));
+  }
+
+  /** Confirms the consent that the page of an opened link asks for. The page then says that it holds. */
+  @Post()
+  @Header('cache-control', 'no-store')
+  @TakesForm()
+  async confirm(
+    @Param('uuid') uuid: string,
+    @Body() { [CONSENT_PARAMETER]: token }: Form,
+    @Req() request: AuthenticatedRequest,
+  ): Promise<PageResult> {
+    const card = await this.getCard(uuid);
+    const consent = await this.consents.find(token, card);
+    const path = `/passes/${card.uuid}`;
+    if (!consent) return redirectTo(path);
+    await this.consents.confirm(consent, card, readSource(request));
+    return redirectTo(withConsentToken(path, consent.token));
   }
 
   /** Remembers the card instead of another one of its template that the browser has signed up for. */
@@ -228,12 +243,6 @@ export class WebCardController {
     if (!content) throw new Error(`customer card ${id} has no content`);
     return content;
   }
-}
-
-/** Tells apart what programs do by themselves: browsers that load a page ahead, and checks of links without their content. */
-function isOpenedByPerson({ method, headers }: FastifyRequest): boolean {
-  const purpose = headers['sec-purpose'] ?? headers['purpose'] ?? '';
-  return method === 'GET' && !String(purpose).includes('prefetch');
 }
 
 function toPath(url: string): string {

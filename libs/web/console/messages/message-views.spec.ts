@@ -58,7 +58,7 @@ it.each<[reasons: UnreachedReason[], text: string, isConsentMissing: boolean]>([
   [['no_email', 'no_consent'], 'Nobody with an e-mail address has agreed to e-mails.', true],
   [
     ['no_consent', 'unconfirmed'],
-    'Those who agreed have not opened the link yet that confirms it.',
+    'Those who agreed have not confirmed it yet on the page of the link.',
     true,
   ],
   [['bounced'], 'The e-mails to those who agreed come back.', false],

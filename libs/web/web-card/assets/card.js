@@ -80,6 +80,8 @@ async function showState(request, text) {
   // A later request has got its response already. Tags cannot tell: after a restored backup they begin lower.
   if (request < shownRequest) return;
   shownRequest = request;
+  // What the link of this visit asks for is on no other page.
+  fresh.prepend(...main.querySelectorAll('#news'));
   const focused = document.activeElement && document.activeElement.id;
   const isNew = fresh.dataset.summary !== main.dataset.summary;
   main.replaceWith(document.adoptNode(fresh));
@@ -235,7 +237,7 @@ async function unsubscribe() {
 document.addEventListener('click', async (event) => {
   if (event.target.closest('.wallet')) return recordUse();
   const button = event.target.closest('button');
-  if (!button || button.closest('dialog')) return;
+  if (!button || button.closest('dialog,form')) return;
   if (button.id === 'not-now') return recordUse();
   if (button.id === 'enlarge') return enlargeCode();
   button.disabled = true;

@@ -43,6 +43,8 @@ function respond(event, url) {
       if (saysNothing(response) || !isLast()) return;
       stored.set(key, number);
       if (response.ok && response.type === 'basic' && !response.redirected) {
+        // What a link with a parameter asks or says is for that visit alone.
+        if (isPage(url) && url.search !== '') return;
         await (await caches.open(cacheName)).put(key, new Response(body, response));
       } else if (isPage(url)) await deleteCache();
     },
