@@ -323,6 +323,49 @@ describe('a form whose session has ended', () => {
     expect([wrong.status, readKept(wrong.text)]).toEqual([200, sealedForm]);
   });
 
+  const OWN_STORES = `account_id in (select m.account_id from memberships m join users u on u.id = m.user_id where u.email = $1)`;
+  const tasks = [
+    [
+      'a password of their own',
+      '/app/account/first-password',
+      `update users set password_expires_at = now() + interval '1 day' where email = $1`,
+      'update users set password_expires_at = null where email = $1',
+    ],
+    [
+      'a second factor',
+      '/app/account/codes',
+      `insert into second_factor_stores (account_id) select account_id from memberships where ${OWN_STORES}`,
+      `delete from second_factor_stores where ${OWN_STORES}`,
+    ],
+  ] as const;
+  it.each(tasks)('comes back after its user has set %s first', async (_thing, page, begin, end) => {
+    const own = await service.newStore();
+    const path = `/app/stores/${own.accountId}/messages/announcements`;
+    const fields = { title: 'Before the task', text: 'Hello' };
+    // In a session that goes on, and in one that has ended.
+    for (const hasEnded of [false, true]) {
+      const browser = await Browser.signedIn(service, own.email);
+      await browser.get(`${path}/new`);
+      await service.database.query(begin, [own.email]);
+      if (hasEnded) await endSessions();
+      const response = await browser.post(path, fields);
+      const sealedForm = readKept(response.text);
+      expect([response.status, readAction(response.text)]).toEqual([200, '/app/sign-in/kept']);
+      const task = hasEnded
+        ? await signInWith(browser, sealedForm, own.email)
+        : await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
+      expect(task.text).toContain(`href="${page}" target="_blank"`);
+      // Too early.
+      const early = await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
+      expect(early.text).toContain(`href="${page}"`);
+      await service.database.query(end, [own.email]);
+      const passed = await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
+      expect([passed.status, readAction(passed.text)]).toEqual([200, path]);
+      const again = await browser.post(path, { kept_form: sealedForm });
+      expect(again.text).toContain(fields.title);
+    }
+  });
+
   it('leads to the sign-in as before when there is nothing to keep, or a script has sent it', async () => {
     const browser = await Browser.signedIn(service, store.email);
     await browser.get(at('/cards'));

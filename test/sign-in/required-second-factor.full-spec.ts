@@ -82,7 +82,10 @@ async function expectOnlySetup(browser: Browser, { accountId }: Client): Promise
   const { text } = await browser.get(SETUP);
   expect(text).toContain('Two-step sign-in is required here');
   const form = await browser.post('/app/account', { name: 'Eve' });
-  expect([form.status, form.location]).toEqual([303, SETUP]);
+  // It is kept until then, and not executed.
+  expect([form.status, form.text.includes('name="kept_form"')]).toEqual([200, true]);
+  const button = await browser.post('/app/account', {});
+  expect([button.status, button.location]).toEqual([303, SETUP]);
 }
 
 describe('a store that requires two-step sign-in', () => {

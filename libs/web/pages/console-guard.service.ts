@@ -12,7 +12,13 @@ import { AccountOwners } from '#platform/event-store/commands/account-owners.ser
 import { shareDatabase } from '#platform/http/database-share.js';
 import { parsePathId, getPath, getRoute } from '#platform/http/path.js';
 import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
-import type { ConsoleRequest, ConsoleRoute, EnteredStore, SignedInUser } from './current-user.js';
+import {
+  TASK_PATHS,
+  type ConsoleRequest,
+  type ConsoleRoute,
+  type EnteredStore,
+  type SignedInUser,
+} from './current-user.js';
 import { KEPT_FORM_FIELD, pickKeptFields, type KeptForm } from './kept-form.js';
 import { KeptForms } from './kept-forms.service.js';
 import { localizeRequest } from './localize.js';
@@ -29,11 +35,6 @@ const STORE = {
          from memberships m join accounts a on a.id = m.account_id
          where m.user_id = $1 and m.account_id = $2`,
 };
-/** The pages on which users do what they have to do before anything else. */
-const TASK_PATHS = {
-  password: '/app/account/first-password',
-  second_factor: '/app/account/codes',
-} as const;
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
 /** The limit for forms that need a session. */
 const MAX_FORM_BYTES = 64 * 1024;
@@ -95,17 +96,17 @@ export class ConsoleGuard {
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
     const isOpen = signedIn && (signedIn.counterAccountId === null || isOpenToCounter(request));
-    const taskPath = signedIn?.task ? TASK_PATHS[signedIn.task] : null;
-    const isForTask = taskPath === null || isTaskRoute(request, taskPath);
-    if (isOpen && isForTask) {
+    const task = isOpen ? signedIn.task : null;
+    if (isOpen && (task === null || isTaskRoute(request, TASK_PATHS[task]))) {
       request.signedIn = signedIn;
       request.sessionIds = { user_id: signedIn.userId };
-    } else if (isOpen && taskPath !== null && !withoutSession) {
-      return reply.header('cache-control', 'no-store').redirect(this.root + taskPath, 303);
-    } else if (!withoutSession) {
-      if (!isKeepable(request, route)) return this.redirectToSignIn(request, reply);
-      request.isSignedOut = true;
-      return undefined;
+    } else {
+      if (task !== null) request.task = task;
+      if (!withoutSession) {
+        if (!isKeepable(request, route)) return this.redirectToSignIn(request, reply);
+        request.isFormKept = true;
+        return undefined;
+      }
     }
     return operation === undefined ? undefined : this.admitToStore(request, reply, operation);
   }
@@ -152,13 +153,13 @@ export class ConsoleGuard {
   }
 
   private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
+    reply.header('cache-control', 'no-store');
+    if (request.task) return reply.redirect(this.root + TASK_PATHS[request.task], 303);
     // A form cannot be repeated after signing in; its page can.
     const returnPath = SAFE_METHODS.has(request.method)
       ? getPathAndQuery(request.url)
       : this.findFormPage(request);
-    return reply
-      .header('cache-control', 'no-store')
-      .redirect(`${this.root}/app/sign-in${toReturnQuery(returnPath)}`, 303);
+    return reply.redirect(`${this.root}/app/sign-in${toReturnQuery(returnPath)}`, 303);
   }
 
   /** Finds the page that a form stands on, by what browsers say about it. @returns `/app` when they do not */
@@ -187,7 +188,7 @@ export class ConsoleGuard {
       isUpload: getBodyKind(request) === 'upload',
       hadFile: hasUploadedFile(request),
     };
-    if (request.isSignedOut) {
+    if (request.isFormKept) {
       const userId = parseCsrfUser(token);
       // It may be on its way back, and the new session has ended too.
       const sealedForm =

@@ -22,12 +22,20 @@ export type { SignedInUser };
 /** Holds the store of the path, which the user is a member of. */
 export type EnteredStore = { id: number; name: string; role: Role };
 
+/** The pages on which users do what they have to do before anything else. */
+export const TASK_PATHS = {
+  password: '/app/account/first-password',
+  second_factor: '/app/account/codes',
+} as const;
+
 /** Carries what the guard of the console has found out about the request. */
 export type ConsoleRequest = AuthenticatedRequest & {
   signedIn?: SignedInUser;
   store?: EnteredStore;
-  /** Set for a form whose session has ended: it is kept as soon as its body was read. */
-  isSignedOut?: boolean;
+  /** Set for a user who has to do something else before they open the page. */
+  task?: keyof typeof TASK_PATHS;
+  /** Set for a form whose user has to sign in, or do that, first: it is kept as soon as its body was read. */
+  isFormKept?: boolean;
   /** Set for a form that was kept while its user signed in: its page shows what was entered, and says so. */
   keptForm?: { hadFile: boolean };
 };

@@ -58,11 +58,15 @@ export type Confirmation = {
   isLoss?: boolean;
 };
 
+/** What its user has to do first, in another tab. */
+type KeptFormTask = { path: string; text: string; button: string };
 const keptFormView = loadView<{
+  title: string;
   sealedForm: string;
   action: string;
   isUpload: boolean;
   button: string;
+  task?: KeptFormTask;
 }>(import.meta.url, './views/kept-form.eta');
 const KEPT_FORM_SCRIPT = loadAsset(import.meta.url, './assets/kept-form.js');
 const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
@@ -99,7 +103,8 @@ export function askToConfirm(confirmation: Confirmation): PageResult {
 }
 
 /**
- * Passes a kept form on, with a script by itself: to the sign-in, and from there to where it is sent.
+ * Passes a kept form on: to the sign-in, and from there to where it is sent. A script does so at once, unless its user has
+ * something else to do first.
  * @param action from the root of the service
  */
 export function passKeptFormOn(form: {
@@ -108,12 +113,13 @@ export function passKeptFormOn(form: {
   isUpload: boolean;
   button: string;
   title: string;
+  task?: KeptFormTask;
 }): PageResult {
   return showPage({
     view: keptFormView,
     title: form.title,
     data: form,
-    scripts: [KEPT_FORM_SCRIPT],
+    scripts: form.task ? [] : [KEPT_FORM_SCRIPT],
     width: 'narrow',
   });
 }

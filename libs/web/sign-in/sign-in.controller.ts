@@ -14,6 +14,7 @@ import { Sessions } from '#identity/sessions.service.js';
 import {
   ConsoleWriter,
   CurrentUser,
+  TASK_PATHS,
   WithoutSession,
   type ConsoleRequest,
   type SignedInUser,
@@ -90,8 +91,9 @@ export class SignInController {
   @TakesLargeForm(MAX_KEPT_FORM_BYTES)
   @Throttle(PER_ADDRESS)
   async showForKeptForm(@Body() form: Form, @Req() request: FastifyRequest): Promise<PageResult> {
-    const { signedIn } = request as ConsoleRequest;
+    const { signedIn, task } = request as ConsoleRequest;
     const sealedForm = form[KEPT_FORM_FIELD] ?? '';
+    if (task) return showTask(task, sealedForm, localizeRequest(request));
     // In another tab, meanwhile.
     if (signedIn) return this.findKeptForm(signedIn, sealedForm, request) ?? redirectTo('/app');
     const data = { email: '', returnTo: '/app', failure: '', flash: '', sealedForm };
@@ -199,7 +201,8 @@ export class SignInController {
     request: FastifyRequest,
   ): Promise<PageResult> {
     const signedIn = sealedForm === '' ? undefined : await this.sessions.find(session);
-    if (signedIn?.task === null) {
+    if (signedIn?.task) return showTask(signedIn.task, sealedForm, localizeRequest(request));
+    if (signedIn) {
       const form = this.findKeptForm(signedIn, sealedForm, request);
       if (form) return form;
     }
@@ -254,6 +257,27 @@ export class SignInController {
       width: 'narrow',
     });
   }
+}
+
+/** Leads whoever has to do something else first there, in another tab, and then to the form that was kept for them. */
+function showTask(
+  task: keyof typeof TASK_PATHS,
+  sealedForm: string,
+  { t: { signIn, forms } }: Localization,
+): PageResult {
+  const { firstPassword, secondFactor } = signIn;
+  const page =
+    task === 'password'
+      ? { title: firstPassword.title, text: firstPassword.why, button: firstPassword.submit }
+      : { title: secondFactor.title, text: secondFactor.required, button: secondFactor.setUp };
+  return passKeptFormOn({
+    sealedForm,
+    action: '/app/sign-in/kept',
+    isUpload: false,
+    title: page.title,
+    button: forms.backToForm,
+    task: { path: TASK_PATHS[task], ...page },
+  });
 }
 
 function describeFailure(outcome: SignInOutcome, localization: Localization): string {
