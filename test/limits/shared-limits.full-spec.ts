@@ -18,6 +18,7 @@ import {
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, startProgram, type Program } from '../support/services/program.js';
+import { openSecondStore } from '../support/fixtures/second-store.js';
 import { TestRedis } from '../support/database/redis.js';
 import { cli, Client, startService, type Service } from '../support/services/service.js';
 
@@ -121,6 +122,37 @@ describe('two apis that share a Redis', () => {
     expect(refused.map(({ headers }) => headers.get('ratelimit-limit'))).toEqual(
       Array(8).fill(String(STORE_LIMIT)),
     );
+  });
+
+  it('report the least of what a token, its store and all stores of the owner have left', async () => {
+    const store = await service.newStore();
+    const paths = [store.store];
+    for (let i = 0; i < 2; i++) {
+      paths.push(`/api/v1/accounts/${await openSecondStore(service, store)}`);
+    }
+    const [first = '', second = '', third = ''] = paths;
+    const requests = [...times(15, first), ...times(15, second), ...times(11, third)];
+    const limits = await whileShared(async () => {
+      const responses = [];
+      for (const [i, path] of requests.entries()) {
+        const client = new Client(apis[i % 2]?.baseUrl ?? '', store.accountId, store.token);
+        const { status, headers } = await client.get(path);
+        const [limit, remaining] = ['limit', 'remaining'].map((name) =>
+          Number(headers.get(`ratelimit-${name}`)),
+        );
+        responses.push([status, limit, remaining]);
+      }
+      return responses;
+    });
+    const countDown = (from: number, count: number) =>
+      Array.from({ length: count }, (_, i) => [200, LIMIT, from - i]);
+    expect(limits).toEqual([
+      ...countDown(STORE_LIMIT - 1, 15),
+      ...countDown(STORE_LIMIT - 1, 15),
+      // The stores of an owner have twice as much as one.
+      ...countDown(2 * STORE_LIMIT - 31, 10),
+      [429, 2 * STORE_LIMIT, 0],
+    ]);
   });
 
   it('count a request for its store whose rights become known while it is counted', async () => {
@@ -266,6 +298,8 @@ describe('an api with REDIS_URL', () => {
     expect(api.program.output()).not.toContain('s3cret');
   });
 });
+
+const times = (count: number, path: string): string[] => Array<string>(count).fill(path);
 
 async function startApi(database: TestDatabase, redisUrl: string): Promise<Api> {
   const port = await findFreePort();
