@@ -72,7 +72,7 @@ begin
     join es.claims c on c.stream_id = 'customer_card-' || k.id and c.kind = 'card_code'
     where k.customer_id = any (p_subjects)
   )
-  select coalesce(array_agg(value), '{}') into released from (table deleted union all table codes) said;
+  select coalesce(array_agg(value), '{}') into released from (table deleted union all table codes) own;
   insert into es.erasures (subject_id, account_id)
   select id, p_account from unnest(p_subjects) as id
   on conflict do nothing;
