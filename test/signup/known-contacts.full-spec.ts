@@ -212,6 +212,17 @@ const SCRIPTS: Record<string, (stranger: Stranger) => Promise<unknown>> = {
     await s.send('a', { email: s.me.email, phone: s.me.phone });
     await s.send('a', { phone: s.me.phone });
   },
+  'adds an address of their own to the number': async (s) => {
+    await s.send('a', { email: `own.${s.me.email}`, phone: s.me.phone });
+    await s.send('b', { phone: s.me.phone });
+    await s.send('c', { email: `own.${s.me.email}` });
+    await s.send('d', { email: `other.${s.me.email}`, phone: s.me.phone });
+  },
+  'adds a number of their own to the address': async (s) => {
+    await s.send('a', { email: s.me.email, phone: `${s.me.phone}0` });
+    await s.send('b', { email: s.me.email });
+    await s.send('c', { phone: `${s.me.phone}0` });
+  },
   'sends one form again, and once more with another name': async (s) => {
     await s.send('a', { email: s.me.email }, 'form');
     await s.send('b', { email: s.me.email }, 'form');

@@ -30,7 +30,8 @@ const NAME_CARDS = {
 /**
  * Enqueues message requests, except those from before the store came from another instance, and those that repeat
  * another. The channel is a guess, so that neither kind of message waits for the other's server. Where an e-mail goes and a
- * consent to SMS waits for a link, an SMS goes as well: the link of each confirms what went there.
+ * consent to SMS waits for a link, an SMS goes as well: the link of each confirms what went there. A signup without an
+ * e-mail address mails nobody: whoever has the address on file would learn that the number belongs to it.
  */
 const ENQUEUE = {
   name: 'card_links_enqueue',
@@ -44,14 +45,15 @@ const ENQUEUE = {
          from jsonb_to_recordset($1) as w (id uuid, "accountId" bigint, "customerId" bigint, "customerCardId" bigint,
            at timestamptz, "causationId" text, "asksForSms" boolean)
          left join customers c on c.id = w."customerId"
+         left join signup_holds h on h.account_id = w."accountId" and h.causation_id = w."causationId"
          cross join lateral (
-           select w.id as uuid, case when c.id is not null and not c.has_email then 'sms' else 'email' end as channel,
-             '{}'::text[] as refused
+           select w.id as uuid, case when not c.has_email or h.email_missing then 'sms' else 'email' end as channel,
+             case when c.has_email and h.email_missing then '{email}'::text[] else '{}' end as refused
            union all
            select md5(w.id::text || ' sms')::uuid, 'sms', '{email}'::text[]
            where $4 and coalesce(c.is_phone_unconfirmed, w."asksForSms") and coalesce(c.has_email and not c.has_bounced, true)
+             and not coalesce(h.email_missing, false)
          ) x
-         left join signup_holds h on h.account_id = w."accountId" and h.causation_id = w."causationId"
          where w.at > now() - $2 * interval '1 millisecond'
            and not exists (select from card_message_cutoffs s where s.account_id = w."accountId" and s.since > w.at)
            and not exists (

@@ -17,10 +17,11 @@ const HOLD = {
   text: `
     with past as (${renderDeleteExpired('signup_holds', 'account_id, causation_id', '($1, $2)')}
     )
-    insert into signup_holds as h (account_id, causation_id, channels, phone_missing, until)
-    values ($1, $2, $3, $4, now() + ${RETENTION})
+    insert into signup_holds as h (account_id, causation_id, channels, email_missing, phone_missing, until)
+    values ($1, $2, $3, $4, $5, now() + ${RETENTION})
     on conflict (account_id, causation_id) do update
     set channels = array(select distinct unnest(h.channels || excluded.channels)),
+      email_missing = h.email_missing or excluded.email_missing,
       phone_missing = h.phone_missing or excluded.phone_missing`,
 };
 
@@ -47,7 +48,7 @@ export class SignupHolds {
 
   /**
    * Counts the messages of a signup by the channels of the entered contacts, and stores the channels on which they are
-   * held. Call it before the signup is recorded: from then on, its messages may be enqueued at any moment.
+   * held, and which contacts are missing. Call it before the signup is recorded: from then on, its messages may be enqueued at any moment.
    * @returns the channels on which they are held
    */
   async hold(
@@ -67,12 +68,11 @@ export class SignupHolds {
     // A known customer may be reached at an address on file that was not entered: the share applies to that as well.
     const heldChannels =
       usedUpChannels.length === enteredChannels.length ? CHANNELS : usedUpChannels;
-    const isPhoneMissing = phone === null;
-    if (heldChannels.length === 0 && !isPhoneMissing) return heldChannels;
+    if (heldChannels.length === 0 && email !== null && phone !== null) return heldChannels;
     const { accountId, causationId } = visit;
     await query(this.pool, {
       ...HOLD,
-      values: [accountId, causationId, heldChannels, isPhoneMissing],
+      values: [accountId, causationId, heldChannels, email === null, phone === null],
     });
     return heldChannels;
   }

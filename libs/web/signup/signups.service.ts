@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import type { CommandContext, KeyedRequest } from '#platform/kernel/aggregate.js';
 import { getErrorMessage, RejectedError } from '#platform/kernel/errors.js';
@@ -38,6 +39,12 @@ const MIN_RESPONSE_MS = 200;
  */
 export type SignupVisit = { requestId: string; ip: string; isScanned: boolean };
 
+type KeyedContext = CommandContext & { keyed: KeyedRequest };
+type SignupContext = KeyedContext & Pick<SignupVisit, 'isScanned'>;
+
+/** The customers who have the contacts of a form. */
+type Holders = { email?: number; phone?: number };
+
 type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
 type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
@@ -56,6 +63,7 @@ export class Signups {
     private readonly holds: SignupHolds,
     private readonly claimHolders: ClaimHolders,
     private readonly webCards: WebCards,
+    private readonly config: Config,
   ) {}
 
   /**
@@ -110,15 +118,42 @@ export class Signups {
       requestId,
       causationId,
     };
-    const holders = await this.findHolders(accountId, signup);
-    if (holders.length > 0) return this.signUpKnown(at, signup, holders, { ...context, keyed });
+    return this.signUpByHolders(at, signup, await this.findHolders(accountId, signup), {
+      ...context,
+      keyed,
+      isScanned,
+    });
+  }
+
+  /**
+   * Signs up somebody new with the contacts that nobody has, if there are any. Their owner then gets the same messages as if
+   * nobody had the others, and learns nothing about those.
+   */
+  private async signUpByHolders(
+    at: SignupPoster,
+    signup: Signup,
+    holders: Holders,
+    { keyed, isScanned, ...context }: SignupContext,
+  ): Promise<string> {
+    const { email, phone } = signup;
+    const free = {
+      email: holders.email === undefined ? email : null,
+      phone: holders.phone === undefined ? phone : null,
+    };
+    if (free.email === null && free.phone === null) {
+      return this.signUpKnown(at, signup, holders, { ...context, keyed });
+    }
+    if (holders.email !== undefined) await this.sendLinks(context, holders.email, at.card.id);
+    // The message of somebody new goes to the e-mail address, and beside it to a phone that is asked for its consent.
+    const sendsLink =
+      holders.email === undefined || Boolean(signup.agreed.sms) || !this.config.mail;
     try {
       const { customer_card: card } = await this.commands.execute(
         new CreateCustomer(
           { ...context, keyed },
-          toCustomerInput(signup),
+          toCustomerInput({ ...signup, ...free }),
           at.card.id,
-          true,
+          sendsLink,
           signup.agreed,
           {},
           { posterId: at.poster.id, isScanned },
@@ -129,9 +164,9 @@ export class Signups {
     } catch (error) {
       if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
       // Another signup with the same address was faster.
-      const others = await this.findHolders(accountId, signup);
-      if (others.length === 0) throw error;
-      return this.signUpKnown(at, signup, others, { ...context, keyed });
+      const others = await this.findHolders(context.accountId, signup);
+      if (Object.keys(others).length === Object.keys(holders).length) throw error;
+      return this.signUpByHolders(at, signup, others, { ...context, keyed, isScanned });
     }
   }
 
@@ -139,16 +174,17 @@ export class Signups {
   private async signUpKnown(
     { card, store }: SignupPoster,
     { firstName, lastName }: Signup,
-    customerIds: number[],
-    { keyed, ...context }: CommandContext & { keyed: KeyedRequest },
+    { email, phone }: Holders,
+    { keyed, ...context }: KeyedContext,
   ): Promise<string> {
-    // The form leads nowhere once a customer is erased, like that of somebody new.
-    keyed.subjectIds = customerIds;
-    const [customerId = 0] = customerIds;
+    const customerId = email ?? phone;
+    if (customerId === undefined) throw new Error('nobody has the contacts of the form');
+    // The form leads nowhere once the customer is erased, like that of somebody new.
+    keyed.subjectIds = [customerId];
     const path = { accountId: store.id, cardId: card.id, customerId };
     const meta = createMeta(context, getNow());
     const uuid = await this.decoyCards.issue(path, { firstName, lastName }, meta);
-    for (const id of customerIds) await this.sendLinks(context, id, card.id);
+    await this.sendLinks(context, customerId, card.id);
     return uuid;
   }
 
@@ -172,30 +208,30 @@ export class Signups {
     }
   }
 
-  /** Finds the customers with the address or number, each once; for a merged one, the surviving customer. */
-  private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
+  /** Finds the customers with the address and the number; for a merged one, the surviving customer. */
+  private async findHolders(accountId: number, { email, phone }: Signup): Promise<Holders> {
     const claims = listContacts({ email, phone }).map(({ kind, value }) =>
       this.keys.createClaim(accountId, kind, value, ''),
     );
-    const rows = await query<{ stream_id: string }>(this.pool, {
+    const rows = await query<{ kind: keyof Holders; stream_id: string }>(this.pool, {
       name: 'signup_holders',
-      text: `select distinct c.stream_id from es.claims c
+      text: `select c.kind, c.stream_id from es.claims c
              join unnest($2::text[], $3::bytea[]) as x (kind, value)
-               on c.account_id = $1 and c.kind = x.kind and c.value = x.value
-             order by 1`,
+               on c.account_id = $1 and c.kind = x.kind and c.value = x.value`,
       values: [accountId, claims.map(({ kind }) => kind), claims.map(({ value }) => value)],
     });
     const prefix = `${customer.name}-`;
     const holders = await Promise.all(
-      rows.map(({ stream_id: stream }) =>
-        this.claimHolders.findSurvivor(
+      rows.map(async ({ kind, stream_id: stream }) => [
+        kind,
+        await this.claimHolders.findSurvivor(
           customerReadModel,
           Number(stream.slice(prefix.length)),
           ({ mergedInto }) => mergedInto?.customerId,
         ),
-      ),
+      ]),
     );
-    return [...new Set(holders)];
+    return Object.fromEntries(holders) as Holders;
   }
 
   /** Finds the customer's card, unless it was merged into another. */
