@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
+import { measurePostgresLog } from '#platform/event-store/postgres/measure-log.js';
 import type { CustomerCardDetailJson } from '#loyalty/stamping/customer-card.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
@@ -118,6 +119,7 @@ describe('a synchronous standby that is away', () => {
   const during: Attempt[] = [];
   const reads: Attempt[] = [];
   const sessionCounts: number[] = [];
+  const writerSeconds: number[] = [];
   let paths: string[];
   let readiness: Awaited<ReturnType<typeof readReadiness>>;
   let waiting: Promise<Attempt[]>;
@@ -153,6 +155,8 @@ describe('a synchronous standby that is away', () => {
            where application_name like 'inkpad %' and datname = current_database()`,
         );
         sessionCounts.push(rows[0]?.count ?? 0);
+        const { oldestWriter } = await measurePostgresLog(admin);
+        writerSeconds.push(oldestWriter?.seconds ?? 0);
       }
     };
     await Promise.all([...others.map(stampAll), readAll()]);
@@ -183,6 +187,10 @@ describe('a synchronous standby that is away', () => {
 
   it('takes no more connections than DATABASE_POOL and one', () => {
     expect(Math.max(...sessionCounts)).toBeLessThanOrEqual(POOL + 1);
+  });
+
+  it('makes no commit that waits for it an old writer, which an alert would say to end', () => {
+    expect(Math.max(...writerSeconds)).toBeLessThan(AWAY_MS / 2_000);
   });
 
   it('is counted, for the alert', async () => {
