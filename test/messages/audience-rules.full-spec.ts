@@ -104,7 +104,7 @@ it('ANNOUNCE-24 A message shows the card of its occasion or of its audience, els
   expect(form.text).toContain('with any card, on all cards together');
 });
 
-it('ANNOUNCE-25 What waits for the end of the quiet hours goes out as soon as these are changed, if it is outside of them', async () => {
+it("ANNOUNCE-25 What waits for the end of the quiet hours goes out as soon as these or the store's time zone are changed, if it is outside of them", async () => {
   const store = await openShop(quietNow());
   const coffee = await addCard(store, 'Coffee', 10);
   const anna = await add(store, [[coffee, 1]]);
@@ -139,6 +139,16 @@ it('ANNOUNCE-25 What waits for the end of the quiet hours goes out as soon as th
   });
   await waitUntilSent(store, path);
   expect(findMail(anna)).toBeDefined();
+
+  await store.send('PATCH', `${store.store}/message_settings`, quietNow());
+  const second = await announce(store, { channels: ['email'] });
+  await eventually(
+    () => browser.get(`${pages}/${second.split('/').at(-1)}`),
+    (response) => response.text.includes('quiet hours, '),
+  );
+  await store.send('PATCH', store.store, { account: { time_zone: 'Asia/Dhaka' } });
+  await waitUntilSent(store, second);
+  expect(mails.received.filter(({ to }) => to === anna.email)).toHaveLength(2);
 });
 
 it('ANNOUNCE-26 Of a message that was not sent, the `reason` is the one of all its channels that tells most', async () => {

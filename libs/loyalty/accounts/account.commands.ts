@@ -21,6 +21,7 @@ import {
 import type { AccountCounts, AccountJson } from './account.dto.js';
 import type { AccountEvent, AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
+import { releaseMessages } from './message-release.js';
 import { shareQuotas } from './quota-sharing.js';
 
 export class CreateAccount extends Command<AccountJson> {
@@ -114,7 +115,13 @@ export class RemoveLogo extends ChangeAccount {}
 export const accountHandlers = [
   CreateAccountHandler,
   handleChange(UpdateAccount, account, [AccountsService], (command, accounts) =>
-    planChange(command, accounts, (state) => updateAccount(state, command.changes)),
+    planChange(command, accounts, (state) => {
+      const events = updateAccount(state, command.changes);
+      const isMoved = events.some(
+        ({ type, data }) => type === 'AccountUpdated' && 'timeZone' in data,
+      );
+      return { events, sideEffects: isMoved ? releaseMessages(command.id) : [] };
+    }),
   ),
   handleChange(SetLogo, account, [AccountsService], (command, accounts) =>
     planChange(command, accounts, (state) => setLogo(state, command.picture)),
@@ -129,7 +136,7 @@ type Counts = AccountCounts & { personal: boolean };
 function planChange(
   { id, userId }: ChangeAccount,
   accounts: AccountsService,
-  decide: (state: Account | undefined) => AccountEvent[],
+  decide: RecordPlan<Account, AccountEvent, Counts, AccountJson>['decide'],
 ): RecordPlan<Account, AccountEvent, Counts, AccountJson> {
   return {
     load: () => accounts.findCountsFor(userId, id),

@@ -70,8 +70,9 @@ export class CampaignMessages implements MessageKind {
   ) {}
 
   async load(message: Message): Promise<LoadedMessage | undefined> {
-    const [context, addressee, { quiet }] = await Promise.all([
-      this.findContext(message),
+    // Before the quiet hours, so that these are at least as new as those that it has.
+    const context = await this.findContext(message);
+    const [addressee, { quiet }] = await Promise.all([
       this.findAddressee(message),
       this.settings.get(message.accountId),
     ]);
@@ -80,6 +81,7 @@ export class CampaignMessages implements MessageKind {
       customerId: addressee.customerId,
       skipReason: context.skipReason,
       audibleAt: findAudibleTime(getNowMs(), quiet, context.timeZone),
+      hours: context.hours,
       choose: (refused) => this.choose(message, context, addressee, refused),
       render: (channel) => this.render(message, context, addressee, channel),
       record: () => this.record(message, context, addressee.customerId),

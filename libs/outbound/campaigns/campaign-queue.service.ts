@@ -141,8 +141,9 @@ export class CampaignQueue extends JobQueue<QueuedCampaign> {
   }
 
   /**
-   * Finds until when an announcement cannot end, because a message of it waits.
-   * @returns null: one is due or being sent; undefined: every message has its outcome
+   * Finds a time before which an announcement cannot end, because a message of it waits. Any message that has no outcome yet
+   * will do: pages say when the first one is due (`MessageRecipients`).
+   * @returns null: it is being sent; undefined: every message has its outcome
    */
   async findWaitEnd({ id }: QueuedCampaign): Promise<Date | null | undefined> {
     const { rows } = await this.pool.query<{ due_at: Date | null }>({

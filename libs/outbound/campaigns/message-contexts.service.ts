@@ -8,6 +8,7 @@ import {
   type HolderChannel,
   type MessageReason,
 } from '#outbound/messages/message-channel.js';
+import { renderHours } from '#outbound/messages/outgoing-messages.service.js';
 import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
@@ -20,7 +21,7 @@ export type MessageContext = {
   ruleId: number | null;
   /** Who sent the announcement; null for a rule. */
   actor: Actor | null;
-  /** Why it is not to be sent any more: what it is about is over, or its announcement was cancelled. */
+  /** Why it is not to be sent any more: what it is about is over, or it was cancelled, as by turning its rule off. */
   skipReason: Extract<MessageReason, 'past' | 'cancelled'> | null;
   /** The card of the occasion, and the template that the message is about, if any. */
   customerCardId: number | null;
@@ -28,18 +29,21 @@ export type MessageContext = {
   /** How many stamps the recipients of an announcement have, if that narrows its audience. */
   minStamps: number | null;
   timeZone: string;
+  /** The quiet hours and the time zone, as `OutgoingMessages.wait` compares them. */
+  hours: string;
 };
 
 const FIND = {
   name: 'campaign_messages_context',
   text: `select m.id, coalesce(m.title, r.title) as title, coalesce(m.text, r.text) as text, r.channels,
            m.announcement_id as "announcementId", m.rule_id as "ruleId", r.actor,
-           case when m.rule_id is null then case when r.state = 'cancelled' then 'cancelled' end
-             when ${IS_STILL_TRUE} then null else 'past' end as "skipReason",
+           case when r.state in ('cancelled', 'disabled', 'deleted') then 'cancelled'
+             when m.rule_id is null or ${IS_STILL_TRUE} then null else 'past' end as "skipReason",
            m.customer_card_id as "customerCardId",
            coalesce((r.trigger ->> 'cardId')::bigint,
              (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as "cardId",
-           (r.trigger ->> 'minStamps')::int as "minStamps", s.time_zone as "timeZone"
+           (r.trigger ->> 'minStamps')::int as "minStamps", s.time_zone as "timeZone",
+           ${renderHours('')} as hours
          from outgoing_messages m
          join accounts s on s.id = m.account_id
          join campaigns r on r.id = coalesce(m.announcement_id, m.rule_id)

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { query } from '#platform/database/connection.js';
 import { KeyedReads } from '#platform/database/keyed-reads.js';
-import { CHANNELS } from '#outbound/messages/message-channel.js';
+import { releaseMessages } from '#loyalty/accounts/message-release.js';
 import { DEFAULT_SETTINGS, type MessageSettings } from './message-settings.js';
 
 const COLUMNS = `account_id as "accountId", max_per_week as "maxPerWeek", case when quiet_from is not null then jsonb_build_object(
@@ -41,20 +41,9 @@ export class MessageSettingsService {
     return settings ?? DEFAULT_SETTINGS;
   }
 
-  /** Makes what waits due, since the quiet hours that it waits for have changed. What has to wait on is told so anew. */
+  /** Makes what waits for the quiet hours due, since they have changed. */
   async release(manager: EntityManager, accountId: number): Promise<void> {
-    // Announcements first, as where one is cancelled: else each might wait for the other.
-    await query(manager, {
-      text: `update campaigns set due_at = now()
-       where kind = 'announcement' and account_id = $1 and due_at > now() and state = 'sending' and process is null`,
-      values: [accountId],
-    });
-    await query(manager, {
-      text: `update outgoing_messages set due_at = now()
-       where kind = 'campaign' and channel = any ($2) and account_id = $1 and due_at > now() and state = 'queued'
-         and process is null`,
-      values: [accountId, CHANNELS],
-    });
+    for (const { text, values } of releaseMessages(accountId)) await query(manager, text, values);
   }
 
   async save(

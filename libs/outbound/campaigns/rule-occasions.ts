@@ -166,10 +166,10 @@ export function renderOccasions(
 const IS_VISIT = `n.name in ${VISITS} and (r.trigger ->> 'cardId' is null or n.card_id = (r.trigger ->> 'cardId')::bigint)`;
 
 /**
- * SQL of the condition that a message `m` by a rule, the campaign `r`, is still to be sent: what it is about has not passed, as far as
- * the history has it.
+ * SQL of the condition that what a message `m` by a rule, the campaign `r`, is about has not passed, as far as the history has
+ * it.
  */
-export const IS_STILL_TRUE = `r.state = 'enabled' and case r.trigger ->> 'kind'
+export const IS_STILL_TRUE = `case r.trigger ->> 'kind'
   when 'birthday' then m.created_at > now() - interval '2 days'
   when 'stamps_away' then exists (
     select from customer_cards o

@@ -52,11 +52,13 @@ export type Rendered =
  * @property customerId the customer who goes on for its recipient; null: an e-mail of the service
  * @property skipReason why it is not to be sent any more; null: it is
  * @property audibleAt ms since 1970: before, the store wants nobody to be disturbed
+ * @property hours by which that was found, see `renderHours`
  */
 export type LoadedMessage = {
   customerId: number | null;
   skipReason: string | null;
   audibleAt: number;
+  hours?: string;
   /**
    * Chooses the channel. With a reason, the message is held until the operator has set up the channel or a user sends it;
    * without a channel, it is not sent for that reason.
@@ -150,7 +152,8 @@ export class MessageSending {
       return queue.readdress(message, customerId);
     }
     if (loaded.skipReason !== null) return queue.end(message, 'skipped', loaded.skipReason);
-    if (loaded.audibleAt > getNowMs()) return queue.wait(message, new Date(loaded.audibleAt));
+    const { audibleAt, hours } = loaded;
+    if (audibleAt > getNowMs()) return queue.wait(message, new Date(audibleAt), { hours });
     const { channel, reason } = loaded.choose(message.refusedChannels);
     if (channel === null) return this.giveUp(message, reason);
     const holdReason = reason ?? findHoldReason(message, channel);
@@ -247,8 +250,8 @@ export class MessageSending {
         rendered.kind === 'email'
           ? await this.smtp.send(uuid, rendered.mail, signal, ask)
           : await this.sms.send({ id: uuid, to: rendered.to, text: rendered.text }, signal, ask);
-      const isUnsent = outcome.kind === 'failed' && !hasBegun && (isStopped || signal.aborted);
-      return isUnsent ? undefined : outcome;
+      const isCut = signal.aborted;
+      return isUnsent(outcome, { hasBegun, isStopped, isCut }) ? undefined : outcome;
     };
     if (subjectId === null) return send(cut, isLeased);
     const now = () => performance.now();
@@ -276,7 +279,7 @@ export class MessageSending {
     if (!isAwaited) return this.queue.end(message, 'queued', reason);
     const dueAt = new Date(getNowMs() + LIMIT_WAIT_MS);
     if (dueAt > message.giveUpAt) return this.giveUp(message, reason);
-    return this.queue.wait(message, dueAt, reason);
+    return this.queue.wait(message, dueAt, { reason });
   }
 
   /** Tries the next channel. It is checked as the first was. */
@@ -296,6 +299,17 @@ export class MessageSending {
   private giveUp(message: Message, reason: string): Promise<void> {
     return this.queue.end(message, reason === 'refused' ? 'failed' : 'skipped', reason);
   }
+}
+
+/**
+ * Tells whether nothing was sent on purpose, which is no failure.
+ * @property hasBegun whether it was allowed to hand the message over @property isStopped whether it was forbidden at last
+ */
+export function isUnsent(
+  { kind }: Pick<MailOutcome | SmsOutcome, 'kind'>,
+  { hasBegun, isStopped, isCut }: Record<'hasBegun' | 'isStopped' | 'isCut', boolean>,
+): boolean {
+  return kind === 'failed' && !hasBegun && (isStopped || isCut);
 }
 
 /** Finds why only a user may send a message by a channel. */

@@ -68,6 +68,15 @@ const TABLE: JobTable<OutgoingMessage> = {
   },
 };
 
+/**
+ * Renders the quiet hours and the time zone of the store of a message `m`, as one text.
+ * @param lock keeps others from changing them until the transaction ends
+ */
+export function renderHours(lock: '' | 'for share'): string {
+  return `concat_ws(' ', (select a.time_zone from accounts a where a.id = m.account_id ${lock}),
+    (select row(s.quiet_from, s.quiet_to)::text from message_settings s where s.account_id = m.account_id ${lock}))`;
+}
+
 const BATCHES_AT_ONCE = 2;
 const BATCH_SIZE = 100;
 
@@ -106,13 +115,19 @@ export class OutgoingMessages extends JobQueue<OutgoingMessage> {
   /**
    * Makes the message due at another time, as if it had not been tried. Forgets why it waited before, but not why a channel
    * refused it, which is its outcome if no other one sends it.
+   * @param hours those by which it waits: after a change of them it is due at once, since the change has not found it waiting
    */
-  async wait(job: Job<OutgoingMessage>, dueAt: Date, reason: string | null = null): Promise<void> {
-    const text = `update outgoing_messages
-      set due_at = $1, attempts = attempts - 1, handed_over_at = null, process = null,
+  async wait(
+    job: Job<OutgoingMessage>,
+    dueAt: Date,
+    { reason = null, hours }: { reason?: string | null; hours?: string | undefined } = {},
+  ): Promise<void> {
+    const text = `update outgoing_messages m
+      set due_at = case when $3::text is null or $3 = ${renderHours('for share')} then $1 else now() end,
+        attempts = attempts - 1, handed_over_at = null, process = null,
         reason = case when refused_channels = '{}' then $2 else coalesce($2, reason) end
       where ${LEASED}`;
-    await this.change(job, 'wait', text, [dueAt, reason]);
+    await this.change(job, 'wait', text, [dueAt, reason, hours]);
   }
 
   /** Tries again later. The outcome was known, so it may be handed over once more. A campaign has codes for reasons. */
