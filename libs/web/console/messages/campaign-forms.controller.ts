@@ -11,7 +11,12 @@ import {
   toAudience,
 } from '#outbound/campaigns/announcement.dto.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
-import { RULE_KINDS, type Audience, type RuleKind } from '#outbound/campaigns/campaign.js';
+import {
+  RULE_KINDS,
+  type Audience,
+  type Occasion,
+  type RuleKind,
+} from '#outbound/campaigns/campaign.js';
 import { CreateCampaign, UpdateCampaign } from '#outbound/campaigns/campaign.commands.js';
 import { isChannel } from '#outbound/messages/message-channel.js';
 import { CampaignsService } from '#outbound/campaigns/campaigns.service.js';
@@ -42,6 +47,8 @@ import {
   announcementForm,
   DEFAULT_THRESHOLDS,
   findKind,
+  parseNumber,
+  parseOccasion,
   ruleForm,
   type AnnouncementForm,
   type RuleForm,
@@ -143,6 +150,7 @@ export class CampaignFormsController {
   }
 
   @GetPage('createMessageRule', 'rules/new')
+  @Throttle(60)
   async beginRule(
     @CurrentStore() store: EnteredStore,
     @Query('kind') chosen: unknown,
@@ -179,6 +187,7 @@ export class CampaignFormsController {
   }
 
   @GetPage('updateMessageRule', 'rules/:id/edit')
+  @Throttle(60)
   async editRule(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
@@ -292,7 +301,8 @@ export class CampaignFormsController {
     store: EnteredStore,
     { id, rule, values, errors }: RuleFormState,
   ): Promise<PageResult> {
-    const preview = await this.createPreview(store, values, null, localization);
+    const trigger = parseOccasion(rule, values);
+    const preview = await this.createPreview(store, values, trigger, localization);
     const own = { id, values, rule, months: [], reach: null, preview };
     const inputs = ruleForm.toInputs(values);
     return showPage({ ...(await this.createForm(localization, store, own)), inputs, errors });
@@ -338,14 +348,12 @@ export class CampaignFormsController {
   private async createPreview(
     { id }: EnteredStore,
     values: AnnouncementForm | RuleForm,
-    audience: Audience | null,
+    trigger: Audience | Occasion | null,
     localization: Localization,
   ): Promise<PreviewView> {
-    const card = Number(values.card_id);
-    const cardId = Number.isSafeInteger(card) && card > 0 ? card : null;
     const channels = values.channels.filter(isChannel);
-    const recipient = audience && (await this.previews.findRecipient(id, audience, channels));
-    const about = { cardId, minStamps: audience?.minStamps ?? null };
+    const recipient = trigger && (await this.previews.findRecipient(id, trigger, channels));
+    const about = trigger ?? { cardId: parseNumber(values.card_id) };
     return this.previews.create(id, values, about, recipient, localization);
   }
 

@@ -29,7 +29,7 @@ export type ResultsView = { channels: { label: string; value: string }[]; reason
 export type OccasionLine = { customer: string; path: string | null; when: string; channel: string };
 
 export function describeTime(
-  { state, sendAt }: Announcement,
+  { state, sendAt }: Pick<Announcement, 'state' | 'sendAt'>,
   minute: (time: Date) => string,
   t: Translations['messagePages']['detail'],
 ): string {

@@ -48,7 +48,13 @@ import {
   type ProgressView,
   type ResultsView,
 } from './campaign-outcome.js';
-import { MessagePreviews, type PreviewView } from './message-previews.service.js';
+import {
+  chooseRecipient,
+  DAYS,
+  MAX_OCCASIONS,
+  MessagePreviews,
+  type PreviewView,
+} from './message-previews.service.js';
 import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   buildCampaignPath,
@@ -65,10 +71,6 @@ import {
   type ReachView,
   type RecipientsView,
 } from './message-views.js';
-
-/** The days that the page of a rule looks back. */
-const DAYS = 30;
-const MAX_OCCASIONS = 10;
 
 /**
  * @property sending null: it has begun, or is a rule
@@ -225,7 +227,7 @@ export class CampaignPageController {
     const reach = await skipWhenBusy(this.reaches.count(rule, DAYS));
     const range = { after: null, limit: MAX_OCCASIONS };
     const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
-    const example = occasions?.[0] ?? null;
+    const example = chooseRecipient(occasions);
     const enabled = rule.state === 'enabled';
     return this.render(localization, store, rule, place, {
       ...describeRuleState(enabled, reach, localization),
@@ -315,7 +317,7 @@ export class CampaignPageController {
     localization: Localization,
     store: EnteredStore,
     current: CountedCampaign<'announcement'>,
-    { sendAt, ...place }: AnnouncementPlace,
+    { sendAt: enteredAt, ...place }: AnnouncementPlace,
   ): Promise<PageResult> {
     const { detail: t } = localization.t.messagePages;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -333,21 +335,21 @@ export class CampaignPageController {
     const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     const chosen = plannedAt === null ? '' : renderLocalTime(plannedAt, zone);
     const progress = isBeingSent ? toProgressView(counts, unsent, minute, localization) : null;
-    const hasBegun =
-      isBeingSent || state === 'sent' || (state === 'cancelled' && current.startedAt);
+    const hasBegun = state === 'cancelled' ? current.startedAt !== null : !isOpen;
+    const isScheduled = state === 'scheduled' && plannedAt !== null;
+    const sendAt = isScheduled ? await this.stores.findAudible(store.id, plannedAt) : plannedAt;
     const flashes = {
       ...t.done,
       // While it waits, such as for the end of the quiet hours, the page says for what.
       sent: progress?.waits.length === 0 ? t.done.sent : '',
-      scheduled:
-        state === 'scheduled' && plannedAt ? t.done.scheduled({ when: minute(plannedAt) }) : '',
+      scheduled: isScheduled && sendAt ? t.done.scheduled({ when: minute(sendAt) }) : '',
     };
     return this.render(localization, store, current, place, {
       ...describeState(state, isDue, { ...counts, people: countPeople(counts) }, localization),
       ...(progress?.waiting && { state: progress.waiting }),
-      about: describeTime(current, minute, t),
+      about: describeTime({ state, sendAt }, minute, t),
       flash: findFlashMessage(place.done, flashes),
-      sending: isOpen ? { sendAt: sendAt ?? chosen, zone, isDraft: state === 'draft' } : null,
+      sending: isOpen ? { sendAt: enteredAt ?? chosen, zone, isDraft: state === 'draft' } : null,
       rule: null,
       progress,
       reach: reach && (await this.stores.describeReach(store.id, reach, preview, localization)),
@@ -386,7 +388,7 @@ export class CampaignPageController {
         ...own,
         base,
         title,
-        quiet: await this.stores.describeQuietHours(store.id, localization),
+        quiet: await this.stores.describeQuietHours(campaign, localization),
         recipients: recipients && createRecipientsView(recipients, place, localization),
       },
     });

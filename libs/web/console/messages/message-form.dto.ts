@@ -1,5 +1,5 @@
 import { CreateAnnouncementDto } from '#outbound/campaigns/announcement.dto.js';
-import { RULE_KINDS, type RuleKind } from '#outbound/campaigns/campaign.js';
+import { RULE_KINDS, type Occasion, type RuleKind } from '#outbound/campaigns/campaign.js';
 import { CreateMessageRuleDto } from '#outbound/campaigns/message-rule.dto.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 
@@ -35,4 +35,19 @@ export const DEFAULT_THRESHOLDS: Record<RuleKind, number | null> = {
 /** Finds a kind of rule by its name. */
 export function findKind(value: unknown): RuleKind | undefined {
   return RULE_KINDS.find((kind) => kind === value);
+}
+
+/** Parses what decides whom a preview shows. @returns null for anything but a positive number */
+export function parseNumber(text: string): number | null {
+  return /^[1-9]\d{0,8}$/.test(text.trim()) ? Number(text) : null;
+}
+
+/** Parses when a rule writes. @returns null without the threshold that it needs */
+export function parseOccasion(
+  kind: RuleKind,
+  { threshold, card_id }: Pick<RuleForm, 'threshold' | 'card_id'>,
+): Occasion | null {
+  const occasion = { kind, threshold: parseNumber(threshold), cardId: parseNumber(card_id) };
+  if (kind === 'birthday') return { ...occasion, threshold: null };
+  return occasion.threshold === null ? null : occasion;
 }

@@ -2,9 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
 import { Config } from '#configuration/config.js';
 import { renderNotification } from '#outbound/apple-wallet/apple-message.js';
-import type { Announcement } from '#outbound/campaigns/campaign.js';
+import type { Audience, Occasion } from '#outbound/campaigns/campaign.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { MessageContexts, type CardChoice } from '#outbound/campaigns/message-contexts.service.js';
+import { RuleReaches } from '#outbound/campaigns/rule-reaches.service.js';
 import { createHolderMail, renderHolderSms } from '#outbound/campaigns/holder-message-texts.js';
 import { CardImages } from '#outbound/card-images/card-images.service.js';
 import {
@@ -28,6 +29,7 @@ import { isChannel, type HolderChannel } from '#outbound/messages/message-channe
 import { listFootLines, type StoreMail } from '#outbound/messages/store-mail.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
+import { skipWhenBusy } from './message-views.js';
 
 /** A notification of a phone. @property note what the notification leaves out; blank: nothing */
 type NotificationPreview = { title: string; lines: string[]; note: string };
@@ -71,6 +73,10 @@ export type PreviewRecipient = {
 };
 type PreviewCard = Pick<CardChoice, 'cardId'> & Partial<Pick<CardChoice, 'minStamps'>>;
 
+/** The days that the pages of a rule look back, and the occasions that they show. */
+export const DAYS = 30;
+export const MAX_OCCASIONS = 10;
+
 /** Stands for the part of a link that differs for each card, and is as long. */
 const SAMPLE_ID = '5f0c2a9e-7b1d-4c36-9a84-e2d7c1b0f358';
 const WHITE = '#FFFFFF';
@@ -81,6 +87,7 @@ export class MessagePreviews {
   constructor(
     private readonly contents: CardMessageContents,
     private readonly audiences: Audiences,
+    private readonly reaches: RuleReaches,
     private readonly contexts: MessageContexts,
     private readonly images: CardImages,
     private readonly times: StoreTimes,
@@ -93,13 +100,18 @@ export class MessagePreviews {
     return content.locale;
   }
 
-  /** Finds somebody who gets an announcement. */
+  /** Finds somebody who gets an announcement, or would have got a message of a rule lately. */
   async findRecipient(
     accountId: number,
-    audience: Announcement['trigger'],
-    channels: readonly HolderChannel[],
+    trigger: Audience | Occasion,
+    channels: HolderChannel[],
   ): Promise<PreviewRecipient | null> {
-    const example = await this.audiences.findExample(accountId, audience, channels);
+    if ('kind' in trigger) {
+      const range = { after: null, limit: MAX_OCCASIONS };
+      const rule = { accountId, trigger, channels };
+      return chooseRecipient(await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
+    }
+    const example = await this.audiences.findExample(accountId, trigger, channels);
     return example ? { ...example, customerCardId: null } : null;
   }
 
@@ -199,6 +211,11 @@ export class MessagePreviews {
     const toPath = (size: LogoSize) => new URL(toDrawnLogoUrl(publicUrl, drawn, size)).pathname;
     return { logo: toPath('banner'), strip, icon: { path: toPath('icon@3x') } };
   }
+}
+
+/** Chooses somebody whom the message reaches, else anybody. */
+export function chooseRecipient(people: PreviewRecipient[] | null): PreviewRecipient | null {
+  return people?.find(({ channel }) => channel !== null) ?? people?.[0] ?? null;
 }
 
 function describeSms(

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { getNow } from '#platform/kernel/clock.js';
 import { CardsService } from '#loyalty/cards/cards.service.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#outbound/messages/message-channel.js';
+import type { Campaign } from '#outbound/campaigns/campaign.js';
 import { Audiences } from '#outbound/campaigns/audiences.service.js';
 import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import { MessageLimits } from '#outbound/messages/message-limits.service.js';
@@ -75,21 +76,31 @@ export class MessageStores {
     };
   }
 
+  /** Finds when a message goes out that is to be sent at a time: not within the quiet hours. */
+  async findAudible(accountId: number, at: Date): Promise<Date> {
+    const { quiet } = await this.settings.get(accountId);
+    const zone = await this.times.getTimeZone(accountId);
+    return new Date(findAudibleTime(at.getTime(), quiet, zone));
+  }
+
   /** Says that the quiet hours last now, and until when a message waits. @returns blank outside of them */
   async findQuietNote(accountId: number, { t }: Localization): Promise<string> {
     const { quiet } = await this.settings.get(accountId);
     const zone = await this.times.getTimeZone(accountId);
     const now = getNow();
-    if (quiet === null || findAudibleTime(now.getTime(), quiet, zone) <= now.getTime()) return '';
+    if (quiet === null || (await this.findAudible(accountId, now)) <= now) return '';
     const time = renderLocalTime(now, zone).slice(11);
     return t.messagePages.detail.quietNow({ now: time, to: quiet.to });
   }
 
-  /** Says when nothing is sent. @returns blank without quiet hours */
-  async describeQuietHours(accountId: number, localization: Localization): Promise<string> {
+  /** Says when nothing is sent; of a draft, that it would wait now. @returns blank without quiet hours */
+  async describeQuietHours(
+    { accountId, state }: Pick<Campaign, 'accountId' | 'state'>,
+    localization: Localization,
+  ): Promise<string> {
     const { t } = localization;
     const { quiet } = await this.settings.get(accountId);
-    const note = await this.findQuietNote(accountId, localization);
+    const note = state === 'draft' ? await this.findQuietNote(accountId, localization) : '';
     if (note !== '') return note;
     return quiet === null ? '' : t.messagePages.detail.quiet({ from: quiet.from, to: quiet.to });
   }
