@@ -225,6 +225,36 @@ describe('an update to Google Wallet', () => {
     expect(readName()).toBe(before);
   });
 
+  it('reaches Google although the message of the store is refused, and the other way round', async () => {
+    const { uuid, path, customerCard } = await enrolWithGoogle();
+    const passes = service.app.get(GooglePasses, { strict: false });
+    const never = new AbortController().signal;
+    const publish = () => passes.publishObject(customerCard.id, 5, never);
+    const write = async (id: number, title: string) => {
+      const { rowCount } = await service.database.query(
+        `update passes set message_tag = nextval('pass_tags'), message = jsonb_build_object('id', $3::int, 'place', 'wallet',
+           'title', $2::text, 'text', 'Until Tuesday.', 'at', now())
+         where customer_card_id = $1`,
+        [customerCard.id, title, id],
+      );
+      expect(rowCount).toBe(1);
+    };
+    const adjust = () => store.post(`${path}/adjust`, { stamps: 1, reason: 'mistake' });
+    await adjust();
+    await publish();
+    await adjust();
+    await write(1, 'First');
+    google.fail(1, { status: 400 });
+    expect((await publish()).kind).toBe('refused');
+    expect(findBalance(google, uuid)).toBe('1 / 10');
+    expect(JSON.stringify(findObject(google, uuid))).toContain('First');
+    await write(2, 'Second');
+    google.fail(1, { status: 400, on: 'addMessage' });
+    expect((await publish()).kind).toBe('refused');
+    expect(findBalance(google, uuid)).toBe('2 / 10');
+    expect(JSON.stringify(findObject(google, uuid))).not.toContain('Second');
+  });
+
   it('is not recorded as sent by a process whose lease has expired', async () => {
     const { card, customerCard } = await enrolWithGoogle();
     const objects = service.app.get(GoogleObjects, { strict: false });

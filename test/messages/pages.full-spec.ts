@@ -216,6 +216,30 @@ describe('the messages of a store', () => {
     );
   });
 
+  it('keep the time of the day of an audience, unless another day is chosen', async () => {
+    const { store, browser, pages } = await open();
+    const id = await write(store, { inactive_since: '2026-03-01T15:30:00Z' });
+    const form = `${pages}/announcements/${id}/edit`;
+    const change = async (values: Record<string, string>) => {
+      expect((await browser.submit(form, form, values)).location).toContain('done=saved');
+      const { body } = await store.get<{ title: string; inactive_since: string }>(
+        `${store.store}/announcements/${id}`,
+      );
+      return [body.title, body.inactive_since];
+    };
+    const day = '2026-03-01';
+    const since = '2026-03-01T15:30:00.000Z';
+    const entered = { text: 'From eight.', 'channels:email': 'yes' };
+    expect(await change({ ...entered, title: 'Again', inactive_since: day })).toEqual([
+      'Again',
+      since,
+    ]);
+    expect(await change({ ...entered, title: 'Again', inactive_since: '2026-03-02' })).toEqual([
+      'Again',
+      '2026-03-02T00:00:00.000Z',
+    ]);
+  });
+
   it('say why they wait, and until when', async () => {
     const { store, browser, pages } = await open();
     await addCustomer(store, { marketing_consent: true });
