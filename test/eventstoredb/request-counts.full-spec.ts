@@ -158,11 +158,12 @@ it(
     const startedAt = performance.now();
     await waitForStatements(4 * IDLE_STATEMENTS);
     const seconds = (performance.now() - startedAt) / 1_000;
-    const { logReads, events } = server.requestCounts;
-    expect(server.requestCounts).toEqual({ ...before, logReads, events });
+    const { logReads, events, searched } = server.requestCounts;
+    expect(server.requestCounts).toEqual({ ...before, logReads, events, searched });
     // Each of the two processes reads the end of the log every five seconds, and less than as often for anything else.
     expect(logReads - before.logReads).toBeLessThanOrEqual(3 * Math.ceil(seconds / 5 + 1));
     expect(events - before.events).toBeLessThanOrEqual(logReads - before.logReads);
+    expect(searched - before.searched).toBeLessThanOrEqual(logReads - before.logReads);
   },
   SLOW,
 );
