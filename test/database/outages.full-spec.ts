@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { PosterJson } from '#loyalty/posters/poster.dto.js';
@@ -169,10 +170,12 @@ describe.each([
   },
 ])('$what', ({ begin, end, isReadOnly = false }) => {
   let before: number;
+  const logError = jest.spyOn(Logger.prototype, 'error');
 
   beforeAll(async () => {
     await untilReady();
     before = (await service.history()).length;
+    logError.mockClear();
     await begin();
     // The first requests use the sessions that were ended.
     await eventually(
@@ -194,6 +197,8 @@ describe.each([
     );
     for (const response of stamps) await expectUnavailable(response);
     expect(await countEventsSince(before)).toBe(0);
+    const lines = logError.mock.calls.filter(([line]) => String(line).includes('database refuses'));
+    expect(lines).toHaveLength(1);
   });
 
   it('GET /health/ready of the api responds 503, and GET /health/live 200', async () => {

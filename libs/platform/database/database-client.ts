@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import {
   addToWait,
@@ -35,6 +36,8 @@ setTypeParser(INT8_LIST as number, getTypeParser(INT4_LIST as number));
 export const QUERY_TIMEOUT_MS = 22_000;
 export const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
+/** After which a refusal for lack of a resource begins another outage, where no probe has found the end of the last one. */
+const OUTAGE_GAP_MS = 60_000;
 /** Between two looks at why a server is silent. */
 const CHECK_AGAIN_MS = 250;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
@@ -103,6 +106,7 @@ export type DatabaseClientConfig = pg.ClientConfig & {
   outages?: Outages;
 };
 
+const log = new Logger('database');
 const failuresToConnect = new WeakSet<Error>();
 
 /** Marks an error as one of a connection that was not made. */
@@ -188,6 +192,11 @@ export class DatabaseClient extends pg.Client {
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
       const resource = findMissingResource(code);
       if (!outages || resource === undefined) return;
+      // One line for each outage: every request that meets it logs a warning of its own.
+      if (!outages.last || performance.now() > outages.last.at + OUTAGE_GAP_MS)
+        log.error(
+          `the database refuses statements (${resource}: ${message}): changes get 503 until it accepts them (docs/operating/incidents.md)`,
+        );
       outages.last = { message, at: performance.now() };
       outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;
     });
