@@ -101,7 +101,7 @@ export const customerCard = defineAggregate<CustomerCard, CustomerCardEvent>({
   name: 'customer_card',
   table: 'customer_cards',
   events: customerCardEvents,
-  evolveVersion: 2,
+  evolveVersion: 3,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
     switch (event.type) {

@@ -13,9 +13,11 @@ type StampedQuarter = { first: number; last: number; stamps: number };
 /** What a card knows of its stampings. Its size is bounded, whatever happens to the card. */
 export type Stampings = {
   /**
-   * The stampings that were recorded last, in that order: what a client reports late stays, however much newer there is.
+   * The stampings that were recorded last, in that order: what a client reports late stays, however much newer there is. Each
+   * is its time to the base 36, a colon, its stamps and a space. As a list of objects, they made each stamp of a busy card a
+   * seventh dearer.
    */
-  recent: TimedStamps[];
+  recent: string;
   /** The newest quarters of those before, newest last: a whole day, which may have 25 hours. */
   older: StampedQuarter[];
 };
@@ -27,10 +29,10 @@ export type StampLimits = {
   timeZone: string;
 };
 
-export const NO_STAMPINGS: Stampings = { recent: [], older: [] };
+export const NO_STAMPINGS: Stampings = { recent: '', older: [] };
 
-/** As many as a batch reports at once. */
-const MAX_RECENT = 100;
+/** Room for the stampings of a few stamps each that a batch reports at once, which are a hundred. */
+const MAX_RECENT_CHARACTERS = 1_100;
 const QUARTER_MS = 15 * 60_000;
 const MAX_QUARTERS = 100;
 /** Longer than any day, so that few calendar days are worked out, which takes longer than the rest of the check. */
@@ -71,30 +73,51 @@ export function isStamping(source: StampSource): boolean {
 }
 
 export function withStamping(stampings: Stampings, at: number, stamps: number): Stampings {
-  const recent = [...stampings.recent, { at, stamps }];
-  const [oldest] = recent;
-  if (!oldest || recent.length <= MAX_RECENT) return { ...stampings, recent };
-  return { recent: recent.slice(1), older: addToQuarter(stampings.older, oldest) };
+  const recent = stampings.recent + formatStamping(at, stamps);
+  if (recent.length <= MAX_RECENT_CHARACTERS) return { ...stampings, recent };
+  const end = recent.indexOf(' ') + 1;
+  return {
+    recent: recent.slice(end),
+    older: parseRecent(recent.slice(0, end)).reduce(addToQuarter, stampings.older),
+  };
 }
 
 /** Removes a stamping that was reversed. */
 export function withoutStamping(stampings: Stampings, at: number, stamps: number): Stampings {
   const { recent, older } = stampings;
-  const index = recent.findLastIndex(
-    (stamping) => stamping.at === at && stamping.stamps === stamps,
-  );
-  if (index !== -1) return { recent: recent.toSpliced(index, 1), older };
+  const reversed = formatStamping(at, stamps);
+  const index = ` ${recent}`.lastIndexOf(` ${reversed}`);
+  if (index !== -1) {
+    return { recent: recent.slice(0, index) + recent.slice(index + reversed.length), older };
+  }
   return { recent, older: removeFromQuarter(older, { at, stamps }) };
 }
 
+function formatStamping(at: number, stamps: number): string {
+  return `${at.toString(36)}:${stamps} `;
+}
+
+function parseRecent(recent: string): TimedStamps[] {
+  return recent
+    .split(' ')
+    .slice(0, -1)
+    .map((stamping) => {
+      const [at = '', stamps] = stamping.split(':');
+      return { at: Number.parseInt(at, 36), stamps: Number(stamps) };
+    });
+}
+
 function listTimes({ recent, older }: Stampings): number[] {
-  return [...recent.map(({ at }) => at), ...older.flatMap(({ first, last }) => [first, last])];
+  return [
+    ...parseRecent(recent).map(({ at }) => at),
+    ...older.flatMap(({ first, last }) => [first, last]),
+  ];
 }
 
 function countStamps({ recent, older }: Stampings, timeZone: string, at: Date): number {
   const time = at.getTime();
   const day = getLocalDay(timeZone, time);
-  return [...recent, ...older.map(({ last, stamps }) => ({ at: last, stamps }))]
+  return [...parseRecent(recent), ...older.map(({ last, stamps }) => ({ at: last, stamps }))]
     .filter((stamping) => Math.abs(time - stamping.at) < MAX_DAY_MS)
     .filter((stamping) => getLocalDay(timeZone, stamping.at) === day)
     .reduce((sum, { stamps }) => sum + stamps, 0);
