@@ -27,9 +27,11 @@ function createBatcher(workers: BatchSlots | number, groupSize: number, limits =
 const echo = (items: number[]): Settled =>
   items.map((item) => ({ status: 'fulfilled', value: `result ${item}` }));
 
+/** Longer than any timer of others in this process. */
+const HOUR_MS = 3_600_000;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-afterEach(() => mock.timers.reset());
+afterEach(() => mock.reset());
 
 describe('Batcher', () => {
   it('batches items of one turn of the event loop, in order', async () => {
@@ -144,19 +146,23 @@ describe('Batcher', () => {
   });
 
   it('sets no timer for a batch while nothing waits', async () => {
-    const { batcher, groups } = createBatcher(new BatchSlots(1, () => 20), 8);
-    const countTimers = () =>
-      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
-    const before = countTimers();
+    const { batcher, groups } = createBatcher(new BatchSlots(1, () => HOUR_MS), 8);
+    const start = mock.method(globalThis, 'setTimeout').mock;
+    const stop = mock.method(globalThis, 'clearTimeout').mock;
+    const countTimers = () => {
+      const own = start.calls.filter(({ arguments: [, ms = 0] }) => ms > HOUR_MS / 2);
+      const stopped = new Set(stop.calls.map(({ arguments: [timer] }) => timer));
+      return own.filter(({ result }) => !stopped.has(result)).length;
+    };
     const results = [batcher.add(1)];
     await nextTurn();
-    expect(countTimers()).toBe(before);
+    expect(countTimers()).toBe(0);
     results.push(batcher.add(2));
-    expect(countTimers()).toBe(before + 1);
+    expect(countTimers()).toBe(1);
     groups[0]?.resolve(echo([1]));
     await results[0];
     while (groups.length < 2) await nextTurn();
-    expect(countTimers()).toBe(before);
+    expect(countTimers()).toBe(0);
     groups[1]?.resolve(echo([2]));
     expect(await Promise.all(results)).toEqual(['result 1', 'result 2']);
   });
