@@ -63,8 +63,8 @@ const findMessages = (to: string): string[] =>
     text.replaceAll(/passes\/[0-9a-f-]{36}/g, 'CARD').replaceAll(/c=[\w-]+/g, 'TOKEN'),
   );
 
-/** Sends forms one after another, each from another browser, and an hour after the one before. */
-async function sendForms(store: ContractClient, forms: Fields[]): Promise<void> {
+/** Sends forms one after another, each from another browser. @param apart whether an hour passes between them */
+async function sendForms(store: ContractClient, forms: Fields[], apart = true): Promise<void> {
   const poster = await newPoster(store, { require_email: false });
   for (const fields of forms) {
     const form = await SignupForm.open(service.running.baseUrl, ORIGIN, poster);
@@ -72,6 +72,7 @@ async function sendForms(store: ContractClient, forms: Fields[]): Promise<void> 
     const { status } = await form.send({ first_name: 'Grace', ...fields }, from);
     expect(status).toBe(303);
     await follower.waitUntilSettled();
+    if (!apart) continue;
     await service.running.database.query(
       `update outgoing_messages set created_at = created_at - interval '1 hour' where account_id = $1`,
       [store.accountId],
@@ -108,6 +109,8 @@ it('JOIN-50 If customers have one contact of a form and nobody has the other, th
         const customers = await findCustomers(store);
         const entered = customers.find((customer) => customer[own] === me[own]);
         expect(entered?.[other]).toBe(isKnown ? null : them[other]);
+        const consent = other === 'phone' ? 'sms_consent' : 'marketing_consent';
+        expect(entered?.[consent]).toBe(!isKnown && consents === CONSENTS);
         const owner = customers.find((customer) => customer[other] === them[other]);
         expect(owner?.first_name).toBe(isKnown ? 'Ada' : 'Grace');
       }
@@ -117,6 +120,19 @@ it('JOIN-50 If customers have one contact of a form and nobody has the other, th
       expect(seen[0]?.map((messages) => messages.length)).toEqual([count, count]);
     }
   }
+
+  // Nor does a second form within minutes, with the own number alone.
+  const counts = [];
+  for (const isKnown of [false, true]) {
+    const store = await openStore();
+    const [me, them] = [newPerson(), newPerson()];
+    if (isKnown)
+      await store.post(`${store.store}/customers`, { customer: { first_name: 'Ada', ...them } });
+    const forms = [{ phone: me.phone, email: them.email }, { phone: me.phone }];
+    await sendForms(store, forms, false);
+    counts.push(findMessages(me.phone).length);
+  }
+  expect(counts).toEqual([1, 1]);
 });
 
 it('JOIN-51 A form without an e-mail address sends nothing to an address on file: the link goes to the phone number that was entered', async () => {

@@ -48,7 +48,8 @@ export class SignupHolds {
 
   /**
    * Counts the messages of a signup by the channels of the entered contacts, and stores the channels on which they are
-   * held, and which contacts are missing. Call it before the signup is recorded: from then on, its messages may be enqueued at any moment.
+   * held, and which contacts are missing. Call it before the signup is recorded: from then on, its messages may be enqueued
+   * at any moment.
    * @returns the channels on which they are held
    */
   async hold(

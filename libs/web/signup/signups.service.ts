@@ -143,23 +143,27 @@ export class Signups {
     if (free.email === null && free.phone === null) {
       return this.signUpKnown(at, signup, holders, { ...context, keyed });
     }
-    if (holders.email !== undefined) await this.sendLinks(context, holders.email, at.card.id);
     // The message of somebody new goes to the e-mail address, and beside it to a phone that is asked for its consent.
     const sendsLink =
       holders.email === undefined || Boolean(signup.agreed.sms) || !this.config.mail;
+    const agreed = {
+      marketing: holders.email === undefined ? signup.agreed.marketing : null,
+      sms: holders.phone === undefined ? signup.agreed.sms : null,
+    };
     try {
       const { customer_card: card } = await this.commands.execute(
         new CreateCustomer(
           { ...context, keyed },
-          toCustomerInput({ ...signup, ...free }),
+          toCustomerInput({ ...signup, ...free, agreed }),
           at.card.id,
           sendsLink,
-          signup.agreed,
+          agreed,
           {},
           { posterId: at.poster.id, isScanned },
         ),
       );
       if (!card) throw new Error('whoever signs up gets a card');
+      if (holders.email !== undefined) await this.sendLinks(context, holders.email, at.card.id);
       return card.uuid;
     } catch (error) {
       if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
