@@ -160,6 +160,11 @@ it('JOIN-45 A consent from a signup page holds once it was confirmed on the page
   expect(await unconfirmedOf(store, person.email)).toEqual(['sms']);
   const on = await open(mail.path + mail.token);
   expect([on.text.includes('by e-mail.'), on.text.includes('<form')]).toEqual([true, false]);
+  const tell = (action: string) =>
+    open(`${mail.path}/messages`, { method: 'POST', body: new URLSearchParams({ action }) });
+  await tell('stop');
+  expect((await open(mail.path + mail.token)).text).not.toContain('id="news"');
+  await tell('allow');
   await confirm(mail);
   await confirm(sms);
   expect(await findCustomer(store, person.email)).toMatchObject({

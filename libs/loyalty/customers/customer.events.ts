@@ -67,7 +67,7 @@ export type CustomerUpdated = {
   };
 };
 
-/** Whoever reads what goes to the address or number has opened its link: from now on the consent holds. */
+/** Records that the customer said yes on the page of the link that went to the address or number. */
 export type CustomerConsentConfirmed = {
   type: 'CustomerConsentConfirmed';
   data: { customerId: number; consent: ConsentKind };

@@ -123,7 +123,7 @@ function welcome(
   };
 }
 
-/** Asks whether the customer wants the news that a form said so of. @property question null: they have said yes */
+/** Renders the question whether the customer wants news. @property question null: they have said yes, and get it */
 function askForNews(
   { kind, token, isConfirmed }: NonNullable<CardViewInput['consent']>,
   store: string,

@@ -1,16 +1,15 @@
 import { Body, Controller, Get, Header, Param, Post, HttpCode } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#platform/kernel/errors.js';
-import { query } from '#platform/database/connection.js';
 import { TakesFormOrAnything, type Form } from '#platform/http/body-kinds.js';
 import { Throttle } from '#platform/http/throttle.js';
 import { PassContents } from '#outbound/passes/pass-contents.service.js';
 import { stopMessages } from '#outbound/messages/message-stops.service.js';
-import { renderCardsOfHolder } from '#outbound/passes/pass-holders.js';
 import { PassImages } from '#outbound/passes/pass-images.service.js';
 import { loadView } from '#web/pages/view.js';
 import { getCustomerTranslations } from '#translations/translations.js';
 import { type PageResult, showPublicPage, redirectTo } from '#web/pages/page-results.js';
+import { allowMessages, hasStoppedMessages } from './holder-message-stops.service.js';
 import { WebCards } from './web-cards.service.js';
 
 const view = loadView<
@@ -19,11 +18,6 @@ const view = loadView<
     logo: { '1x': string; '2x': string } | null;
   } & Record<'title' | 'text' | 'submit' | 'path' | 'back', string>
 >(import.meta.url, './views/message-stop.eta');
-
-/** The card $1, and all others of its holder: one that is stopped stops the messages to them. */
-const CARDS_OF_HOLDER = `(
-  select $1::bigint union all
-  ${renderCardsOfHolder('(select own.customer_id from customer_cards own where own.id = $1)')})`;
 
 /** Lets whoever has the link of a card stop the messages to its holder, and allow them again. */
 @Controller('passes/:uuid/messages')
@@ -41,11 +35,7 @@ export class MessageStopsController {
     const { id, uuid: ownUuid } = await this.getCard(uuid);
     const content = (await this.contents.load([id])).get(id);
     if (!content) throw new NotFoundError('Card');
-    const [stop] = await query(this.pool, {
-      name: 'message_stops_find',
-      text: `select from message_stops where customer_card_id in ${CARDS_OF_HOLDER} limit 1`,
-      values: [id],
-    });
+    const isStopped = await hasStoppedMessages(this.pool, id);
     const { t: translations, locale: lang } = getCustomerTranslations(content);
     const t = translations.holderMessages.page;
     const title = t.title({ store: content.storeName });
@@ -61,9 +51,9 @@ export class MessageStopsController {
           '1x': toPath(brand.urls['wide@1x']),
           '2x': toPath(brand.urls['wide@2x']),
         },
-        text: stop ? t.off : t.on,
-        action: stop ? 'allow' : 'stop',
-        submit: stop ? t.allow : t.stop,
+        text: isStopped ? t.off : t.on,
+        action: isStopped ? 'allow' : 'stop',
+        submit: isStopped ? t.allow : t.stop,
         path: `/passes/${ownUuid}`,
         back: t.back,
       },
@@ -83,15 +73,8 @@ export class MessageStopsController {
   async change(@Param('uuid') uuid: string, @Body() form: Form): Promise<PageResult | undefined> {
     const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
     const action = findAction(form);
-    if (action === 'allow') {
-      await query(this.pool, {
-        name: 'message_stops_remove',
-        text: `delete from message_stops where customer_card_id in ${CARDS_OF_HOLDER}`,
-        values: [id],
-      });
-    } else {
-      await stopMessages(this.pool, { id, accountId });
-    }
+    if (action === 'allow') await allowMessages(this.pool, id);
+    else await stopMessages(this.pool, { id, accountId });
     return action === undefined ? undefined : redirectTo(`/passes/${ownUuid}/messages`);
   }
 

@@ -4,6 +4,7 @@ import { Config } from '#configuration/config.js';
 import { getNow } from '#platform/kernel/clock.js';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { TakesForm, type Form } from '#platform/http/body-kinds.js';
+import { Throttle } from '#platform/http/throttle.js';
 import { readSource, type AuthenticatedRequest } from '#platform/http/caller.js';
 import { negotiateLanguage } from '#platform/http/negotiation.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
@@ -117,6 +118,7 @@ export class WebCardController {
   @Post()
   @Header('cache-control', 'no-store')
   @TakesForm()
+  @Throttle(60)
   async confirm(
     @Param('uuid') uuid: string,
     @Body() { [CONSENT_PARAMETER]: token }: Form,

@@ -41,10 +41,11 @@ function respond(event, url) {
     find: () => findCached(key),
     async keep(response, body) {
       if (saysNothing(response) || !isLast()) return;
+      const isKept = response.ok && response.type === 'basic' && !response.redirected;
+      // What a link with a parameter asks or says is for that visit alone.
+      if (isKept && isPage(url) && url.search !== '') return;
       stored.set(key, number);
-      if (response.ok && response.type === 'basic' && !response.redirected) {
-        // What a link with a parameter asks or says is for that visit alone.
-        if (isPage(url) && url.search !== '') return;
+      if (isKept) {
         await (await caches.open(cacheName)).put(key, new Response(body, response));
       } else if (isPage(url)) await deleteCache();
     },
