@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { AnnouncementJson } from '#outbound/campaigns/announcement.dto.js';
+import { MessageSettingsService } from '#outbound/campaigns/message-settings.service.js';
 import { MessageContexts } from '#outbound/campaigns/message-contexts.service.js';
 import type { MessageRecipientJson } from '#outbound/campaigns/message-recipient.dto.js';
 import type { MessageRuleJson } from '#outbound/campaigns/message-rule.dto.js';
@@ -90,6 +91,17 @@ describe('a message that a dispatcher has while the hours for which it waits cha
     const { wait } = await claim(store);
     await change(store);
     expect(await wait()).toBe(waits);
+  });
+
+  it('waits by a row of settings also where none were saved', async () => {
+    const { accountId } = await service.newStore();
+    const settings = service.app.get(MessageSettingsService, { strict: false });
+    expect(await settings.getStored(accountId)).toEqual(await settings.get(accountId));
+    const { rowCount } = await service.database.query(
+      'select from message_settings where account_id = $1',
+      [accountId],
+    );
+    expect(rowCount).toBe(1);
   });
 
   it.each([
@@ -197,6 +209,8 @@ describe('the pages of messages', () => {
     const { text } = await browser.get(page);
     expect(text).toMatch(/It will be sent on [^<]*8:00/);
     expect(text).toContain(`value="${day}T03:30"`);
+    const list = `/app/stores/${store.accountId}/messages/announcements`;
+    expect((await browser.get(list)).text).toMatch(/\b0?8:00/);
   });
 
   it('show in the form of a rule somebody for whom there was an occasion, else a sample', async () => {
@@ -212,5 +226,12 @@ describe('the pages of messages', () => {
       (response) => response.text.includes(real),
     );
     expect(text).toContain('4 of 10');
+    // Longer ago than any time of the database.
+    const inactive = form.replace('stamps_away', 'inactive');
+    await browser.get(inactive);
+    const rule = { kind: 'inactive', title: 'Hello', text: 'Come back.', channels: 'email' };
+    const action = `/app/stores/${store.accountId}/messages/rules`;
+    const { status } = await browser.post(action, { ...rule, threshold: '9999999' });
+    expect(status).toBe(422);
   });
 });

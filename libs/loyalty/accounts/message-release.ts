@@ -1,12 +1,12 @@
 import type { SideEffect } from '#platform/event-store/port/event-store.js';
 
 /**
- * Makes what a store writes to its customers due, since the quiet hours that it waits for have changed: they themselves, or
- * the store's time zone. What has to wait on is told so anew. Runs in the transaction of the change. A dispatcher that has one
- * of them at that time finds the change when it lets the message wait (`OutgoingMessages.wait`).
+ * Makes what a store writes to its customers due, since the quiet hours have changed that it waits for, or the time zone of
+ * the store. A message that still has to wait is scheduled again when a dispatcher claims it. Runs in the transaction of the
+ * change. A dispatcher that has claimed a message finds the change when it makes it wait (`OutgoingMessages.wait`).
  */
 export function releaseMessages(accountId: number): SideEffect[] {
-  // Announcements first, as where one is cancelled: else each might wait for the other. Whoever has one has lost the lease.
+  // Announcements first, as where one is cancelled: else each might wait for the other. A dispatcher that holds one loses its lease.
   return [
     {
       text: `update campaigns set due_at = now(), attempts = 0, process = null

@@ -74,7 +74,7 @@ export class CampaignMessages implements MessageKind {
     const context = await this.findContext(message);
     const [addressee, { quiet }] = await Promise.all([
       this.findAddressee(message),
-      this.settings.get(message.accountId),
+      this.settings.getStored(message.accountId),
     ]);
     if (!addressee) return undefined;
     return {

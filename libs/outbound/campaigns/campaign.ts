@@ -226,7 +226,8 @@ function assertThreshold({ kind, threshold }: Occasion): void {
   if (issue !== undefined) throw new InvalidFieldsError({ threshold: [issue] });
 }
 
-function findThresholdIssue(kind: RuleKind, threshold: number | null): Issue | undefined {
+/** Finds why a threshold does not suit the kind of a rule. */
+export function findThresholdIssue(kind: RuleKind, threshold: number | null): Issue | undefined {
   if (kind === 'birthday') {
     return threshold === null ? undefined : ISSUES.threshold_of_birthday;
   }

@@ -28,14 +28,16 @@ export class MessageSettingsService {
     return (await this.settings.find(accountId)) ?? DEFAULT_SETTINGS;
   }
 
+  /** Gets those by which a message may wait: as a row, since a change of them and the wait lock it. */
+  async getStored(accountId: number): Promise<MessageSettings> {
+    const settings = await this.settings.find(accountId);
+    if (!settings) await storeDefaults(this.pool, accountId);
+    return settings ?? DEFAULT_SETTINGS;
+  }
+
   /** Locks them against changes by others until the transaction ends. */
   async lock(manager: EntityManager, accountId: number): Promise<MessageSettings> {
-    const { quiet, maxPerWeek } = DEFAULT_SETTINGS;
-    await query(manager, {
-      text: `insert into message_settings (account_id, quiet_from, quiet_to, max_per_week) values ($1, $2, $3, $4)
-       on conflict do nothing`,
-      values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
-    });
+    await storeDefaults(manager, accountId);
     const text = `${FIND.text} for update`;
     const [settings] = await query<MessageSettings>(manager, text, [[accountId]]);
     return settings ?? DEFAULT_SETTINGS;
@@ -56,4 +58,13 @@ export class MessageSettingsService {
       values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
     });
   }
+}
+
+async function storeDefaults(by: Pool | EntityManager, accountId: number): Promise<void> {
+  const { quiet, maxPerWeek } = DEFAULT_SETTINGS;
+  await query(by, {
+    text: `insert into message_settings (account_id, quiet_from, quiet_to, max_per_week) values ($1, $2, $3, $4)
+     on conflict do nothing`,
+    values: [accountId, quiet?.from ?? null, quiet?.to ?? null, maxPerWeek],
+  });
 }

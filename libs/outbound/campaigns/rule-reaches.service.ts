@@ -18,7 +18,7 @@ import { REACHABILITY_COLUMNS, renderReachability } from './reachability.js';
 import { renderOccasions, toRuleValues } from './rule-occasions.js';
 
 /** What decides whom a rule reaches. */
-type Reaching = Pick<MessageRule, 'accountId' | 'trigger' | 'channels'>;
+type ReachCriteria = Pick<MessageRule, 'accountId' | 'trigger' | 'channels'>;
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -50,7 +50,7 @@ export class RuleReaches {
    * Counts whom the rule would have reached in the last days.
    * @throws UnavailableError when too many counts of the store wait
    */
-  async count(rule: Reaching, days: number): Promise<RuleReach> {
+  async count(rule: ReachCriteria, days: number): Promise<RuleReach> {
     const { accountId } = rule;
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
@@ -85,7 +85,11 @@ export class RuleReaches {
    * Lists the occasions of the last days, newest first.
    * @throws UnavailableError when too many counts of the store wait
    */
-  async list(rule: Reaching, days: number, { after, limit }: PageRange): Promise<RuleOccasion[]> {
+  async list(
+    rule: ReachCriteria,
+    days: number,
+    { after, limit }: PageRange,
+  ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
     const [beforeMs = Number.MAX_SAFE_INTEGER, beforeTie = Number.MAX_SAFE_INTEGER] = after ?? [];
     const judged = await this.audiences.runInSlot(rule.accountId, async () => {
@@ -112,7 +116,7 @@ export class RuleReaches {
   }
 }
 
-function createValues(rule: Reaching, days: number, timeZone: string): unknown[] {
+function createValues(rule: ReachCriteria, days: number, timeZone: string): unknown[] {
   const to = getNow();
   const from = new Date(to.getTime() - days * DAY_MS);
   return [...toRuleValues(rule), ...createRangeValues(rule, from, to, timeZone)];

@@ -7,6 +7,7 @@ import { CurrentStore, type EnteredStore, Localized, GetPage } from '#web/pages/
 import { findFlashMessage, parseCursor, takePage } from '#web/pages/page-query.js';
 import { type PageResult, redirectTo, showPage } from '#web/pages/page-results.js';
 import { StoreTimes } from '#web/pages/store-times.service.js';
+import { MessageStores } from './message-stores.service.js';
 import { loadView } from '#web/pages/view.js';
 import type { Localization } from '#translations/translations.js';
 import { createMessageTabs, type Tabs } from '../outbox/message-tabs.js';
@@ -52,6 +53,7 @@ export class CampaignListsController {
     private readonly campaigns: CampaignsService,
     private readonly recipients: MessageRecipients,
     private readonly times: StoreTimes,
+    private readonly stores: MessageStores,
   ) {}
 
   @GetPage('listAnnouncements')
@@ -75,6 +77,12 @@ export class CampaignListsController {
     const sending = page.filter(({ state }) => state === 'sending').map(({ id }) => id);
     const waits = await this.recipients.findWaits(sending);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const times = await Promise.all(
+      page.map(async ({ state, send_at, updated_at }) => {
+        const at = new Date(send_at ?? updated_at);
+        return state === 'scheduled' ? this.stores.findAudible(store.id, at) : at;
+      }),
+    );
     return showPage({
       view,
       title: t.title,
@@ -82,7 +90,7 @@ export class CampaignListsController {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
         texts: { ...t, add: t.write, name: t.columns.title, sent: '' },
-        lines: page.map(({ id, title, state, counts, send_at, updated_at }): Line => ({
+        lines: page.map(({ id, title, state, counts, send_at, updated_at }, i): Line => ({
           path: `${base}/${id}`,
           title,
           about: '',
@@ -93,7 +101,7 @@ export class CampaignListsController {
             localization,
           ),
           ...describeWait(waits.get(id), minute, localization),
-          when: minute(new Date(send_at ?? updated_at)),
+          when: minute(times[i] ?? new Date(updated_at)),
           sent: null,
         })),
         flash: '',

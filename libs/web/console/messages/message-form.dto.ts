@@ -1,5 +1,10 @@
 import { CreateAnnouncementDto } from '#outbound/campaigns/announcement.dto.js';
-import { RULE_KINDS, type Occasion, type RuleKind } from '#outbound/campaigns/campaign.js';
+import {
+  findThresholdIssue,
+  RULE_KINDS,
+  type Occasion,
+  type RuleKind,
+} from '#outbound/campaigns/campaign.js';
 import { CreateMessageRuleDto } from '#outbound/campaigns/message-rule.dto.js';
 import { defineForm, type ValuesOf } from '#web/pages/forms.js';
 
@@ -42,12 +47,12 @@ export function parseNumber(text: string): number | null {
   return /^[1-9]\d{0,8}$/.test(text.trim()) ? Number(text) : null;
 }
 
-/** Parses when a rule writes. @returns null without the threshold that it needs */
+/** Parses when a rule writes. @returns null when its threshold does not suit it */
 export function parseOccasion(
   kind: RuleKind,
   { threshold, card_id }: Pick<RuleForm, 'threshold' | 'card_id'>,
 ): Occasion | null {
   const occasion = { kind, threshold: parseNumber(threshold), cardId: parseNumber(card_id) };
   if (kind === 'birthday') return { ...occasion, threshold: null };
-  return occasion.threshold === null ? null : occasion;
+  return findThresholdIssue(kind, occasion.threshold) === undefined ? occasion : null;
 }
