@@ -15,7 +15,7 @@ export type Stampings = {
   /**
    * The stampings that were recorded last, in that order: what a client reports late stays, however much newer there is. Each
    * is its time to the base 36, a colon, its stamps and a space. As a list of objects, they made each stamp of a busy card a
-   * seventh dearer.
+   * sixth dearer.
    */
   recent: string;
   /** The newest quarters of those before, newest last: a whole day, which may have 25 hours. */
@@ -31,8 +31,8 @@ export type StampLimits = {
 
 export const NO_STAMPINGS: Stampings = { recent: '', older: [] };
 
-/** Room for the stampings of a few stamps each that a batch reports at once, which are a hundred. */
-const MAX_RECENT_CHARACTERS = 1_100;
+/** Room for at least as many as a batch reports at once, a hundred, if none has more than 99 stamps. */
+const MAX_RECENT_CHARACTERS = 1_200;
 const QUARTER_MS = 15 * 60_000;
 const MAX_QUARTERS = 100;
 /** Longer than any day, so that few calendar days are worked out, which takes longer than the rest of the check. */
