@@ -56,7 +56,7 @@ async function loseResponse(send: () => Promise<unknown>): Promise<void> {
   expect(isConnectionLoss(await error)).toBe(true);
 }
 
-it('what a claim has leased whose response is lost is claimed again at once, and counts as one attempt', async () => {
+it('a job whose claim lost its response is claimed again at once, and counts one attempt', async () => {
   await loseResponse(() => queue.claim(1));
   const [job] = await queue.claim(1);
   expect(job?.attempts).toBe(1);
@@ -64,7 +64,7 @@ it('what a claim has leased whose response is lost is claimed again at once, and
   expect(await readLease()).toMatchObject({ isLeased: true, attempts: 1 });
 });
 
-it('a lease whose extension is lost ends at once, and only that one', async () => {
+it('a job whose extended lease lost its response is claimed again at once', async () => {
   await service.database.query('update imports set due_at = now(), process = null, attempts = 0');
   const [job] = await queue.claim(1);
   if (!job) throw new Error('the import is due');

@@ -149,9 +149,9 @@ export class ImportApplying {
       } catch (error) {
         if (!(error instanceof TakenError) || tries === MAX_TRIES) throw error;
       }
-      const [again] = await this.match(running, region, [{ row, entry }]);
-      if (!again) return { errors: { base: [ISSUES.customer_erased] } };
-      ({ match, cards } = again);
+      const [rematchedRow] = await this.match(running, region, [{ row, entry }]);
+      if (!rematchedRow) return { errors: { base: [ISSUES.customer_erased] } };
+      ({ match, cards } = rematchedRow);
     }
   }
 

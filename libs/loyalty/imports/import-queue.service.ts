@@ -53,7 +53,7 @@ export class ImportQueue extends JobQueue<QueuedImport> {
    * @returns false when it has ended, and somebody else goes on
    */
   async extendLease(job: Job<QueuedImport>): Promise<boolean> {
-    const { rows } = await this.lease((leaseUntil) =>
+    const { rows } = await this.runWithLease((leaseUntil) =>
       this.pool.query<{ lease_until: string }>({
         name: 'imports_extend_lease',
         text: `update imports set due_at = $4, process = $3

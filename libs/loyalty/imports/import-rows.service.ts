@@ -190,11 +190,11 @@ export class ImportRows {
   }
 
   /** Finds which of some rows are still to be applied. */
-  async findPending(importId: number, among: number[]): Promise<Set<number>> {
+  async findPending(importId: number, numbers: number[]): Promise<Set<number>> {
     const { rows } = await this.pool.query<{ row: number }>({
       name: 'import_rows_pending',
       text: `select row from import_rows where import_id = $1 and row = any ($2) and state = 'pending'`,
-      values: [importId, among],
+      values: [importId, numbers],
     });
     return new Set(rows.map(({ row }) => row));
   }

@@ -195,7 +195,7 @@ export class DatabaseClient extends pg.Client {
       // One line for each outage: every request that meets it logs a warning of its own.
       if (!outages.last || performance.now() > outages.last.at + OUTAGE_GAP_MS)
         log.error(
-          `the database refuses statements (${resource}: ${message}): changes get 503 until it accepts them (docs/operating/incidents.md)`,
+          `the database refuses statements (${resource}: ${message}): requests get 503 until it accepts them (docs/operating/incidents.md)`,
         );
       outages.last = { message, at: performance.now() };
       outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;

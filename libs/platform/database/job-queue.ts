@@ -94,7 +94,7 @@ export class JobQueue<Item extends object> {
     const { name, roundRobinBy } = this.table;
     const { leaseHolder: process } = this.session;
     const claimedAt = performance.now();
-    const { rows } = await this.lease((leaseUntil) =>
+    const { rows } = await this.runWithLease((leaseUntil) =>
       this.pool.query<Item & Pick<Claim, 'attempts' | 'leaseUntil'> & { servedValue: number }>({
         name: `${name}_claim`,
         text: this.claimText,
@@ -113,7 +113,7 @@ export class JobQueue<Item extends object> {
   }
 
   /** Leases jobs until a time that no other lease of this process has, by which those are found whose response is lost. */
-  protected async lease<R>(work: (leaseUntil: Date) => Promise<R>): Promise<R> {
+  protected async runWithLease<R>(work: (leaseUntil: Date) => Promise<R>): Promise<R> {
     const leaseMs = Math.max(Math.ceil(getNowMs()) + LEASE_SECONDS * 1_000, this.lastLeaseMs + 1);
     this.lastLeaseMs = leaseMs;
     try {

@@ -225,13 +225,15 @@ export class ConsoleGuard {
     reply: FastifyReply,
     sealedForm: string,
   ): FastifyReply {
-    const { t } = localizeRequest(request);
+    const { forms, signIn } = localizeRequest(request).t;
+    const texts = request.task
+      ? { title: forms.formKept, button: forms.backToForm }
+      : { title: signIn.signIn.title, button: signIn.signIn.submit };
     const page = passKeptFormOn({
       sealedForm,
       action: '/app/sign-in/kept',
       isUpload: false,
-      title: t.signIn.signIn.title,
-      button: t.signIn.signIn.submit,
+      ...texts,
     });
     return reply.send(page.send(request, reply, this.root));
   }
