@@ -73,7 +73,7 @@ export function isStamping(source: StampSource): boolean {
 }
 
 export function withStamping(stampings: Stampings, at: number, stamps: number): Stampings {
-  const recent = stampings.recent + formatStamping(at, stamps);
+  const recent = `${stampings.recent}${at.toString(36)}:${stamps} `;
   if (recent.length <= MAX_RECENT_CHARACTERS) return { ...stampings, recent };
   const end = recent.indexOf(' ') + 1;
   return {
@@ -85,16 +85,12 @@ export function withStamping(stampings: Stampings, at: number, stamps: number): 
 /** Removes a stamping that was reversed. */
 export function withoutStamping(stampings: Stampings, at: number, stamps: number): Stampings {
   const { recent, older } = stampings;
-  const reversed = formatStamping(at, stamps);
+  const { recent: reversed } = withStamping(NO_STAMPINGS, at, stamps);
   const index = ` ${recent}`.lastIndexOf(` ${reversed}`);
   if (index !== -1) {
     return { recent: recent.slice(0, index) + recent.slice(index + reversed.length), older };
   }
   return { recent, older: removeFromQuarter(older, { at, stamps }) };
-}
-
-function formatStamping(at: number, stamps: number): string {
-  return `${at.toString(36)}:${stamps} `;
 }
 
 function parseRecent(recent: string): TimedStamps[] {
