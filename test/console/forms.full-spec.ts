@@ -145,6 +145,8 @@ describe('the forms of the pages', () => {
       'counter/:account_id/undo',
       // Find whom they have signed up.
       'join/:slug',
+      // Confirms a consent, which changes nothing twice.
+      'passes/:uuid',
       // Sent by programs.
       'passes/:uuid/messages',
       'sms/status/:message_id',
