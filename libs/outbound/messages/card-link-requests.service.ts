@@ -29,9 +29,9 @@ const NAME_CARDS = {
 
 /**
  * Enqueues message requests, except those from before the store came from another instance, and those that repeat
- * another of their channel. The channel is a guess, so that neither kind of message waits for the other's server. Where an e-mail goes and a
- * consent to SMS waits for a link, an SMS goes as well: the link of each confirms what went there. A signup without an
- * e-mail address mails nobody: whoever has the address on file would learn that the number belongs to it.
+ * another of their channel. The channel is a guess, so that neither kind of message waits for the other's server. Where an
+ * e-mail goes and a consent to SMS waits for a link, an SMS goes as well: the link of each confirms what went there. A signup
+ * without an e-mail address mails nobody: whoever has the address on file would learn that the number belongs to it.
  */
 const ENQUEUE = {
   name: 'card_links_enqueue',
@@ -58,8 +58,8 @@ const ENQUEUE = {
            and not exists (select from card_message_cutoffs s where s.account_id = w."accountId" and s.since > w.at)
            and not exists (
              select from outgoing_messages m
-             where m.kind = 'card_link' and m.customer_card_id = w."customerCardId" and m.channel = x.channel and m.created_at <= w.at
-               and m.created_at > w.at - $3 * interval '1 millisecond')
+             where m.kind = 'card_link' and m.customer_card_id = w."customerCardId" and m.channel = x.channel
+               and m.created_at <= w.at and m.created_at > w.at - $3 * interval '1 millisecond')
          on conflict (uuid) do nothing`,
 };
 

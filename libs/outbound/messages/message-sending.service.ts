@@ -304,6 +304,7 @@ export class MessageSending {
 /**
  * Tells whether nothing was sent on purpose, which is no failure.
  * @property hasBegun whether it was allowed to hand the message over @property isStopped whether it was forbidden at last
+ * @property isCut whether this process ends
  */
 export function isUnsent(
   { kind }: Pick<MailOutcome | SmsOutcome, 'kind'>,

@@ -69,7 +69,7 @@ const TABLE: JobTable<OutgoingMessage> = {
 };
 
 /**
- * Renders the quiet hours and the time zone of the store of a message `m`, as one text.
+ * Renders SQL for the quiet hours and the time zone of the store of a message `m`, as one text.
  * @param lock keeps others from changing them until the transaction ends
  */
 export function renderHours(lock: '' | 'for share'): string {

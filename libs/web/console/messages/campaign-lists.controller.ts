@@ -77,12 +77,6 @@ export class CampaignListsController {
     const sending = page.filter(({ state }) => state === 'sending').map(({ id }) => id);
     const waits = await this.recipients.findWaits(sending);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    const times = await Promise.all(
-      page.map(async ({ state, send_at, updated_at }) => {
-        const at = new Date(send_at ?? updated_at);
-        return state === 'scheduled' ? this.stores.findAudible(store.id, at) : at;
-      }),
-    );
     return showPage({
       view,
       title: t.title,
@@ -90,20 +84,26 @@ export class CampaignListsController {
         tabs: createMessageTabs(store, 'announcements', localization.t),
         base,
         texts: { ...t, add: t.write, name: t.columns.title, sent: '' },
-        lines: page.map(({ id, title, state, counts, send_at, updated_at }, i): Line => ({
-          path: `${base}/${id}`,
-          title,
-          about: '',
-          ...describeState(
-            state,
-            isDue(send_at),
-            subtractPending(counts, pending.get(id)),
-            localization,
-          ),
-          ...describeWait(waits.get(id), minute, localization),
-          when: minute(times[i] ?? new Date(updated_at)),
-          sent: null,
-        })),
+        lines: await Promise.all(
+          page.map(async ({ id, title, state, counts, send_at, updated_at }): Promise<Line> => ({
+            path: `${base}/${id}`,
+            title,
+            about: '',
+            ...describeState(
+              state,
+              isDue(send_at),
+              subtractPending(counts, pending.get(id)),
+              localization,
+            ),
+            ...describeWait(waits.get(id), minute, localization),
+            when: minute(
+              state === 'scheduled' && send_at !== null
+                ? await this.stores.findAudible(store.id, new Date(send_at))
+                : new Date(send_at ?? updated_at),
+            ),
+            sent: null,
+          })),
+        ),
         flash: '',
         older: last ? `${base}?after=${last.id}` : null,
       },
