@@ -10,7 +10,7 @@ import { cli, startService, type Client, type LocalService } from '../support/se
 /** Tests that an ended session eats no form: what was entered comes back to its user, and to nobody else. */
 
 const PASSWORD = 'correct horse';
-const MESSAGE = 'You were signed out. Your text is kept.';
+const MESSAGE = 'Nothing has been sent yet. Your text is kept.';
 
 let service: LocalService;
 let store: Client & { email: string };
@@ -355,6 +355,7 @@ describe('a form whose session has ended', () => {
         ? await signInWith(browser, sealedForm, own.email)
         : await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
       expect(task.text).toContain(`href="${page}" target="_blank"`);
+      expect(task.text).toContain(MESSAGE);
       // Too early.
       const early = await browser.post('/app/sign-in/kept', { kept_form: sealedForm });
       expect(early.text).toContain(`href="${page}"`);

@@ -13,7 +13,7 @@ import { startService, type Client, type LocalService } from '../support/service
 
 const PUBLIC_URL = 'http://cards.localhost';
 const PASSWORD = 'correct horse';
-const MESSAGE = 'You were signed out. Your text is kept.';
+const MESSAGE = 'Nothing has been sent yet. Your text is kept.';
 
 let service: LocalService;
 let store: Client & { email: string };
