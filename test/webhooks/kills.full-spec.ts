@@ -555,23 +555,26 @@ describe('a single event of an idle system', () => {
         async () => (await listDeliveries(id)).map(({ status }) => status),
         (all) => all.length === count && all.every((status) => status === 'delivered'),
       );
+    // Before its release, a queue is loaded by a statement of its own.
+    const waitForRelease = () =>
+      eventually(
+        () =>
+          service.database.query(
+            'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is null',
+            [id],
+          ),
+        ({ rowCount }) => rowCount === 1,
+      );
     await act(store, path);
     await waitForDeliveries(1);
-    await eventually(
-      () =>
-        service.database.query(
-          'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is null',
-          [id],
-        ),
-      ({ rowCount }) => rowCount === 1,
-    );
+    await waitForRelease();
     const before = dispatcher.output().length;
     const listStatements = () => {
       const output = dispatcher.output().slice(before);
       return [...output.matchAll(/^statement (\S+)$/gm)].map(([, name]) => name);
     };
     const actOnce = () => act(store, path);
-    return { id, receiver, actOnce, waitForDeliveries, listStatements };
+    return { id, receiver, actOnce, waitForDeliveries, waitForRelease, listStatements };
   }
 
   it.each([
@@ -581,7 +584,10 @@ describe('a single event of an idle system', () => {
   ] as const)(
     '%s takes four statements: the log, its rendering, all that sending needs, and the result',
     async (event, act, rendering) => {
-      const { actOnce, waitForDeliveries, listStatements } = await startIdle(event, act);
+      const { actOnce, waitForDeliveries, waitForRelease, listStatements } = await startIdle(
+        event,
+        act,
+      );
       // Other statements run at intervals, or for something else.
       const own =
         /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates|customer_cards)_/;
@@ -590,9 +596,9 @@ describe('a single event of an idle system', () => {
         const before = listStatements().length;
         await actOnce();
         await waitForDeliveries(++count);
-        return listStatements()
-          .slice(before)
-          .filter((name) => own.test(name ?? ''));
+        const statements = listStatements().slice(before);
+        await waitForRelease();
+        return statements.filter((name) => own.test(name ?? ''));
       };
       // What was cached has to be read again where a delivery takes that long.
       const delivery = await eventually(deliver, ({ length }) => length === 3);
