@@ -25,6 +25,8 @@ create index imports_kept on imports (coalesce(finished_at, created_at))
 -- Few cards have a redemption, and only one changes it.
 create index customer_cards_redeemed on customer_cards using gin (redeemed_reward_ids jsonb_path_ops)
   where redeemed_reward_ids <> '[]';
+create view customer_cards_with_redemptions as
+select id, card_id, redeemed_reward_ids from customer_cards where redeemed_reward_ids <> '[]';
 
 -- Deletes the cells of rows that say one of these values, or are about one of these people, and counts the rows that were to
 -- be applied as failed. Locks the rows in their order, as those who apply them do, and only then looks at them: a row whose

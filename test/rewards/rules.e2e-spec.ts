@@ -289,6 +289,24 @@ describe('a reward', () => {
     expectRefused(refused, 'base');
     expect(refused.body.resolution).toMatch(/active.*false/);
     expect((await store.get(`${rewards}/${id}`)).status).toBe(200);
+    for (let race = 0; race < 20; race++) {
+      const customer = await enrol(store, { rewards: [1] });
+      await store.stamp(customer.path);
+      const contested = customer.rewards[0]?.id;
+      const requests = [
+        () => store.delete(`${rewards}/${contested}`),
+        () => store.post(`${customer.path}/redeem`, { reward_id: contested }),
+      ];
+      if (race % 2 === 1) requests.reverse();
+      const statuses = (await Promise.all(requests.map((send) => send()))).map(
+        ({ status }) => status,
+      );
+      if (race % 2 === 1) statuses.reverse();
+      expect([
+        [204, 404],
+        [422, 200],
+      ]).toContainEqual(statuses);
+    }
   });
 
   it("REWARD-25 A redemption keeps the reward's name at that time", async () => {

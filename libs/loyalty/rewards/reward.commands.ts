@@ -9,7 +9,7 @@ import {
 import { reward, createReward, deleteReward, updateReward, type NewReward } from './reward.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
 import type { RewardAttributes } from './reward.events.js';
-import { RewardsService } from './rewards.service.js';
+import { redemptionCap, RewardsService } from './rewards.service.js';
 import { ISSUES } from '#translations/issues.js';
 
 const rewardCap: CapKind = {
@@ -50,7 +50,10 @@ export const rewardHandlers = [
   })),
   handleChange(DeleteReward, reward, [RewardsService], ({ id }, rewards) => ({
     load: () => rewards.wasRedeemed(id),
-    decide: deleteReward,
+    decide: (state, wasRedeemed: boolean) => ({
+      events: deleteReward(state, wasRedeemed),
+      cap: { kind: redemptionCap, owner: id, owners: [state?.cardId ?? 0], id: 0, max: 1 },
+    }),
     respond: () => undefined,
   })),
 ];

@@ -57,6 +57,9 @@ export function updateReward(
   return data ? [{ type: 'RewardUpdated', data }] : [];
 }
 
+export const REWARD_REDEEMED_RESOLUTION =
+  'Set active to false instead: it can no longer be redeemed and the history stays whole.';
+
 /** Deletes a reward that was never redeemed (REWARD-24): the history refers to the others. */
 export function deleteReward(state: Reward | undefined, wasRedeemed: boolean): RewardEvent[] {
   getExistingReward(state);
@@ -64,7 +67,7 @@ export function deleteReward(state: Reward | undefined, wasRedeemed: boolean): R
     throw new RejectedError(
       { base: [ISSUES.reward_redeemed] },
       'validation_failed',
-      'Set active to false instead: it can no longer be redeemed and the history stays whole.',
+      REWARD_REDEEMED_RESOLUTION,
     );
   }
   return [{ type: 'RewardDeleted', data: {} }];

@@ -1,18 +1,40 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
+import type { CapKind } from '#platform/event-store/port/event-store.js';
 import { PastStates } from '#platform/event-store/log/past-states.service.js';
 import type { PageRange } from '#platform/http/page.js';
-import { reward, type Reward } from './reward.js';
+import { reward, REWARD_REDEEMED_RESOLUTION, type Reward } from './reward.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
+import { ISSUES } from '#translations/issues.js';
 
 type RewardRow = { state: Reward };
 
 type RewardFilter = { cardId: number | null; active: boolean | null; updatedSince: Date | null };
 
+/** Rewards whose redemption is known to this process. */
+const MAX_REDEEMED_IDS = 10_000;
+
+/**
+ * Keeps a reward from being deleted while its first redemption is under way, and from being redeemed while it is deleted.
+ * Its owner is the reward.
+ */
+export const redemptionCap = {
+  table: 'customer_cards_with_redemptions',
+  ownerColumn: 'card_id',
+  countedCondition: 'r.redeemed_reward_ids @> jsonb_build_array($1::bigint)',
+  closedCondition: 'exists (select from rewards w where w.id = $1 and w.deleted_at is not null)',
+  code: 'validation_failed',
+  issue: ISSUES.reward_redeemed,
+  resolution: REWARD_REDEEMED_RESOLUTION,
+} satisfies CapKind;
+
 @Injectable()
 export class RewardsService {
+  private readonly redeemedIds = new LRUCache<number, true>({ max: MAX_REDEEMED_IDS });
+
   constructor(
     private readonly pool: Pool,
     private readonly pastStates: PastStates,
@@ -125,11 +147,13 @@ export class RewardsService {
 
   /** Tells whether anybody has redeemed the reward, by an index: a store may have millions of cards. */
   async wasRedeemed(id: number): Promise<boolean> {
+    if (this.redeemedIds.has(id)) return true;
     const rows = await query(this.pool, {
-      text: `select 1 from customer_cards k
-       where k.redeemed_reward_ids <> '[]' and k.redeemed_reward_ids @> jsonb_build_array($1::bigint) limit 1`,
+      name: 'rewards_was_redeemed',
+      text: `select 1 from ${redemptionCap.table} r where ${redemptionCap.countedCondition} limit 1`,
       values: [id],
     });
+    if (rows.length > 0) this.redeemedIds.set(id, true);
     return rows.length > 0;
   }
 }

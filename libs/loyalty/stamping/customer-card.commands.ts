@@ -25,6 +25,7 @@ import {
   toStreamName,
   type LoadedReadModel,
 } from '#platform/event-store/read-models/read-models.js';
+import { redemptionCap, RewardsService } from '#loyalty/rewards/rewards.service.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { addImportedStamps, type ImportedCard } from './imported-stamps.js';
@@ -64,7 +65,7 @@ const CODE_LENGTH = 8;
 const MAX_CODE_TRIES = 5;
 const RETRY_MS = 50;
 const RETRY_TIMEOUT_MS = 10_000;
-/** Sets no limit: the cap only prevents an enrolment while the customer is being merged. */
+/** Sets no limit, where a cap only keeps a record from being created while its owner is being closed. */
 const UNLIMITED = 2 ** 31;
 
 /** Says how a stamping or redemption came: by the API, by a point-of-sale system, or by staff on a page. */
@@ -297,11 +298,17 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly receipts: ReceiptsService,
+    private readonly rewards: RewardsService,
     private readonly pool: Pool,
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<ActionResult<RedemptionJson>> {
-    return applyToSurvivingCard(path, (at) => this.redeem(context, at, action));
+    return applyToSurvivingCard(path, (at) => this.redeem(context, at, action)).catch(
+      (error: unknown) => {
+        if (!(error instanceof CapReachedError)) throw error;
+        throw new NotFoundError('Reward');
+      },
+    );
   }
 
   private redeem(
@@ -321,8 +328,11 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: toChannel(context, source) },
-          load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
-          decide: (card, { template }, at) => ({
+          load: async (loaded) => ({
+            ...(await loadCardTemplate(this.templates, loaded, path, action)),
+            wasRedeemed: await this.rewards.wasRedeemed(action.rewardId),
+          }),
+          decide: (card, { template, wasRedeemed }, at) => ({
             events: redeem(
               card,
               template,
@@ -331,6 +341,16 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
             ),
             claims,
             occurredAt: getOccurredAt(card, action.occurredAt),
+            // Once a reward was redeemed, it is never deleted.
+            ...(!wasRedeemed && {
+              cap: {
+                kind: redemptionCap,
+                owner: action.rewardId,
+                owners: [],
+                id: redemptionId,
+                max: UNLIMITED,
+              },
+            }),
           }),
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');

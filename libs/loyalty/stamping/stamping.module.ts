@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { RewardsModule } from '#loyalty/rewards/rewards.module.js';
 import { BatchController } from './batch.controller.js';
 import { BatchesService } from './batches.service.js';
 import { ByCodeController } from './by-code.controller.js';
@@ -14,7 +15,7 @@ import { ReceiptsController } from './receipts.controller.js';
 import { ReceiptsService } from './receipts.service.js';
 
 @Module({
-  imports: [CustomerCardReadsModule],
+  imports: [CustomerCardReadsModule, RewardsModule],
   controllers: [
     CustomerCardsController,
     ByCodeController,
