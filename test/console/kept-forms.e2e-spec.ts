@@ -216,6 +216,7 @@ describe('a form whose session has ended', () => {
         expect([field, text.includes(value)]).toEqual([field, !isHidden]);
       }
       for (const value of form.hidden ?? []) expect(text).not.toContain(value);
+      expect(text.includes('Passwords and headers are not kept')).toBe(form.hidden !== undefined);
       expect(await countChanges()).toBe(before);
     },
   );

@@ -36,8 +36,13 @@ export function createConsoleFrame(
 /** Says that the page shows a form again which was sent after its session had ended. */
 export function describeKeptForm(
   { keptForm }: ConsoleRequest,
-  { forms: { formKept, formKeptWithoutFile } }: Translations,
+  { forms: { formKept, formKeptWithoutFile, formKeptWithoutSecret } }: Translations,
 ): string {
   if (!keptForm) return '';
-  return keptForm.hadFile ? `${formKept} ${formKeptWithoutFile}` : formKept;
+  const sentences = [
+    formKept,
+    ...(keptForm.hadFile ? [formKeptWithoutFile] : []),
+    ...(keptForm.hadSecret ? [formKeptWithoutSecret] : []),
+  ];
+  return sentences.join(' ');
 }

@@ -19,7 +19,7 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from './current-user.js';
-import { KEPT_FORM_FIELD, pickKeptFields, type KeptForm } from './kept-form.js';
+import { hasSecret, KEPT_FORM_FIELD, pickKeptFields, type KeptForm } from './kept-form.js';
 import { KeptForms } from './kept-forms.service.js';
 import { localizeRequest } from './localize.js';
 import { getRootPath } from './page.js';
@@ -187,6 +187,7 @@ export class ConsoleGuard {
       fields,
       isUpload: getBodyKind(request) === 'upload',
       hadFile: hasUploadedFile(request),
+      hadSecret: hasSecret(fields),
     };
     if (request.isFormKept) {
       const userId = parseCsrfUser(token);
@@ -253,10 +254,10 @@ function isKeepable(request: ConsoleRequest, route: ConsoleRoute): boolean {
 /** Takes the fields of a kept form for those of the request. */
 function showAgain(
   request: ConsoleRequest,
-  { fields, hadFile }: KeptForm,
+  { fields, hadFile, hadSecret }: KeptForm,
   { csrfToken }: SignedInUser,
 ): void {
-  request.keptForm = { hadFile };
+  request.keptForm = { hadFile, hadSecret };
   request.body = { ...pickKeptFields(fields), _csrf: csrfToken, form_key: createId() };
   uploadedFiles.delete(request);
 }

@@ -14,7 +14,7 @@ import { TakesForm, TakesUpload } from '#platform/http/body-kinds.js';
 import { setRouteConfig } from '#platform/http/route-config.js';
 import { Throttle } from '#platform/http/throttle.js';
 import type { Operation, Role } from '#identity/roles.js';
-import { KeptFormError } from './kept-form.js';
+import { KeptFormError, type KeptForm } from './kept-form.js';
 import { localizeRequest } from './localize.js';
 
 export type { SignedInUser };
@@ -37,7 +37,7 @@ export type ConsoleRequest = AuthenticatedRequest & {
   /** Set for a form whose user has to sign in, or do that, first: it is kept as soon as its body was read. */
   isFormKept?: boolean;
   /** Set for a form that was kept while its user signed in: its page shows what was entered, and says so. */
-  keptForm?: { hadFile: boolean };
+  keptForm?: Pick<KeptForm, 'hadFile' | 'hadSecret'>;
 };
 
 /**

@@ -15,6 +15,7 @@ const FORM: KeptForm = {
   fields: { name: 'Harbour Street', address: '' },
   isUpload: false,
   hadFile: false,
+  hadSecret: false,
 };
 const USER = 7;
 const NOW = new Date('2026-12-01T20:00:00Z');
