@@ -64,7 +64,7 @@ async function buildShop(app: INestApplicationContext): Promise<void> {
       .list({ accountId: null, email: getEmailKey(email), hasRemoved: false }, null);
     const { userId } = user
       ? await bus.execute(new SetPassword(by, email, password))
-      : await bus.execute(new CreateUser(by, email, name, password));
+      : await bus.execute(new CreateUser(by, email, name, password, false, true));
     actors.set(key, { type: 'user', id: userId });
   }
   const attributes = { ...STORE, personal: false };

@@ -37,7 +37,7 @@ export function createFirstStore(): Promise<FirstStore> {
     });
     if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
     const password = generatePassword();
-    await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
+    await bus.execute(new CreateUser(by, EMAIL, 'Owner', password, false, true));
     const [store] = await query<{ id: number }>(pool, 'select id from accounts limit 1');
     const accountId =
       store?.id ??
