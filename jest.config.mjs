@@ -1,6 +1,15 @@
 import path from 'node:path';
 import { COMPILER_OPTIONS } from './tools/build/compile.mjs';
+import { listSuitesOf, readSkippedParts } from './tools/test/parts.mjs';
 import './test/support/jest/temporary-folder.mjs';
+
+const skippedSuites = readSkippedParts().flatMap((name) => {
+  const suites = listSuitesOf(name);
+  const announce = () => console.error(`SKIP_PARTS: ${suites.length} files of ${name} do not run.`);
+  announce();
+  process.once('exit', announce);
+  return suites;
+});
 
 // For the workers, and for the programs that tests start.
 process.env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compile');
@@ -14,6 +23,7 @@ const base = {
   },
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/test-runner.mjs',
+  testPathIgnorePatterns: ['/node_modules/', ...skippedSuites.map((file) => `/${file}$`)],
 };
 
 const servers = {

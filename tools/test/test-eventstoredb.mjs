@@ -1,16 +1,14 @@
 import '../../apps/cli/node-version.cjs';
-import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { endWithParent } from '../../apps/cli/npm-parent.mjs';
+import { runJest } from './run-jest.mjs';
+import { addImports, listSuites } from './test-imports.mjs';
 
 /**
  * `npm run test:eventstoredb`: every suite that works on the event store of the tests, on KurrentDB. That is the server that
  * EVENT_STORE_URL names, or else the emulator. `-- core` runs those in which the engine matters most, as CI does, and
  * `-- stamping tokens` those with one of these in their path.
  */
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 const CORE = new Set([
   'api/idempotency-keys.full-spec.ts',
@@ -78,15 +76,10 @@ const OWN_SERVER = /emulators[/]eventstoredb[/](?:as-process|cluster|server)[.]m
 /** Gives programs the settings of the engine that TEST_ENGINE names. */
 const SETS_ENGINE = /\b(?:createTestEnvironment|testConfig)\(/;
 const DEFINES_ENGINE = 'test/support/database/database.ts';
-const IMPORT = /^(?:import|export) (?!type)[^;]*?from '(\.[^']+)';$/gms;
 
 endWithParent();
 const scopes = process.argv.slice(2);
-const suites = fs
-  .readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('-spec.ts') && !file.startsWith('support/'))
-  .map((file) => path.join('test', file))
-  .sort();
+const suites = listSuites();
 const reasons = new Map(
   Object.entries(LEFT_OUT).flatMap(([reason, names]) =>
     names.map((name) => [`test/${name}`, reason]),
@@ -107,49 +100,25 @@ if (chosen.length === 0) {
   process.exit(1);
 }
 
-const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 const projects = ['e2e', 'long', 'full'];
-const child = spawn(
-  process.execPath,
-  [jest, '--selectProjects', ...projects, '--maxWorkers=5', '--runTestsByPath', ...chosen],
-  { cwd: root, stdio: 'inherit', env: { ...process.env, TEST_ENGINE: 'eventstoredb' } },
+process.exitCode = await runJest(
+  ['--selectProjects', ...projects, '--maxWorkers=5', '--runTestsByPath', ...chosen],
+  { env: { ...process.env, TEST_ENGINE: 'eventstoredb' } },
 );
-for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
-  process.once(signal, () => child.kill(signal));
-child.once('close', (code) => process.exit(code ?? 1));
 
 /** @returns {string | undefined} why a suite is left out */
 function findReason(file) {
   if (reasons.has(file)) return reasons.get(file);
-  const text = read(file);
+  const text = fs.readFileSync(file, 'utf8');
   if (OPENS_ENGINE.test(text)) return undefined;
   if (text.includes('PostgresEventStore')) return 'opens the engine of PostgreSQL itself';
   const files = [...addImports(file)];
   if (files.some((name) => OWN_SERVER.test(name))) {
     return 'starts an emulator of its own, on any engine';
   }
-  const setsEngine = (name) => name !== DEFINES_ENGINE && SETS_ENGINE.test(read(name));
+  const setsEngine = (name) =>
+    name !== DEFINES_ENGINE && SETS_ENGINE.test(fs.readFileSync(name, 'utf8'));
   return files.some(setsEngine) ? undefined : 'opens no event store of the tests';
-}
-
-/** Adds a file to those that it and they import, direct or not. */
-function addImports(file, files = new Set()) {
-  if (files.has(file)) return files;
-  files.add(file);
-  for (const name of listImports(file)) addImports(name, files);
-  return files;
-}
-
-/** @returns {string[]} the files of the tests that a file imports, types alone left out */
-function listImports(file) {
-  return [...read(file).matchAll(IMPORT)].flatMap(([, name]) => {
-    const target = path.join(path.dirname(file), name).replace(/\.js$/, '.ts');
-    return fs.existsSync(path.join(root, target)) ? [target] : [];
-  });
-}
-
-function read(file) {
-  return fs.readFileSync(path.join(root, file), 'utf8');
 }
 
 /** @param {string[]} files */
