@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#platform/kernel/errors.js';
 import { query } from '#platform/database/connection.js';
-import type { CapKind } from '#platform/event-store/port/event-store.js';
+import type { Cap, CapKind } from '#platform/event-store/port/event-store.js';
 import { PastStates } from '#platform/event-store/log/past-states.service.js';
 import type { PageRange } from '#platform/http/page.js';
 import { reward, REWARD_REDEEMED_RESOLUTION, type Reward } from './reward.js';
@@ -16,6 +16,9 @@ type RewardFilter = { cardId: number | null; active: boolean | null; updatedSinc
 
 /** Rewards whose redemption is known to this process. */
 const MAX_REDEEMED_IDS = 10_000;
+
+/** Sets no limit: a reward may be redeemed by any number of people. */
+const UNLIMITED = 2 ** 31;
 
 /**
  * Keeps a reward from being deleted while its first redemption is under way, and from being redeemed while it is deleted.
@@ -155,5 +158,14 @@ export class RewardsService {
     });
     if (rows.length > 0) this.redeemedIds.set(id, true);
     return rows.length > 0;
+  }
+
+  /**
+   * Finds the cap that keeps the reward from being deleted while it is redeemed.
+   * @returns undefined for a reward that was redeemed: it is never deleted
+   */
+  async findRedemptionCap(rewardId: number, redemptionId: number): Promise<Cap | undefined> {
+    if (await this.wasRedeemed(rewardId)) return undefined;
+    return { kind: redemptionCap, owner: rewardId, owners: [], id: redemptionId, max: UNLIMITED };
   }
 }

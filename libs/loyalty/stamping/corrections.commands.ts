@@ -17,7 +17,7 @@ import {
 } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import { findWrittenEvent, loadCardTemplate, renderChangedCard } from './customer-card.commands.js';
+import { findWrittenEvent, renderChangedCard } from './customer-card.commands.js';
 import { toChangedCustomerCardJson, type ChangedCustomerCardJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import {
@@ -71,7 +71,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
             readModel: customerCardReadModel,
             id: path.id,
             context,
-            load: (loaded) => loadCardTemplate(this.templates, loaded, path, NO_LOCATION),
+            load: (loaded) => this.templates.loadForAction(loaded, path, NO_LOCATION),
             decide: (card, { template }) => ({
               events: adjust(card, template, {
                 ...correction,
@@ -155,8 +155,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     { context: { accountId }, path, eventId, staffId }: ReverseCardEvent,
     loaded: LoadedReadModel<CustomerCard> | undefined,
   ) {
-    const { template, passInstalled } = await loadCardTemplate(
-      this.templates,
+    const { template, passInstalled } = await this.templates.loadForAction(
       loaded,
       path,
       NO_LOCATION,

@@ -1,7 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import type { Awaitable } from '#platform/kernel/awaitable.js';
 import { getNow } from '#platform/kernel/clock.js';
 import type {
   Channel,
@@ -9,25 +8,17 @@ import type {
   DomainEvent,
   RecordedEvent,
 } from '#platform/kernel/aggregate.js';
-import {
-  NotFoundError,
-  RejectedError,
-  TakenError,
-  UnavailableError,
-} from '#platform/kernel/errors.js';
+import { NotFoundError, TakenError, UnavailableError } from '#platform/kernel/errors.js';
 import { retryUntil } from '#platform/kernel/retry-until.js';
 import { takeIdFromBlock, withNewId } from '#platform/database/ids.js';
 import { CapReachedError } from '#platform/event-store/port/caps.js';
 import { ClaimTakenError, type Claim } from '#platform/event-store/port/event-store.js';
 import { CommandPipeline } from '#platform/event-store/commands/handle-command.js';
 import { PersonalKeys } from '#platform/event-store/personal-keys/personal-keys.js';
-import {
-  toStreamName,
-  type LoadedReadModel,
-} from '#platform/event-store/read-models/read-models.js';
-import { redemptionCap, RewardsService } from '#loyalty/rewards/rewards.service.js';
+import { toStreamName } from '#platform/event-store/read-models/read-models.js';
+import { RewardsService } from '#loyalty/rewards/rewards.service.js';
 import { ClaimHolders } from './claim-holders.service.js';
-import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
+import { CardMergedError, type CardPath } from './card-holder.js';
 import { addImportedStamps, type ImportedCard } from './imported-stamps.js';
 import {
   customerCard,
@@ -47,7 +38,7 @@ import {
   type RedemptionJson,
   type WrittenEvent,
 } from './customer-card.dto.js';
-import { customerCardCap, customerCardReadModel, getExtraValues } from './customer-card.entity.js';
+import { customerCardCap, customerCardReadModel } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -57,7 +48,7 @@ import type {
 import { CustomerCardsService } from './customer-cards.service.js';
 import { getOccurredAt } from './occurred-at.js';
 import { ReceiptsService, type ActionResult } from './receipts.service.js';
-import { TemplatesService } from './templates.service.js';
+import { TemplatesService, type ActionContext } from './templates.service.js';
 import { ISSUES } from '#translations/issues.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
@@ -65,7 +56,7 @@ const CODE_LENGTH = 8;
 const MAX_CODE_TRIES = 5;
 const RETRY_MS = 50;
 const RETRY_TIMEOUT_MS = 10_000;
-/** Sets no limit, where a cap only keeps a record from being created while its owner is being closed. */
+/** Sets no limit: the cap only prevents an enrolment while the customer is being merged. */
 const UNLIMITED = 2 ** 31;
 
 /** Says how a stamping or redemption came: by the API, by a point-of-sale system, or by staff on a page. */
@@ -240,7 +231,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
             readModel: customerCardReadModel,
             id: at.id,
             context: { ...context, channel: toChannel(context, action.source) },
-            load: (loaded) => loadCardTemplate(this.templates, loaded, at, action),
+            load: (loaded) => this.templates.loadForAction(loaded, at, action),
             decide: (card, { template }, now) => ({
               events: stamp(
                 card,
@@ -329,10 +320,10 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           id: path.id,
           context: { ...context, channel: toChannel(context, source) },
           load: async (loaded) => ({
-            ...(await loadCardTemplate(this.templates, loaded, path, action)),
-            wasRedeemed: await this.rewards.wasRedeemed(action.rewardId),
+            ...(await this.templates.loadForAction(loaded, path, action)),
+            cap: await this.rewards.findRedemptionCap(action.rewardId, redemptionId),
           }),
-          decide: (card, { template, wasRedeemed }, at) => ({
+          decide: (card, { template, cap }, at) => ({
             events: redeem(
               card,
               template,
@@ -341,16 +332,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
             ),
             claims,
             occurredAt: getOccurredAt(card, action.occurredAt),
-            // Once a reward was redeemed, it is never deleted.
-            ...(!wasRedeemed && {
-              cap: {
-                kind: redemptionCap,
-                owner: action.rewardId,
-                owners: [],
-                id: redemptionId,
-                max: UNLIMITED,
-              },
-            }),
+            ...(cap && { cap }),
           }),
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
@@ -385,30 +367,4 @@ export function findWrittenEvent(
   [event]: RecordedEvent<DomainEvent>[],
 ): WrittenEvent {
   return dryRun === true || !event ? null : event;
-}
-
-/** The context that an action is decided with and its response is rendered with. */
-export type ActionContext = { template: Template; passInstalled: boolean };
-
-/** Loads what an action is decided on. A path without a customer card is reported before any invalid field. */
-export function loadCardTemplate(
-  templates: TemplatesService,
-  loaded: LoadedReadModel<CustomerCard> | undefined,
-  { customerId }: CardPath,
-  { locationId }: Pick<ActionDetails, 'locationId'>,
-): Awaitable<ActionContext> {
-  if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
-  const { accountId, cardId } = loaded.state;
-  const { storeVersion, passInstalled } = getExtraValues(loaded);
-  const template = templates.findCached(cardId, storeVersion);
-  const hasLocation =
-    locationId === null || templates.hasCachedLocation(accountId, locationId, storeVersion);
-  if (template && hasLocation) return { template, passInstalled };
-  const load = async () => {
-    if (!hasLocation && !(await templates.hasLocation(accountId, locationId))) {
-      throw new RejectedError({ location_id: [ISSUES.foreign_location] });
-    }
-    return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };
-  };
-  return load();
 }

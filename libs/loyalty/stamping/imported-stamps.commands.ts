@@ -5,7 +5,6 @@ import { ReadModels } from '#platform/event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
 import { setImportedStamps, type StampImport } from './imported-stamps.js';
 import type { CustomerCard } from './customer-card.js';
-import { loadCardTemplate } from './customer-card.commands.js';
 import { customerCardReadModel } from './customer-card.entity.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -38,7 +37,7 @@ export class SetImportedStampsHandler implements ICommandHandler<SetImportedStam
       id: path.id,
       context,
       load: async (loaded) => ({
-        ...(await loadCardTemplate(this.templates, loaded, path, { locationId: null })),
+        ...(await this.templates.loadForAction(loaded, path, { locationId: null })),
         absorbedStamps: await countAbsorbedStamps(this.readModels, loaded?.state),
       }),
       decide: (card, { template, absorbedStamps }) =>

@@ -1,16 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { NotFoundError } from '#platform/kernel/errors.js';
+import type { Awaitable } from '#platform/kernel/awaitable.js';
+import { NotFoundError, RejectedError } from '#platform/kernel/errors.js';
 import { estimateBytes } from '#platform/kernel/rough-bytes.js';
 import { Batcher } from '#platform/database/batcher.js';
 import { query } from '#platform/database/connection.js';
 import { renderAccountVersion } from '#platform/database/account-version.js';
 import { PastStates, type PointInTime } from '#platform/event-store/log/past-states.service.js';
+import type { LoadedReadModel } from '#platform/event-store/read-models/read-models.js';
 import { card, type Card } from '#loyalty/cards/card.js';
 import { reward, type Reward } from '#loyalty/rewards/reward.js';
-import type { ShownTemplate, Template } from './customer-card.js';
+import { isHeldBy, type CardPath } from './card-holder.js';
+import type { CustomerCard, ShownTemplate, Template } from './customer-card.js';
+import { getExtraValues } from './customer-card.entity.js';
+import type { ActionDetails } from './customer-card.events.js';
 import type { Milestone } from './unlocked-rewards.js';
+import { ISSUES } from '#translations/issues.js';
 
 /** @property storeVersion of the store as its parts were read */
 type Versioned = { template: Template; accountId: number; storeVersion: number };
@@ -54,6 +60,9 @@ const TEMPLATES = {
  * cached while their store's version is the same, so both come only from tables whose writes raise that version
  * (`template_tables` in 5-read-model-writers.sql).
  */
+/** The context that an action is decided with and its response is rendered with. */
+export type ActionContext = { template: Template; passInstalled: boolean };
+
 @Injectable()
 export class TemplatesService {
   private readonly cache = new LRUCache<number, Versioned>({
@@ -170,6 +179,28 @@ export class TemplatesService {
     ]);
     for (const [id, versioned] of loaded) this.cache.set(id, versioned);
     return new Map(loaded);
+  }
+
+  /** Loads what an action is decided on. A path without a customer card is reported before any invalid field. */
+  loadForAction(
+    loaded: LoadedReadModel<CustomerCard> | undefined,
+    { customerId }: CardPath,
+    { locationId }: Pick<ActionDetails, 'locationId'>,
+  ): Awaitable<ActionContext> {
+    if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
+    const { accountId, cardId } = loaded.state;
+    const { storeVersion, passInstalled } = getExtraValues(loaded);
+    const template = this.findCached(cardId, storeVersion);
+    const hasLocation =
+      locationId === null || this.hasCachedLocation(accountId, locationId, storeVersion);
+    if (template && hasLocation) return { template, passInstalled };
+    const load = async () => {
+      if (!hasLocation && !(await this.hasLocation(accountId, locationId))) {
+        throw new RejectedError({ location_id: [ISSUES.foreign_location] });
+      }
+      return { template: await this.getAtVersion(cardId, storeVersion), passInstalled };
+    };
+    return load();
   }
 }
 
