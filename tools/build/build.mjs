@@ -13,7 +13,13 @@ import {
   watchViews,
 } from './views.mjs';
 import { StartFailure } from '../../apps/cli/start-failure.mjs';
-import { describeExit, launch, readJson } from '../../apps/cli/processes.mjs';
+import {
+  describeExit,
+  getStartTime,
+  launch,
+  readJson,
+  writeJson,
+} from '../../apps/cli/processes.mjs';
 
 /** The sources of the clients that the build generates from openapi.json. Git ignores them. */
 const GENERATED = [
@@ -137,12 +143,46 @@ async function generateClients(root) {
  *   onStep: (step: { pid?: number, birth?: string | null } | null) => void }} Context
  */
 
+/** The processes that run from the packages, by their ids. */
+const getUsersPath = (root) => path.join(root, 'node_modules', '.inkpad-users');
+
+/**
+ * Keeps the packages from being replaced while this process runs from them, PostgreSQL among them.
+ * @returns {() => void} ends that
+ */
+export function usePackages(root) {
+  const file = path.join(getUsersPath(root), String(process.pid));
+  try {
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    writeJson(file, { birth: getStartTime(process.pid) });
+  } catch (error) {
+    // Whoever may not write there cannot replace them either.
+    if (!['EACCES', 'EROFS'].includes(error.code)) throw error;
+  }
+  return () => fs.rmSync(file, { force: true });
+}
+
+/** @returns {number | undefined} the id of a process that runs from the packages */
+function findPackageUser(root) {
+  const folder = getUsersPath(root);
+  if (!fs.existsSync(folder)) return undefined;
+  const ids = fs.readdirSync(folder).map(Number);
+  return ids.find((id) => getStartTime(id) === readJson(path.join(folder, String(id)))?.birth);
+}
+
 /**
  * Installs what is missing. On a fresh clone, a start installs only what the service runs and is built with.
  * @param {Context} around
  * @param {boolean} withTools
+ * @throws StartFailure while a service runs from the packages: npm removes them before it installs them
  */
 export async function install(around, withTools) {
+  const user = findPackageUser(around.root);
+  if (user !== undefined) {
+    throw new StartFailure(
+      `Packages have to be installed, and an Inkpad runs from those in ${around.root} (process ${user}): stop that one first.`,
+    );
+  }
   const locked = fs.existsSync(path.join(around.root, 'package-lock.json'));
   const isFresh = readInstalled(around.root) === undefined;
   // npm omits development dependencies by itself when NODE_ENV is production.

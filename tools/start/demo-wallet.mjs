@@ -131,7 +131,7 @@ function readCertificates() {
 /** Starts Inkpad. The credentials are those that `npm start` prints on its first start. */
 async function startInkpad(settings) {
   const port = await findFreePort();
-  say('Starting an Inkpad of its own, which takes a few seconds …');
+  say('Starting an Inkpad of its own: seconds, or minutes where packages have to be installed …');
   const inkpad = spawn(process.execPath, ['tools/start/start.mjs'], {
     env: {
       ...process.env,

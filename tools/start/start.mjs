@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, findWork, install, watchBuild } from '../build/build.mjs';
+import { build, findWork, install, usePackages, watchBuild } from '../build/build.mjs';
 import { startPostgres } from '../../apps/cli/local-postgres/embedded-postgres.mjs';
 import { stopLeftovers } from '../../apps/cli/local-postgres/embedded-run.mjs';
 import { printFailure, renderOutput } from '../../apps/cli/log-lines.mjs';
@@ -56,7 +56,7 @@ const stopped = new Promise((resolve) => {
 });
 
 /** Everything that is running, for the shutdown and for run.json. */
-const running = { step: null, postgres: null, api: null, dispatcher: null };
+const running = { step: null, postgres: null, api: null, dispatcher: null, packages: null };
 /** The last standard error of each program, also of one that has been started again. */
 const lastErrors = {};
 
@@ -98,6 +98,7 @@ async function run(settings) {
     say('Node.js 20 has had no security fixes since April 2026: Node.js 24 is recommended.');
   }
   await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep });
+  running.packages = usePackages(root);
 
   await checkSettings(root, databaseUrl);
   const { url, ownerUrl } = databaseUrl
@@ -349,6 +350,7 @@ async function stopAll() {
     ['step', 'api', 'dispatcher'].map((name) => running[name]?.stop({ signal: 'SIGTERM', hurry })),
   );
   await running.postgres?.stop({ hurry });
+  running.packages?.();
 }
 
 function show(name, line, level) {
