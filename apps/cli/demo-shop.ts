@@ -23,7 +23,7 @@ import { ShopBuilder } from './demo/builder.js';
 import { installPast } from './demo/past.js';
 import { STAFF, STORE, type StaffKey } from './demo/shop.js';
 import { playYear } from './demo/year.js';
-import { getOperator } from './operator.js';
+import { getOperator, LOCAL_OWNER } from './operator.js';
 import { parseProgram } from './programs.js';
 import { runProgram } from './run-program.js';
 import { withServices } from './command-services.js';
@@ -58,10 +58,13 @@ async function buildShop(app: INestApplicationContext): Promise<void> {
   const runAt = installPast();
   const password = generatePassword();
   const actors = new Map<StaffKey, Actor>();
+  const findUser = async (email: string) => {
+    const filter = { accountId: null, email: getEmailKey(email), hasRemoved: false };
+    const [user] = await app.get(Users).list(filter, null);
+    return user;
+  };
   for (const { key, email, name } of STAFF) {
-    const [user] = await app
-      .get(Users)
-      .list({ accountId: null, email: getEmailKey(email), hasRemoved: false }, null);
+    const user = await findUser(email);
     const { userId } = user
       ? await bus.execute(new SetPassword(by, email, password))
       : await bus.execute(new CreateUser(by, email, name, password, false, true));
@@ -70,6 +73,7 @@ async function buildShop(app: INestApplicationContext): Promise<void> {
   const attributes = { ...STORE, personal: false };
   const { id } = await runAt(year.startsAt, () => bus.execute(new CreateAccount(by, attributes)));
   for (const { email, role } of STAFF) await bus.execute(new AddMember(by, id, email, role));
+  if (await findUser(LOCAL_OWNER)) await bus.execute(new AddMember(by, id, LOCAL_OWNER, 'owner'));
   const [owner] = STAFF;
   if (!owner) throw new Error('the shop has no owner');
   const { tokenId, token } = await bus.execute(new CreateToken(by, owner.email, 'Kasse'));

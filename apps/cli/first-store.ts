@@ -9,10 +9,8 @@ import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { generatePassword } from '#identity/passwords.service.js';
 import { AddMember } from '#identity/member.commands.js';
-import { getOperator } from './operator.js';
+import { getOperator, LOCAL_OWNER } from './operator.js';
 import { withServices } from './command-services.js';
-
-const EMAIL = 'owner@inkpad.local';
 
 /** The country of the guides' examples. */
 const DEFAULT_COUNTRY = 'DE';
@@ -33,11 +31,11 @@ export function createFirstStore(): Promise<FirstStore> {
     // An interrupted setup cannot be continued: its password is lost.
     const interrupted = await query(pool, {
       text: 'select 1 from users where email_key = $1 and removed_at is null',
-      values: [getEmailKey(EMAIL)],
+      values: [getEmailKey(LOCAL_OWNER)],
     });
-    if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
+    if (interrupted.length > 0) await bus.execute(new RemoveUser(by, LOCAL_OWNER));
     const password = generatePassword();
-    await bus.execute(new CreateUser(by, EMAIL, 'Owner', password, false, true));
+    await bus.execute(new CreateUser(by, LOCAL_OWNER, 'Owner', password, false, true));
     const [store] = await query<{ id: number }>(pool, 'select id from accounts limit 1');
     const accountId =
       store?.id ??
@@ -53,9 +51,9 @@ export function createFirstStore(): Promise<FirstStore> {
           }),
         )
       ).id;
-    await bus.execute(new AddMember(by, accountId, EMAIL, 'owner', true));
-    const { token } = await bus.execute(new CreateToken(by, EMAIL, 'first token'));
-    return { api_token: token, account_id: accountId, email: EMAIL, password };
+    await bus.execute(new AddMember(by, accountId, LOCAL_OWNER, 'owner', true));
+    const { token } = await bus.execute(new CreateToken(by, LOCAL_OWNER, 'first token'));
+    return { api_token: token, account_id: accountId, email: LOCAL_OWNER, password };
   });
 }
 

@@ -3,6 +3,9 @@ import { userInfo } from 'node:os';
 import type { AuditedWriter } from '#platform/event-store/commands/audited-writes.service.js';
 
 /** Identifies the operating-system user of this program for the history and the audit log. */
+/** The first user of `npm start`, who owns the café of the demo too. */
+export const LOCAL_OWNER = 'owner@inkpad.local';
+
 export function getOperator(): AuditedWriter {
   return {
     actor: { type: 'system', id: 0, name: getUserName() },

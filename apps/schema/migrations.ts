@@ -10,6 +10,7 @@ import { FailingPasses } from './0008-failing-passes.js';
 import { PhonesAndRestores } from './0009-phones-and-restores.js';
 import { ImportedPeople } from './0010-imported-people.js';
 import { UnconfirmedConsents } from './0011-unconfirmed-consents.js';
+import { SignInLinks } from './0012-sign-in-links.js';
 
 /** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
 export const migrations: readonly Migration[] = [
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   PhonesAndRestores,
   ImportedPeople,
   UnconfirmedConsents,
+  SignInLinks,
 ];

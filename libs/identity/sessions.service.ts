@@ -233,6 +233,18 @@ export class Sessions {
     await query(manager, 'delete from sessions where id = $1', [sessionId]);
   }
 
+  /** Ends a session that a link begins. @returns undefined: there is none, or the link was used */
+  async endLink(manager: EntityManager, token: string): Promise<{ hasCodes: boolean } | undefined> {
+    const [link] = await query<{ hasCodes: boolean }>(manager, {
+      text: `with ended as (
+           delete from sessions s where sha256 = $1 and by_link and ${ACTIVE} returning user_id
+         )
+         select ${HAS_CODES} as "hasCodes" from ended join users u on u.id = ended.user_id`,
+      values: [hashToken(token)],
+    });
+    return link;
+  }
+
   async endByToken(manager: EntityManager, token: string): Promise<void> {
     await query(manager, 'delete from sessions where sha256 = $1', [hashToken(token)]);
   }

@@ -170,6 +170,31 @@ export class SignIns {
     return outcome;
   }
 
+  /**
+   * Signs in by the link that `npm start` prints. Whoever reads that may read the database too, so it takes the place of the
+   * password.
+   * @returns undefined for a link that was used, or is too old
+   */
+  async signInByLink(
+    visitor: Visitor,
+    token: string,
+  ): Promise<NewSession | { kind: 'code'; session: string } | undefined> {
+    const pendingSession = await this.sessions.find(token, true);
+    if (!pendingSession) return undefined;
+    const { userId } = pendingSession;
+    return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
+      const { manager } = transaction;
+      await query(manager, LOCK_USER, [userId]);
+      const link = await this.sessions.endLink(manager, token);
+      if (!link) return undefined;
+      if (!link.hasCodes)
+        return this.startSession(transaction, visitor, userId, { method: 'link' });
+      const { userAgent } = visitor;
+      const session = await this.sessions.begin(manager, userId, { awaitsCode: true, userAgent });
+      return { kind: 'code', session } as const;
+    });
+  }
+
   /** Signs in a user whom an invitation has just created. */
   async signInInvited(visitor: Visitor, userId: number): Promise<NewSession> {
     return this.writes.write(createUserWriter(visitor, userId), (transaction) =>

@@ -25,6 +25,13 @@ describe('npm start', () => {
     token = installation.readJson<{ api_token: string }>('local.json').api_token;
     expect(starter.output()).toContain(`http://localhost:${installation.port}/api/v1/accounts`);
     expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
+    const [link = ''] = /http:\S+\/app\/sign-in\/link\?token=\S+/.exec(starter.output()) ?? [];
+    const open = async () => {
+      const { headers } = await fetch(link, { redirect: 'manual' });
+      return [headers.get('location'), headers.getSetCookie().length];
+    };
+    expect(await open()).toEqual([expect.stringMatching('^/app/stores/[0-9]+$'), 2]);
+    expect(await open()).toEqual(['/app/sign-in?done=late', 0]);
     const isUnsupported = process.versions.node.startsWith('20.');
     expect(starter.output().includes('Node.js 24 is recommended')).toBe(isUnsupported);
     expect(await requestWithToken()).toBe(200);

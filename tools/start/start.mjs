@@ -23,6 +23,7 @@ import {
   takeLock,
   writeJson,
 } from '../../apps/cli/processes.mjs';
+import { fillShop } from './fill-shop.mjs';
 import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
 import {
   EVERYWHERE,
@@ -85,9 +86,9 @@ async function main() {
 
 async function run(settings) {
   const { port, publicUrl, host, insecureTargets, databaseUrl, dataDir, runFile } = settings;
-  const started = new Date().toISOString();
-  const birth = getStartTime(process.pid);
-  const base = { starter: { pid: process.pid, birth, started }, base_url: publicUrl };
+  const { pid } = process;
+  const starter = { pid, birth: getStartTime(pid), started: new Date().toISOString() };
+  const base = { starter, base_url: publicUrl };
   const record = () => writeJson(runFile, { ...base, ...describeRunning(databaseUrl) });
   const onStep = (step) => {
     running.step = step;
@@ -97,7 +98,8 @@ async function run(settings) {
   if (process.versions.node.startsWith('20.')) {
     say('Node.js 20 has had no security fixes since April 2026: Node.js 24 is recommended.');
   }
-  await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep });
+  const { signal } = stopRequested;
+  await prepare({ root, dataDir, say, signal, onStep });
   running.packages = usePackages(root);
 
   await checkSettings(root, databaseUrl);
@@ -106,7 +108,31 @@ async function run(settings) {
     : await keepPostgres(dataDir, record);
   if (databaseUrl) await checkDatabase(ownerUrl);
   stopRequested.signal.throwIfAborted();
-  const env = {
+  const env = createEnvironment(settings, url);
+  say('migrating the database …');
+  await runProgram('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
+  const localFile = path.join(dataDir, 'local.json');
+  // Setting up only needs the tables, as the two programs do: it need not hold them up.
+  const setup = runProgram('setup', env, dataDir, onStep).then((lines) => {
+    const { created, sign_in_token: signInToken, ...credentials } = parseLastJson(lines);
+    const local = keepLocalFile(localFile, publicUrl, created ? credentials : null);
+    return { created, signInToken, local };
+  });
+  say('starting api and dispatcher …');
+  for (const name of Object.keys(programs)) {
+    running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
+  }
+  const { created, signInToken, local } = await waitForStart(setup, host, port);
+  if (insecureTargets) warnAboutInsecureTargets(host);
+  process.stdout.write(`${renderWelcome(publicUrl, { localFile, local, created, signInToken })}\n`);
+  if (process.argv.includes('--demo'))
+    await fillShop({ root, env, localFile, signal, say, onStep });
+  await stopped;
+}
+
+/** Creates the settings of the programs. @param url of the database, for what serves requests */
+function createEnvironment({ dataDir, host, port, publicUrl, insecureTargets }, url) {
+  return {
     ...process.env,
     DATABASE_URL: url,
     // Only for the migration: what serves requests has no use for the owner's password.
@@ -124,22 +150,6 @@ async function run(settings) {
     WEBHOOK_ALLOW_INSECURE_TARGETS:
       process.env.WEBHOOK_ALLOW_INSECURE_TARGETS || String(insecureTargets),
   };
-  say('migrating the database …');
-  await runProgram('migrate', { ...env, DATABASE_MIGRATION_URL: ownerUrl }, dataDir, onStep);
-  const localFile = path.join(dataDir, 'local.json');
-  // Setting up only needs the tables, as the two programs do: it need not hold them up.
-  const setup = runProgram('setup', env, dataDir, onStep).then((lines) => {
-    const { created, ...credentials } = parseLastJson(lines);
-    return { created, local: keepLocalFile(localFile, publicUrl, created ? credentials : null) };
-  });
-  say('starting api and dispatcher …');
-  for (const name of Object.keys(programs)) {
-    running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
-  }
-  const { created, local } = await waitForStart(setup, host, port);
-  if (insecureTargets) warnAboutInsecureTargets(host);
-  process.stdout.write(`${renderWelcome(publicUrl, { localFile, local, created })}\n`);
-  await stopped;
 }
 
 /** Waits until the first store exists and the api is live. @returns what the setup has made */

@@ -4,7 +4,7 @@ import { logsJson, renderLogLine } from '../../apps/cli/log-lines.mjs';
  * Renders the welcome of `npm start`. The token is shown only once, because output may be stored or forwarded where no
  * token belongs, and in a log never.
  */
-export function renderWelcome(publicUrl, { localFile, local, created }) {
+export function renderWelcome(publicUrl, { localFile, local, created, signInToken }) {
   const elsewhere = local
     ? `the one created at the first start, in ${localFile}`
     : 'the one created at the first start, which is not in this data folder';
@@ -16,6 +16,11 @@ export function renderWelcome(publicUrl, { localFile, local, created }) {
   const lines = [
     '',
     `Inkpad is running at ${publicUrl}`,
+    ...(signInToken
+      ? [
+          `Open it, signed in (once, within ten minutes): ${publicUrl}/app/sign-in/link?token=${signInToken}`,
+        ]
+      : []),
     `API token: ${token ? `${token} (kept in ${localFile}, not shown again)` : elsewhere}`,
     'Try:',
     `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
@@ -25,6 +30,7 @@ export function renderWelcome(publicUrl, { localFile, local, created }) {
         ]
       : [`Sign in: ${publicUrl}/app`]),
     `Docs: ${publicUrl}/docs`,
+    'A café with a year of stamps: npm start -- --demo, or now, in another terminal: npx inkpad demo:shop',
     'Watch it in action: npx inkpad demo (in another terminal). Ctrl-C stops Inkpad.',
     '',
   ];

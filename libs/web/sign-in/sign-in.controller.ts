@@ -57,6 +57,8 @@ const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js'
 /** Per IP address, which a whole shop may share. */
 const PER_ADDRESS = 30;
 
+const LOOPBACK = /^(127\.|::1$|::ffff:127\.)/;
+
 @Controller('app')
 export class SignInController {
   constructor(
@@ -82,6 +84,27 @@ export class SignInController {
     const messages = { signed_out: signedOut, password: passwordSet, late };
     const flash = findFlashMessage(query['done'], messages);
     return this.showForm(localization, { email: '', returnTo, failure: '', flash, sealedForm: '' });
+  }
+
+  /** Signs in by the link that `npm start` prints, on the same machine alone. */
+  @Get('sign-in/link')
+  @WithoutSession()
+  @Throttle(PER_ADDRESS)
+  async signInByLink(
+    @Query('token') token: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<PageResult> {
+    const visitor = this.sessionCookies.readVisitor(request);
+    const isLocal = visitor.ipAddress !== undefined && LOOPBACK.test(visitor.ipAddress);
+    const outcome = isLocal && (await this.signIns.signInByLink(visitor, String(token)));
+    if (!outcome) return redirectTo('/app/sign-in?done=late');
+    if (outcome.kind === 'code') {
+      this.sessionCookies.setPending(reply, outcome.session);
+      return redirectTo('/app/sign-in/code');
+    }
+    this.sessionCookies.set(reply, outcome);
+    return redirectTo(await this.startPaths.find(outcome.session, '/app'));
   }
 
   /** Asks whoever has sent a form after their session had ended to sign in, and carries it meanwhile. */
