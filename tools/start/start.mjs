@@ -124,9 +124,10 @@ async function run(settings) {
   }
   const { created, signInToken, local } = await waitForStart(setup, host, port);
   if (insecureTargets) warnAboutInsecureTargets(host);
-  process.stdout.write(`${renderWelcome(publicUrl, { localFile, local, created, signInToken })}\n`);
-  if (process.argv.includes('--demo'))
-    await fillShop({ root, env, localFile, signal, say, onStep });
+  const fillsShop = process.argv.includes('--demo');
+  const welcome = { localFile, local, created, signInToken, fillsShop };
+  process.stdout.write(`${renderWelcome(publicUrl, welcome)}\n`);
+  if (fillsShop) await fillShop({ root, env, localFile, signal, say, onStep });
   await stopped;
 }
 

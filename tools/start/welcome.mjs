@@ -4,7 +4,7 @@ import { logsJson, renderLogLine } from '../../apps/cli/log-lines.mjs';
  * Renders the welcome of `npm start`. The token is shown only once, because output may be stored or forwarded where no
  * token belongs, and in a log never.
  */
-export function renderWelcome(publicUrl, { localFile, local, created, signInToken }) {
+export function renderWelcome(publicUrl, { localFile, local, created, signInToken, fillsShop }) {
   const elsewhere = local
     ? `the one created at the first start, in ${localFile}`
     : 'the one created at the first start, which is not in this data folder';
@@ -30,7 +30,9 @@ export function renderWelcome(publicUrl, { localFile, local, created, signInToke
         ]
       : [`Sign in: ${publicUrl}/app`]),
     `Docs: ${publicUrl}/docs`,
-    'A café with a year of stamps: npm start -- --demo, or now, in another terminal: npx inkpad demo:shop',
+    ...(fillsShop || local?.has_demo
+      ? []
+      : ['Fill a café with a year of stamps: npx inkpad demo:shop (in another terminal).']),
     'Watch it in action: npx inkpad demo (in another terminal). Ctrl-C stops Inkpad.',
     '',
   ];
